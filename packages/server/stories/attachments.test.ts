@@ -147,6 +147,22 @@ describe("Event Types: FileAttachmentEvent", () => {
     }).pipe(reachingHere, Effect.scoped)
   )
 
+  it.live("a file that somebody doubts stays so when it is fetched without a word", () =>
+    Effect.gen(function* () {
+      const { story } = yield* desk
+      const site = yield* website((_, response) => {
+        response.writeHead(200, { "content-type": "image/png" }).end(png)
+      })
+      const doubts = [true, undefined, false, undefined]
+      for (const untrusted of doubts)
+        expect(
+          (yield* addFile(story, { url: site.url, ...(untrusted === undefined ? {} : { untrusted }) })).status
+        ).toBe(204)
+      const log = yield* logOf(story, "desk")
+      expect(log.map((event) => event.untrusted ?? false)).toEqual([true, true, false, false])
+    }).pipe(reachingHere, Effect.scoped)
+  )
+
   it.live("a file is handed out to be kept and never shown in a page, and only in its own project", () =>
     Effect.gen(function* () {
       const { story } = yield* desk

@@ -72,10 +72,13 @@ const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: File
   const fetched = yield* Effect.mapError(fetchFile(url), ({ detail }) => invalid("/url", detail))
   const file = yield* judged({ ...fetched, untrusted: isDoubted === true }, "/url")
   const attachments = yield* Attachments
-  yield* looking(projectId, "editor", ({ userId }) =>
-    attachments.keep({ ...file, bytes: fetched.bytes }, userId)
+  const kept = { ...file, bytes: fetched.bytes }
+  const untrusted = yield* looking(projectId, "editor", ({ userId }) =>
+    typeof isDoubted === "boolean"
+      ? Effect.as(attachments.keep(kept, userId), isDoubted)
+      : attachments.keepAsKnown(kept, userId)
   )
-  return fileEventOf({ type: "url", url }, file, { ...shared, isDoubted: isDoubted === true })
+  return fileEventOf({ type: "url", url }, { ...file, untrusted }, { ...shared, isDoubted: false })
 })
 
 /** Untrusted is what was sent as such, and what whoever adds it says to be. */
