@@ -131,6 +131,25 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is left to whoever goes on with it when what is sent cannot be read", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const query = "?format=csv&type=Note"
+        const sender = yield* beginSending(story, query)
+        yield* sender.send("text\r\n")
+        const [{ importId }] = yield* sender.toldWhen((told) => told.length > 0)
+        yield* sender.leave
+        const record = story.get(`/imports/${importId}`)
+        const isInterrupted = (one: Json) => one.status === "interrupted"
+        expect(yield* eventually(record, isInterrupted)).toMatchObject({ bytes: 0 })
+        const again = `${query}&resume=${importId}`
+        const refused = yield* importFile(story, "text,text\r\n", {}, again)
+        expectProblem(refused, 422)
+        expect(yield* record).toMatchObject({ status: "interrupted", errorMessage: refused.body.detail })
+        expect(last(yield* importLines(story, "text\r\none\r\n", again))).toMatchObject({ created: 1 })
+      })
+    )
+
     it.effect("is listed newest first, whatever its id", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -12,7 +12,7 @@ import type { BadLine, Import } from "@tropism/api/transfer-api"
 import type { ImportId, ProjectId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { readTransferLine } from "@tropism/domain/transfer-line"
-import { Effect, Result, type Stream } from "effect"
+import { Cause, Effect, Result, type Stream } from "effect"
 import type { Database } from "../database/database.ts"
 import { transferLimits } from "../limits.ts"
 import { csvScanner } from "./csv-records.ts"
@@ -132,10 +132,19 @@ const openAgain = Effect.fnUntraced(function* (
     }
     const sending = yield* database.inProject(projectId, imports.resume(id, record.bytes))
     if (!sending) continue
-    const open = yield* openAt(file, source, skipped, record)
+    const open = yield* openAt(file, source, skipped, record).pipe(
+      Effect.onError((cause) =>
+        database.inProject(projectId, imports.interrupt(sending, whyNotOpened(cause)))
+      )
+    )
     return { sending, file: open, record } satisfies Opened
   }
 })
+
+const whyNotOpened = (cause: Cause.Cause<FileBrokeOff | ImportRefused>): string => {
+  const failure = cause.reasons.find(Cause.isFailReason)
+  return failure ? failure.error.detail : "The connection to the sender ended"
+}
 
 /** Opens behind what was skipped. Of a CSV file the header is read, from where it stands at the beginning. */
 const openAt = Effect.fnUntraced(function* (
