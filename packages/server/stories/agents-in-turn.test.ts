@@ -93,6 +93,41 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is not passed by writes whose object somebody keeps, and is done before that", () =>
+      Effect.gen(function* () {
+        const { access } = yield* Interposed
+        const story = yield* newInterposedStory
+        const object = yield* make(story, "Note", { n: 0 })
+        const agent = yield* story.post("/agents", writer(object))
+        const letGo = yield* held(story, object)
+        const { letSecondGo } = yield* twoRuns(story, agent)
+        yield* letSecondGo
+        yield* whenWaiting(access, 2)
+        const renamed = yield* story.ask("PATCH", `/agents/${agent.id}`, { role: "Writes" })
+        expect([renamed.status, renamed.body.role]).toEqual([200, "Writes"])
+        yield* letGo
+        yield* eventually(runsOf(story, agent), (runs) => runs.every(isEnded))
+      })
+    )
+
+    it.effect("waits for nobody who begins something with it", () =>
+      Effect.gen(function* () {
+        const story = yield* newInterposedStory
+        const agent = yield* story.post("/agents", watcher({ triggerType: "manual" }))
+        const holder = yield* connect(story.access.ownerUrl)
+        yield* holder.query("begin")
+        // As whoever writes a row that names the agent, and then waits for the agent's turn.
+        yield* holder.query(`select from kb.agents where id = '${agent.id}' for key share`)
+        const renamed = yield* story.ask("PATCH", `/agents/${agent.id}`, { role: "Talks" })
+        expect([renamed.status, renamed.body.role]).toEqual([200, "Talks"])
+        const applied = yield* story.ask("POST", "/agents/apply", {
+          agents: [{ ...watcher({ triggerType: "manual" }), role: "Listens" }]
+        })
+        expect([applied.status, applied.body.agents?.length]).toEqual([200, 1])
+        yield* Effect.orDie(holder.query("commit"))
+      })
+    )
+
     it.effect("keeps nobody from approving what it suggested of another run's object", () =>
       Effect.gen(function* () {
         const { access } = yield* Interposed
@@ -118,6 +153,26 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         const { items } = yield* story.get(`/objects/${object.id}/history`)
         expect(items.map(({ properties }: Json) => properties.n).toSorted()).toEqual([0, 7, 8])
         expect((yield* story.get(`/objects/${object.id}`)).properties.n).toBe(8)
+      })
+    )
+  })
+
+  describe("Who asks for a suggestion to be looked at again while somebody approves it", () => {
+    it.effect("is told so, and the approval does not wait", () =>
+      Effect.gen(function* () {
+        const story = yield* newInterposedStory
+        const object = yield* make(story, "Note", { n: 0 })
+        const agent = yield* story.post("/agents", writer(object, { executionMode: "suggest" }))
+        const { result } = yield* cameOf(story, yield* begin(story, agent, 7))
+        const task = yield* story.get(`/tasks/${result.taskId}`)
+        const approval = yield* keeping("task.beforeChange")
+        const approving = yield* Effect.forkChild(approve(story, task))
+        yield* approval.reached
+        const { body, status } = yield* story.ask("POST", `/tasks/${task.id}/rerun`, {})
+        expect([status, body.detail]).toEqual([409, expect.stringContaining("at this moment")])
+        yield* approval.letGo
+        expect((yield* Fiber.join(approving)).status).toBe(200)
+        expect(yield* runsOf(story, agent)).toHaveLength(1)
       })
     )
   })

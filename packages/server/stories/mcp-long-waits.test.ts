@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { poolLimits } from "../src/limits.ts"
+import { poolLimits } from "../src/database/pool-limits.ts"
 import { mcpLimits } from "../src/mcp/mcp-limits.ts"
 import { taskBounds } from "../src/mcp/task-bounds.ts"
 import { asking } from "../testing/mcp-clients.ts"

@@ -76,6 +76,17 @@ const newGivenBack = Effect.gen(function* () {
   return { story, agent, person, failed }
 })
 
+/** Such an entry, of an agent that fails, when it was tried nineteen times. */
+const newOftenTried = Effect.gen(function* () {
+  const scene = yield* newGivenBack
+  const { agent, story } = scene
+  yield* set(story, agent, { model: unreachable, retryPolicy: null })
+  yield* ask(story.access, "update kb.agent_processing_log set attempt = attempt + 18 where agent_id = $1", [
+    agent.id
+  ])
+  return scene
+})
+
 layer(SharedServer.layer)((it) => {
   describe("A next attempt that never began", () => {
     const stops = [
@@ -176,15 +187,24 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("is no try of those that an object may have", () =>
+      Effect.gen(function* () {
+        const { story, agent, failed } = yield* newOftenTried
+        const trigger = story.ask("POST", `/agents/${agent.id}/batch-trigger`, {
+          objectIds: [failed.graphObjectId]
+        })
+        expect((yield* trigger).body).toMatchObject({ queued: [{ id: failed.graphObjectId }], skipped: [] })
+        yield* overOf(story, agent, 3)
+        expect((yield* trigger).body).toMatchObject({
+          queued: [],
+          skipped: [{ reason: "It was tried 20 times, which is as often as it may be" }]
+        })
+      })
+    )
+
     it.effect("S001-R43 is no try of those that an entry may have", () =>
       Effect.gen(function* () {
-        const { story, agent, failed } = yield* newGivenBack
-        yield* set(story, agent, { model: unreachable, retryPolicy: null })
-        yield* ask(
-          story.access,
-          "update kb.agent_processing_log set attempt = attempt + 18 where agent_id = $1",
-          [agent.id]
-        )
+        const { story, agent, failed } = yield* newOftenTried
         expect((yield* redrive(story, agent)).body.redriven).toMatchObject([
           { entryId: failed.id, attempt: 21 }
         ])

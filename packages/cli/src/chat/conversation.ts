@@ -145,10 +145,11 @@ export const openConversation = Effect.fnUntraced(function* (
     return unheard === 0 && isAtRest(progress) ? progress.lastEnd : undefined
   }
 
-  /** Ends the turn that is open; what the agent has asked is withdrawn with it. */
+  /** Ends the turn that is open, with what the agent has asked; answers why it goes on for now, where it does. */
   const interrupt = Effect.gen(function* () {
-    yield* sentence(client.contexts.interrupt({ params }))
+    const later = yield* sentence(client.contexts.interrupt({ params }))
     progress = { ...progress, questions: [] }
+    return later ? later.detail : undefined
   })
 
   /** A run that ended before its first word leaves nothing in the log. */

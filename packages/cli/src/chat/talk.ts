@@ -52,7 +52,7 @@ export const talk = Effect.fnUntraced(function* (
       if (isInterrupting || !conversation.isAtWork()) return yield* Effect.interrupt
       isInterrupting = true
       // It may have ended by itself a moment ago.
-      yield* Effect.ignore(conversation.interrupt)
+      yield* Effect.ignore(stopTurn(conversation, screen))
       continue
     }
     isInterrupting = false
@@ -73,6 +73,11 @@ export const talk = Effect.fnUntraced(function* (
 })
 
 /** Says what is left to say of a rest: the log has told how a turn ended. */
+const stopTurn = (conversation: Conversation, screen: Screen["Service"]) =>
+  Effect.flatMap(conversation.interrupt, (later) =>
+    later === undefined ? Effect.void : screen.print(printable(later))
+  )
+
 const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
   switch (rest.type) {
     case "paused":
@@ -109,7 +114,7 @@ const obey = Effect.fnUntraced(function* (
     case "/help":
       return yield* screen.print(...helpLines)
     case "/interrupt":
-      return yield* conversation.interrupt
+      return yield* stopTurn(conversation, screen)
     case "/state": {
       const state = yield* conversation.state
       return yield* screen.print(

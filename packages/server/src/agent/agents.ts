@@ -195,7 +195,7 @@ export class Agents extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`
-          select 1 from kb.agents where id = any(${inTurn(sql, "agent", sql`select ${id}::uuid`, "alone")}) and project_id = ${projectId} for update`
+          select 1 from kb.agents where id = any(${inTurn(sql, "agent", sql`select ${id}::uuid`, "alone")}) and project_id = ${projectId} for no key update`
         const current = yield* get(id)
         if (!current) return undefined
         if (expectedVersion !== undefined && expectedVersion !== current.version)

@@ -69,7 +69,7 @@ export class Declarations extends Context.Service<
           select id from kb.agents where project_id = ${projectId} and deleted_at is null
             and name = any(${inputs.map(({ name }) => name)}::text[])`
         yield* sql`
-          select 1 from kb.agents where id = any(${inTurn(sql, "agent", named, "alone")}) order by id for update`
+          select 1 from kb.agents where id = any(${inTurn(sql, "agent", named, "alone")}) order by id for no key update`
       })
 
       const plan = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {

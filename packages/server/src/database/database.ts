@@ -13,7 +13,7 @@ import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Fiber, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
-import { poolLimits } from "../limits.ts"
+import { poolLimits } from "./pool-limits.ts"
 import { errorCode } from "./postgres-access.ts"
 
 /** The proof that a transaction is open and which project it sees. */

@@ -12,7 +12,8 @@
 import { PgConnection } from "@effect/sql-pg"
 import { Clock, type Context, Effect, Fiber, type Redacted } from "effect"
 import { SqlError } from "effect/sql"
-import { databaseLimits, poolLimits } from "../limits.ts"
+import { databaseLimits } from "../limits.ts"
+import { poolLimits } from "./pool-limits.ts"
 
 /** One connection, as whoever watches it sees it. */
 interface Watched {

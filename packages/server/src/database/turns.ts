@@ -9,6 +9,7 @@
  * seldom, who holds already what those in the queue wait for.
  */
 import type { SqlClient, Statement } from "effect/sql"
+import { poolLimits } from "./pool-limits.ts"
 
 /** What is shared by the writes that it lets be made, and held alone by who changes it. */
 export type Turned = "agent" | "promotion"
@@ -24,8 +25,16 @@ export const inTurn = (
   ids: Statement.Fragment,
   how: "shared" | "alone"
 ): Statement.Fragment => {
-  const lock = sql.literal(how === "shared" ? "pg_advisory_xact_lock_shared" : "pg_advisory_xact_lock")
+  const key = sql`hashtextextended(${`tropism.${turned}.`} || wanted.id, 0)`
+  // What sharers in front wait for elsewhere is broken off after a try; who is behind them waits for longer, or loses its place each time.
+  const patience = (waitMs: number) =>
+    sql`set_config('lock_timeout', case current_setting('lock_timeout') when '0' then '0' else ${String(waitMs)} end, true) is not null`
   return sql`array(
     select wanted.id from (select distinct id from (${ids}) of (id) order by id) wanted
-    where ${lock}(hashtextextended(${`tropism.${turned}.`} || wanted.id, 0)) is not null)`
+    where ${
+      how === "shared"
+        ? sql`pg_advisory_xact_lock_shared(${key}) is not null`
+        : // One after the other, which `and` does not promise.
+          sql`case when ${patience(poolLimits.turnWaitMs)} then case when pg_advisory_xact_lock(${key}) is not null then ${patience(poolLimits.lockWaitMs)} end end`
+    })`
 }

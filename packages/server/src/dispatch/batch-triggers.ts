@@ -177,8 +177,8 @@ const obstacleOf = (
   if (!subject.isDispatched) return "The event is on its way to the agents: it was not dispatched yet"
   if (subject.entryStatus === "completed" || subject.wasHandled) return "The agent has handled this already"
   if (subject.entryStatus === "pending" || subject.entryStatus === "processing") return busy
-  return (subject.attempt ?? 0) >= dispatchLimits.entryMaxAttempts
-    ? `It was tried ${subject.attempt} times, which is as often as it may be`
+  return (subject.tries ?? 0) >= dispatchLimits.entryMaxAttempts
+    ? `It was tried ${subject.tries} times, which is as often as it may be`
     : undefined
 }
 

@@ -192,6 +192,7 @@ export class Reruns extends Context.Service<
         if (yield* tasks.isOver(id)) return yield* expired(task)
         if (now && isSuggestion(now) && now.status === "pending" && now.rerun !== null)
           return yield* refuse(underWay(now.rerun.runId))
+        if (now && isSuggestion(now) && now.status === "pending") return yield* refuse(held)
         return yield* decided(now && isSuggestion(now) ? now : task)
       })
 
@@ -228,15 +229,17 @@ const expired = ({ number }: SuggestionTask) =>
 
 const busy = "The agent is at work on this already: wait for what comes of it"
 
+const held = "Somebody decides on it, or asks for the same, at this moment: read the task again"
+
 const underWay = (runId: RunId): string =>
   `Run ${runId} looks at this again already: wait for it, or cancel it`
 
 /** Why an event is not looked at again now. */
-const obstacleOf = ({ attempt, entryStatus, isDispatched }: Subject): string | undefined => {
+const obstacleOf = ({ entryStatus, isDispatched, tries }: Subject): string | undefined => {
   if (!isDispatched) return "It changed just now, and the event is on its way to the agents: try again"
   if (entryStatus === "pending" || entryStatus === "processing") return busy
-  return (attempt ?? 0) >= dispatchLimits.entryMaxAttempts
-    ? `The agent has looked at this ${attempt} times, which is as often as it may`
+  return (tries ?? 0) >= dispatchLimits.entryMaxAttempts
+    ? `The agent has looked at this ${tries} times, which is as often as it may`
     : undefined
 }
 

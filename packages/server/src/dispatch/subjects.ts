@@ -31,6 +31,8 @@ export interface Subject extends Omit<
   readonly entryId: EntryId | null
   readonly entryStatus: EntryStatus | null
   readonly attempt: number | null
+  /** How many of the attempts were not skipped. */
+  readonly tries: number | null
   readonly entryReason: string | null
   readonly entryError: string | null
   /** Whether an entry of this version or a later one was completed and is no longer kept. */
@@ -62,15 +64,20 @@ export const makeSubjects = Effect.gen(function* () {
 
   const columns = sql`event.id as event_id, event.entity_type, event.entity_id, event.object_type, event.version, event.type,
     event.changed_properties, event.snapshot, event.actor_type, event.actor_id, event.root_event_id, event.depth, event.undoes, event.refusals,
-    event.created_at, event.position is not null as is_dispatched, entry.id as entry_id, entry.status as entry_status, entry.attempt,
+    event.created_at, event.position is not null as is_dispatched, entry.id as entry_id, entry.status as entry_status, entry.attempt, entry.tries,
     entry.reason as entry_reason, entry.error_message as entry_error, coalesce(handled.object_version >= event.version, false) as was_handled`
+
+  const attemptsAt = (entry: Statement.Fragment, agent: Agent) => sql`
+    ${entry}.agent_id = ${agent.id} and ${entry}.graph_object_id = event.entity_id
+      and ${entry}.object_version = event.version and ${entry}.event_type = event.type`
 
   // Each is asked by index for each row: the limits keep the planner from reading whole tables for a page.
   const stand = (agent: Agent) => sql`
     left join lateral (
-      select id, status, attempt, reason, error_message from kb.agent_processing_log entry
-      where entry.agent_id = ${agent.id} and entry.graph_object_id = event.entity_id and entry.object_version = event.version
-        and entry.event_type = event.type
+      select id, status, attempt, reason, error_message, attempt - case when attempt = 1 then (status = 'skipped')::int else (
+        select count(*)::int from kb.agent_processing_log skipped
+        where ${attemptsAt(sql`skipped`, agent)} and skipped.status = 'skipped'
+      ) end as tries from kb.agent_processing_log entry where ${attemptsAt(sql`entry`, agent)}
       order by entry.attempt desc limit 1
     ) entry on true
     left join lateral (

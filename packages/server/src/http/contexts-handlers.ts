@@ -99,14 +99,15 @@ const forking = Effect.fnUntraced(function* (
 const notInterrupted = {
   noTurn: "No turn is open: there is nothing to end",
   ofBacktest: ofBacktestSentence,
-  underWay: "An interrupt of this turn is under way: it ends as soon as what has begun is recorded"
+  underWay:
+    "An interrupt of this turn is under way: it ends as soon as what has begun is recorded, and no kill switch is on"
 }
 
 const interruptedLater = ({ reason, scope, stoppedBy }: Stop) =>
   Effect.orDie(
     HttpServerResponse.json(
       {
-        detail: `The turn ends when the kill switch of this ${scope} is off, which ${stoppedBy} has turned on: ${reason}`
+        detail: `The turn ends when no kill switch is on any more; ${stoppedBy} has turned on the one of this ${scope}: ${reason}`
       },
       { status: 202 }
     )

@@ -15,7 +15,7 @@ import type { Stop } from "@tropism/domain/kill-switch"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
-import { poolLimits } from "../limits.ts"
+import { poolLimits } from "../database/pool-limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 
 /** The condition, in a project's transaction, that a switch is on. */

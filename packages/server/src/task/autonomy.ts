@@ -97,8 +97,9 @@ export class Autonomy extends Context.Service<
           sql<{ readonly isTrusted: boolean; readonly promotionId: PromotionId | null }>`
             with asking as (
               select distinct on (run.agent_id, run.agent_version) run.agent_id, run.agent_version, run.spawn_depth
-              from kb.agent_runs own join kb.agent_runs run on run.id = any(own.ancestors || own.id)
-              join kb.agents agent on agent.id = run.agent_id
+              from kb.agent_runs own
+              cross join lateral (select own.id union all select unnest(own.ancestors)) above (id)
+              join kb.agent_runs run on run.id = above.id join kb.agents agent on agent.id = run.agent_id
               where own.id = ${runId} and agent.execution_mode = 'hybrid'
               order by run.agent_id, run.agent_version, run.spawn_depth desc
             ), standing as (

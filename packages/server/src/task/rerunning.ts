@@ -14,13 +14,19 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 export const makeRerunning = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Names the run that looks at a suggestion again; false when it does not wait, or another looks already. */
+  /**
+   * Names the run that looks at a suggestion again; false when it does not wait, another looks already, or somebody holds it.
+   *
+   * **Details** The agent is held, and whoever decides the suggestion holds that and then wants the agent.
+   */
   const rerunBy = Effect.fn("Tasks.rerunBy")(function* (id: TaskId, runId: RunId) {
     const { projectId } = yield* ProjectTransaction
     const named = yield* sql`
-      update kb.tasks set rerun_id = ${runId} where id = ${id} and project_id = ${projectId} and status = 'pending'
-        and (expires_at is null or expires_at > now())
-        and not exists (select 1 from kb.agent_runs run where run.id = rerun_id and run.status in ('queued', 'running', 'paused'))
+      update kb.tasks set rerun_id = ${runId} where id = any(array(
+        select id from kb.tasks where id = ${id} and project_id = ${projectId} and status = 'pending'
+          and (expires_at is null or expires_at > now())
+          and not exists (select 1 from kb.agent_runs run where run.id = rerun_id and run.status in ('queued', 'running', 'paused'))
+        for no key update skip locked))
       returning id`
     return named.length > 0
   }, orDie)

@@ -68,7 +68,7 @@ export class Tasks extends Context.Service<
       reason: string | null,
       digest?: string | null
     ) => Effect.Effect<Task | undefined, DecisionRefused, ProjectTransaction>
-    /** Names the run that looks at a suggestion again; false when it does not wait, or another looks already. */
+    /** Names the run that looks at a suggestion again; false when it does not wait, another looks already, or somebody holds it. */
     readonly rerunBy: (id: TaskId, runId: RunId) => Read<boolean>
     /** Whether the time of a task that waits is up. */
     readonly isOver: (id: TaskId) => Read<boolean>

@@ -1,0 +1,37 @@
+/**
+ * Limits of the connections to PostgreSQL, and of what waits on them.
+ */
+
+/** Of `database/`: the pool of this program. */
+export const poolLimits = {
+  connections: 20,
+  /** With fewer, and none left to get, a server says that it is not ready. */
+  neededConnections: 10,
+  /** Statements that a connection keeps prepared. */
+  preparedStatements: 400,
+  /** Statements that go to PostgreSQL in one write: those of a transaction that ends a run, begin and commit included. */
+  statementsTogether: 5,
+  /** No transaction waits for anything but the database: one in which nothing is asked for so long belongs to a server that stands still. */
+  idleTransactionMs: 3_000,
+  /** Of a snapshot, which holds no lock and waits for its reader, and of a restore: its locks are all of a project that nobody knows yet, but for the turn of restores. */
+  idleSnapshotMs: 600_000,
+  pingTimeoutMs: 2_000,
+  /** A connection on which nothing was said for so long is asked by the system, on both sides, whether the other one is there. */
+  keepAliveMs: 10_000,
+  /** A connection that has answered nothing for so long, while PostgreSQL works on nothing of this server's, is given up. */
+  silentMs: 10_000,
+  /** Between two looks for such connections; two in a row must find it silent. */
+  silenceLookMs: 2_500,
+  /**
+   * A statement of a project's transaction that waits for a lock so long is broken off, and done again if its server lives.
+   * So the transactions of a server that stands still do not take a lock one after the other; less than `idleTransactionMs`.
+   */
+  lockWaitMs: 1_250,
+  /** Who would change what others share outwaits a try of theirs, for which PostgreSQL may wait twice: for who is before them, and for who holds it. */
+  turnWaitMs: 2_750,
+  /** Tries to get a lock that somebody keeps: half a minute in all. */
+  lockTries: 24,
+  /** Tries after PostgreSQL broke a transaction off for the sake of another. */
+  clashRetries: 3,
+  clashPauseMs: 20
+} as const
