@@ -64,7 +64,7 @@ const filling: ReadonlyArray<string> = [
   `insert into kb.task_counters (project_id, last_number) values ('${project}', ${many}) on conflict (project_id) do update set last_number = ${many}`,
   `insert into kb.feeds (project_id, last_position) values ('${project}', ${many})`,
   `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled)
-    values ('${agent}', '${project}', 'suggester', 1, '', 'single', '{}', 'manual', 'UTC', 'execute', true),
+    values ('${agent}', '${project}', 'suggester', 1, '', 'single', '{}', 'manual', 'UTC', 'hybrid', true),
       ('${newcomer}', '${project}', 'newcomer', 1, '', 'single', '{}', 'manual', 'UTC', 'suggest', true)`,
   `insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
     values ('${agent}', 1, '${project}', '{"defaultTimeoutMs": 1000}', 'ada')`,
@@ -220,6 +220,11 @@ layer(filledBy(filling), { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const [autonomy, denials, tests] = [yield* Autonomy, yield* Denials, yield* Backtests]
         expect(yield* rowsOf(() => autonomy.of(agent, undefined))).toBeLessThan(few)
+        const trusted = (time: number) =>
+          Effect.map(autonomy.trusted(RunId.make(idOf(runs ?? 0, time)), "update", `T${time}`), (promotion) =>
+            expect(promotion).toBeDefined()
+          )
+        expect(yield* rowsOf(trusted)).toBeLessThan(few)
         expect(
           yield* rowsOf(() => denials.list({ agentId: agent, runId: undefined }, undefined, 50))
         ).toBeLessThan(few)
