@@ -148,12 +148,14 @@ describe("start --cluster", () => {
             { HOST: "0.0.0.0" },
             { PORT: "65500" },
             { TROPISM_CLUSTER_ADDRESS: "server-1:0" },
+            { TROPISM_CLUSTER_ADDRESS: "0.0.0.0:4500" },
+            { TROPISM_CLUSTER_ADDRESS: "[::]:4500" },
             { TROPISM_CLUSTER_ADDRESS: "http://server-1:4500" }
           ],
           (environment) => refusal(environment),
           { concurrency: 2 }
         )
-        expect(refusals.map(({ code }) => code)).toEqual([2, 2, 1, 1])
+        expect(refusals.map(({ code }) => code)).toEqual([2, 2, 1, 1, 1, 1])
         for (const { error } of refusals)
           expect(JSON.parse(error).error.message).toMatch(
             /^TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, .*\.$/

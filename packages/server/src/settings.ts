@@ -12,6 +12,7 @@ import {
   isLoopback,
   readClusterAddress
 } from "./cluster/cluster-address.ts"
+import { clusterLimits } from "./cluster/cluster-limits.ts"
 import { findSealingKeys } from "./database/sealing-keys.ts"
 import { edgeLimits } from "./http/edge-limits.ts"
 import { issuerOfEnvironment } from "./http/jwt-settings.ts"
@@ -130,9 +131,15 @@ export const clusterAddress = Effect.fn("clusterAddress")(function* (doors: Clus
   const read = text === "" ? besideDoors(doors) : readClusterAddress(text)
   if (read === undefined) {
     const Fault = text === "" ? FlagUnmet : SettingUnusable
+    // Said behind what to set, for whoever knows only of PORT.
+    const beside =
+      text === "" && isLoopback(doors.host)
+        ? ` Where it is not set it is PORT + ${clusterLimits.portDistance}, and there is no port ${doors.port + clusterLimits.portDistance}.`
+        : ""
     return yield* new Fault({
       message:
-        "TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, as host:port, such as server-1.internal:4500: another port than PORT, on a network that only the servers are in."
+        "TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, as host:port, such as server-1.internal:4500: another port than PORT, on a network that only the servers are in." +
+        beside
     })
   }
   if (read.port === doors.port)

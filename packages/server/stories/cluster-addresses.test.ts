@@ -50,6 +50,28 @@ describe("An address of a cluster", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("at which the others do not reach a server is told in its log, and when they do again", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: false }
+      const at = yield* freeAddress
+      const told: Array<string> = []
+      const logger = Logger.make(({ message }) => void told.push(String(message)))
+      // What those who look say of it stands in its row.
+      for (const statement of [
+        "create function kb_cluster.unreached() returns trigger language plpgsql as $$ begin new.healthy := false; return new; end $$",
+        "create trigger unreached before insert or update on kb_cluster.tropism_runners for each row execute function kb_cluster.unreached()"
+      ])
+        yield* ask(access, statement)
+      yield* startServer(access, [logger], undefined, false, storyKeys, at)
+      const said = (sentence: string) => Effect.sync(() => told.filter((line) => line.includes(sentence)))
+      yield* eventually(said(`do not reach this one at ${nameOf(at)}`), ({ length }) => length === 1)
+      yield* ask(access, "drop trigger unreached on kb_cluster.tropism_runners")
+      yield* ask(access, "update kb_cluster.tropism_runners set healthy = true")
+      yield* eventually(said(`reach this one at ${nameOf(at)} again`), ({ length }) => length === 1)
+      expect(yield* said("do not reach this one")).toHaveLength(1)
+    }).pipe(Effect.scoped)
+  )
+
   it.live(
     "that another server took meanwhile is missed by the one that had it, until the other is gone",
     () =>

@@ -32,6 +32,10 @@ export class AddressTaken extends Schema.TaggedError<AddressTaken>()("AddressTak
 export const ownAddresses = (address: string) =>
   `Another server works under the address ${address}: give each server a TROPISM_CLUSTER_ADDRESS of its own, at which the others reach it.`
 
+/** What to do about a server that is where others do not find it; it works on runs all the same. */
+export const unreached = (address: string) =>
+  `The other servers do not reach this one at ${address}, so nothing that goes on at one server at a time goes on here: set TROPISM_CLUSTER_ADDRESS to where they reach it, and let its port through.`
+
 /**
  * Says that this worker is the one at an address, until the scope ends.
  *
@@ -83,6 +87,7 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
     let missedBefore: ReadonlySet<string> = new Set()
     let judgesFromMs = 0
     let isDisplaced = false
+    let looksUnreached = 0
 
     const sign = sql`
       update kb_cluster.workers set seen_at = now() where address = ${address} and worker_id = ${ownWorker}
@@ -90,13 +95,15 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
 
     const look = Effect.gen(function* () {
       const silence = sql`${clusterLimits.silenceMs / 1_000}::float8`
-      const rows = yield* sql<{ worker: string; isSeen: boolean | null }>`
+      const rows = yield* sql<{ worker: string; isSeen: boolean | null; isReached: boolean | null }>`
         with sign as (${sign})
-        select entered.worker_id as worker, true as is_seen
+        select entered.worker_id as worker, true as is_seen, null::boolean as is_reached
         from kb_cluster.workers entered join kb_cluster.tropism_runners server on server.address = entered.address
         where server.last_heartbeat > now() - make_interval(secs => ${silence})
-        union all select absent.worker, false from kb.absent_workers(${silence}) as absent(worker)
-        union all select worker_id, null from kb_cluster.workers where address = ${address}`
+        union all select absent.worker, false, null from kb.absent_workers(${silence}) as absent(worker)
+        union all select worker_id, null, (select healthy from kb_cluster.tropism_runners server where server.address = ${address})
+        from kb_cluster.workers where address = ${address}`
+      yield* tellReach(!rows.some(({ isReached }) => isReached === false))
       yield* keepAddress(rows.some(({ isSeen, worker }) => isSeen === null && worker === ownWorker))
       const seen = rows.filter(({ isSeen }) => isSeen)
       const isSeen = seen.some(({ worker }) => worker === ownWorker)
@@ -105,6 +112,15 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
       const missed = judges ? rows.filter((row) => row.isSeen === false).map(({ worker }) => worker) : []
       yield* lapse(missed.filter((worker) => missedBefore.has(worker)))
       missedBefore = new Set(missed)
+    })
+
+    /** What others find when they look whether this server answers: one that has just come back is looked for anew first. */
+    const tellReach = Effect.fnUntraced(function* (isReached: boolean) {
+      const before = looksUnreached
+      looksUnreached = isReached ? 0 : before + 1
+      if (looksUnreached === clusterLimits.unreachedLooks) yield* Effect.logWarning(unreached(address))
+      if (isReached && before >= clusterLimits.unreachedLooks)
+        yield* Effect.logInfo(`The other servers reach this one at ${address} again`)
     })
 
     /** Whoever came to the address while this server stood still has it, until it is gone. */

@@ -12,6 +12,8 @@ export interface ClusterAddress {
 export const readClusterAddress = (text: string): ClusterAddress | undefined => {
   const { host, port } = /^(?<host>[a-z0-9._-]+|\[[0-9a-f:.]+\]):(?<port>\d{1,5})$/i.exec(text)?.groups ?? {}
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535) return undefined
+  // Where a server listens on all of its addresses nobody reaches it by that.
+  if (/^(0\.0\.0\.0|\[[0:]+\])$/.test(host)) return undefined
   return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) }
 }
 

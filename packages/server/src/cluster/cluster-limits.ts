@@ -13,6 +13,8 @@ export const clusterLimits = {
   silenceMs: 3_000,
   /** Between two looks at who is there, and at who is not. */
   lookMs: 500,
+  /** After so many looks at which the others did not reach this server it says so. */
+  unreachedLooks: 20,
   /** After the database was away nobody is missed for so long: all of them come back first. */
   graceMs: 4_000,
   /** How long a server that leaves waits for what is under way between servers. */
