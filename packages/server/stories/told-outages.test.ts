@@ -2,10 +2,12 @@
  * What the log of a server says of a database that is away, for as long as that lasts.
  */
 import { expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
+import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
-import { eventually, newProject, startServer } from "../testing/platform.ts"
+import { eventually, newProject, startServer, storyKeys } from "../testing/platform.ts"
 import { keptLines } from "../testing/kept-lines.ts"
 
 it.live("an outage is told once for all that the server does, and so is its end", () =>
@@ -32,6 +34,31 @@ it.live("an outage is told once for all that the server does, and so is its end"
         "The database does not answer: whatever the server does by itself waits for it",
         "The database answers again"
       ])
+    })
+  )
+)
+
+it.live("nor does a server of a cluster tell each second that it holds no places meanwhile", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: false }
+      const { logger, said } = keptLines()
+      const at = yield* freeAddress
+      yield* startServer(access, [logger], undefined, false, storyKeys, at)
+      const { become } = yield* operatedDatabase(access)
+      const saysThat = (words: string) =>
+        eventually(
+          Effect.sync(() => said.filter((line) => line.includes(words))),
+          ({ length }) => length > 0
+        )
+      yield* become("connection limit 0")
+      yield* saysThat("The database does not answer")
+      const fromMs = yield* Clock.currentTimeMillis
+      yield* eventually(Clock.currentTimeMillis, (nowMs) => nowMs - fromMs > 3 * clusterLimits.heartbeatMs)
+      yield* become("connection limit -1")
+      expect(yield* saysThat("The database answers again")).toHaveLength(1)
+      expect(said.filter((line) => line.includes("The database does not answer"))).toHaveLength(1)
+      expect(said.filter((line) => /shard/i.test(line))).toEqual([])
     })
   )
 )

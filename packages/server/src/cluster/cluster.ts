@@ -12,7 +12,7 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Layer, Option, type Scope } from "effect"
+import { Effect, Layer, Logger, Option, type Scope } from "effect"
 import {
   HttpRunner,
   MessageStorage,
@@ -47,7 +47,12 @@ export const joinCluster = Effect.fn("joinCluster")(function* (at: ClusterAddres
   const worker = (yield* WorkerName) ?? address
   yield* enter(address, worker)
   const keys = yield* SealingKeys
-  const context = yield* Layer.build(Layer.provideMerge(liveContexts, servers(at, access, keys)))
+  const context = yield* Layer.build(Layer.provideMerge(liveContexts, servers(at, access, keys))).pipe(
+    Effect.provideService(
+      Logger.CurrentLoggers,
+      new Set([...(yield* Logger.CurrentLoggers)].map(withoutLocks))
+    )
+  )
   return yield* Effect.gen(function* () {
     yield* Effect.forkScoped(watchForAbsent(address, worker))
     yield* carryWords(address)
@@ -94,6 +99,14 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
     Layer.provide(RpcSerialization.layerNdjson)
   )
 }
+
+/** What `effect/cluster` says each second while the database is away, in words of its own; the lookout tells it for all. */
+const locksAway = /^(?:Shard lock storage|Could not (?:acquire\/)?release shards|Forced shard release) /
+
+const withoutLocks = <A>(logger: Logger.Logger<unknown, A>): Logger.Logger<unknown, A | undefined> =>
+  Logger.make((said) =>
+    locksAway.test(`${String([said.message].flat()[0])} `) ? undefined : logger.log(said)
+  )
 
 const config = ({ host, port }: ClusterAddress) => ({
   runnerAddress: Option.some(RunnerAddress.make(host, port)),
