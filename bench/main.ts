@@ -6,7 +6,7 @@
  * `--small` runs for a few seconds and proves nothing but that the bench works.
  */
 import { appendFile } from "node:fs/promises"
-import { parseArgs } from "node:util"
+import { readOptions } from "../scripts/program-options.ts"
 import { openRows } from "./database.ts"
 import { measureContexts } from "./contexts.ts"
 import { doorsOf } from "./doors.ts"
@@ -86,13 +86,14 @@ const small: Size = {
   limitRequests: 50
 }
 
-const { values } = parseArgs({
-  options: {
+const { values } = readOptions(
+  `npm run bench -- [--only ${Object.keys(parts).join(",")}] [--small] [--json FILE]`,
+  {
     only: { type: "string", default: Object.keys(parts).join(",") },
     small: { type: "boolean", default: false },
     json: { type: "string" }
   }
-})
+)
 const size = values.small ? small : whole
 const wanted = namedIn(parts, values.only)
 

@@ -9,10 +9,10 @@
  */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
 import { Effect } from "effect"
 import { nameOf } from "@tropism/server/cluster/cluster-address"
 import { freeAddress } from "../packages/server/testing/cluster-servers.ts"
+import { readNumber, readOptions } from "../scripts/program-options.ts"
 import { quickFolder } from "../packages/server/testing/quick-folder.ts"
 import { type BreakableDatabase, startDatabase } from "./database.ts"
 import { judge, readAll } from "./judge.ts"
@@ -21,8 +21,9 @@ import { furnish, startShop, voyageMsOf } from "./project.ts"
 import { MortalServer } from "./servers.ts"
 import { type People, senderOf, startPeople } from "./writers.ts"
 
-const { values } = parseArgs({
-  options: {
+const { values } = readOptions(
+  "npm run chaos -- [--kills N] [--freezes N] [--database-stops N] [--cuts N] [--silences N] [--terminations N] [--freeze-seconds S] [--seed S] [--cluster] [--json]",
+  {
     kills: { type: "string", default: "3" },
     freezes: { type: "string", default: "2" },
     "database-stops": { type: "string", default: "1" },
@@ -34,9 +35,18 @@ const { values } = parseArgs({
     cluster: { type: "boolean", default: false },
     json: { type: "boolean", default: false }
   }
-})
-const seed = Number(values.seed)
-const freezeMs = Number(values["freeze-seconds"]) * 1_000
+)
+const seed = readNumber("seed", values.seed, 0)
+/** How often each of the faults. */
+const howOften = {
+  kill: readNumber("kills", values.kills, 0),
+  freeze: readNumber("freezes", values.freezes, 0),
+  "database stop": readNumber("database-stops", values["database-stops"], 0),
+  cut: readNumber("cuts", values.cuts, 0),
+  silence: readNumber("silences", values.silences, 0),
+  terminate: readNumber("terminations", values.terminations, 0)
+}
+const freezeMs = readNumber("freeze-seconds", values["freeze-seconds"], 1) * 1_000
 const voyageMs = voyageMsOf(freezeMs)
 /** Behind the last voyage. */
 const finalWithinMs = 90_000
@@ -212,23 +222,12 @@ const run = async (): Promise<ReadonlyArray<string>> => {
   const send = senderOf(servers)
   const project = await furnish(send, shop.url, freezeMs)
   const people = startPeople(send, { ...project, voyageMs }, seed)
-  const plan = planOf(
-    seed,
-    {
-      kill: Number(values.kills),
-      freeze: Number(values.freezes),
-      "database stop": Number(values["database-stops"]),
-      cut: Number(values.cuts),
-      silence: Number(values.silences),
-      terminate: Number(values.terminations)
-    },
-    servers.length
-  )
+  const plan = planOf(seed, howOften, servers.length)
   tell("plan", { seed, faults: plan.map(({ fault, server }) => `${fault} ${server + 1}`).join("; ") })
-  for (const [index, planned] of plan.entries()) {
-    await Bun.sleep(planned.pauseMs)
-    await commit(planned, there, people)
-    tell("fault", { number: index + 1, of: plan.length, what: planned.fault, written: people.written.length })
+  for (const [index, next] of plan.entries()) {
+    await Bun.sleep(next.pauseMs)
+    await commit(next, there, people)
+    tell("fault", { number: index + 1, of: plan.length, what: next.fault, written: people.written.length })
   }
   await Promise.all(frozen.values())
   await people.rest()

@@ -9,7 +9,7 @@
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { join } from "node:path"
-import { parseArgs } from "node:util"
+import { readOptions, refuse } from "../scripts/program-options.ts"
 import { openRows } from "../bench/database.ts"
 import { doorsOf, nowMs } from "../bench/doors.ts"
 import { namedIn } from "../bench/parts.ts"
@@ -47,14 +47,15 @@ const small: Size = {
   writtenPerSecond: 50
 }
 
-const { values } = parseArgs({
-  options: {
+const { values } = readOptions(
+  `npm run endurance -- [--only ${Object.keys(trials).join(",")}] [--small] [--record]`,
+  {
     only: { type: "string", default: Object.keys(trials).join(",") },
     small: { type: "boolean", default: false },
     record: { type: "boolean", default: false }
   }
-})
-if (values.small && values.record) throw new Error("--record keeps whole trials only: leave --small out")
+)
+if (values.small && values.record) refuse("--record keeps whole trials only: leave --small out")
 const size = values.small ? small : whole
 const wanted = namedIn(trials, values.only)
 

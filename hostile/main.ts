@@ -9,7 +9,7 @@
  * which places of texts, by what their names contain. It prints figures and ends
  * with 1 when it found anything.
  */
-import { parseArgs } from "node:util"
+import { readNumber, readOptions, refuse } from "../scripts/program-options.ts"
 import { startServerProcess } from "../bench/server-process.ts"
 import { Findings } from "./findings.ts"
 import { sendGenerated } from "./generated-requests.ts"
@@ -21,18 +21,24 @@ import { sendNumbers } from "./wire-faults.ts"
 /** What the server may hold in memory when all has been sent and it is at rest: no request leaves anything behind. */
 const residentMaxBytes = 1_200_000_000
 
-const { positionals, values } = parseArgs({
-  allowPositionals: true,
-  options: {
+const parts = ["texts", "files", "wire", "generated"]
+const { positionals, values } = readOptions(
+  `npm run hostile -- [FOLDER] [--requests N] [--minutes N] [--seed S] [--only ${parts.join(",")}] [--places WORDS]`,
+  {
     requests: { type: "string", default: "20000" },
     minutes: { type: "string", default: "60" },
     seed: { type: "string", default: "1" },
-    only: { type: "string" },
+    only: { type: "string", default: parts.join(",") },
     places: { type: "string", default: "" }
-  }
-})
+  },
+  true
+)
 const [folder] = positionals
-const isWanted = (part: string) => values.only === undefined || values.only.split(",").includes(part)
+const requests = readNumber("requests", values.requests, 1)
+const minutes = readNumber("minutes", values.minutes, 1)
+const wanted = values.only.split(",")
+for (const part of wanted) if (!parts.includes(part)) refuse(`--only knows ${parts.join(", ")}, not ${part}`)
+const isWanted = (part: string) => wanted.includes(part)
 
 const findings = new Findings()
 const server = await startServerProcess({ TROPISM_LOCAL_MCP_SERVERS: "false" }, (line) => {
@@ -45,7 +51,7 @@ try {
   const timed = async (part: string, share: number, work: (untilMs: number) => Promise<void>) => {
     if (!isWanted(part)) return
     const from = performance.now()
-    await work(beganMs + share * Number(values.minutes) * 60_000)
+    await work(beganMs + share * minutes * 60_000)
     console.log(`${part}: ${((performance.now() - from) / 1_000).toFixed(1)} s`)
   }
   if (folder !== undefined) {
@@ -53,9 +59,7 @@ try {
     await timed("files", 0.6, (untilMs) => sendJsonFiles(target, folder, untilMs))
   }
   await timed("wire", 1, () => sendNumbers(target))
-  await timed("generated", 0.9, (untilMs) =>
-    sendGenerated(target, values.seed, Number(values.requests), untilMs)
-  )
+  await timed("generated", 0.9, (untilMs) => sendGenerated(target, values.seed, requests, untilMs))
   for (const path of ["/health", "/ready"]) {
     const { status } = await target.send({ method: "GET", path })
     if (status !== 200) findings.add("not ready at the end", `${path} answered ${status}`, "")

@@ -9,7 +9,7 @@
  */
 import { appendFile } from "node:fs/promises"
 import { loadavg } from "node:os"
-import { parseArgs } from "node:util"
+import { readNumber, readOptions } from "../../scripts/program-options.ts"
 import { openRows } from "../database.ts"
 import { doorsOf } from "../doors.ts"
 import { namedIn } from "../parts.ts"
@@ -95,18 +95,17 @@ const small: Scale = {
   worksMs: 300
 }
 
-const { values } = parseArgs({
-  options: {
+const { values } = readOptions(
+  `npm run bench:peers -- [--only ${Object.keys(comparisons).join(",")}] [--rounds N] [--small] [--json FILE]`,
+  {
     only: { type: "string", default: Object.keys(comparisons).join(",") },
     rounds: { type: "string" },
     small: { type: "boolean", default: false },
     json: { type: "string" }
   }
-})
+)
 const wanted = namedIn(comparisons, values.only)
-const rounds = Number(values.rounds ?? (values.small ? 1 : 5))
-if (!Number.isInteger(rounds) || rounds < 1)
-  throw new Error(`--rounds takes a whole number from 1 on, not ${values.rounds}`)
+const rounds = readNumber("rounds", values.rounds ?? (values.small ? "1" : "5"), 1)
 
 const outcomes: Array<Outcome> = []
 const verdicts: Array<Verdict> = []

@@ -7,7 +7,6 @@
  * mean what they mean for one state of the code: a statement more in a server
  * moves every turn after it.
  */
-import { parseArgs } from "node:util"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Clock, Console, Effect, Exit, FileSystem, Logger } from "effect"
@@ -15,22 +14,22 @@ import { embedded, type EmbeddedPostgres } from "../src/database/embedded-postgr
 import { migrate } from "../src/database/migrations.ts"
 import { connect, ownerRole, withDatabase } from "../src/database/postgres-access.ts"
 import { closeToOthers, databaseName } from "../src/database/provision.ts"
+import { readNumber, readOptions } from "../../../scripts/program-options.ts"
 import { quickFolder } from "../testing/quick-folder.ts"
 import { coverageText, makeCoverage } from "./coverage.ts"
 import { simulateAll } from "./lanes.ts"
 import { leaveOutLongTimers } from "./long-timers.ts"
 import { type Report, reportText, seconds } from "./simulate.ts"
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: "string", default: "1" },
-    seed: { type: "string", default: "1" },
-    lanes: { type: "string", default: "4" },
-    trace: { type: "boolean", default: false }
-  }
+const { values } = readOptions("npm run simulate -- [--seed S] [--seeds N] [--lanes N at once] [--trace]", {
+  seeds: { type: "string", default: "1" },
+  seed: { type: "string", default: "1" },
+  lanes: { type: "string", default: "4" },
+  trace: { type: "boolean", default: false }
 })
-const first = Number(values.seed)
-const count = Number(values.seeds)
+const first = readNumber("seed", values.seed, 0)
+const count = readNumber("seeds", values.seeds, 1)
+const lanes = readNumber("lanes", values.lanes, 1)
 
 /** Nothing here outlives the program, so nothing is flushed; a deadlock is found at once, so that a seed repeats it. */
 const settings = {
@@ -84,7 +83,7 @@ const program = Effect.gen(function* () {
   const coverage = makeCoverage()
   yield* simulateAll({
     seeds: Array.from({ length: count }, (_, index) => first + index),
-    lanes: Math.min(count, Number(values.lanes)),
+    lanes: Math.min(count, lanes),
     openDatabase: Effect.suspend(() => copyDatabase(postgres, `simulation_${(databases += 1)}`)),
     onReport: Effect.fnUntraced(function* (report) {
       done += 1

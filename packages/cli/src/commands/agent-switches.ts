@@ -44,7 +44,9 @@ export const enableCommand = switchCommand("enable", true).pipe(
 )
 
 export const disableCommand = switchCommand("disable", false).pipe(
-  Command.withDescription("Let agents be woken no more; runs that have begun go on"),
+  Command.withDescription(
+    "Let agents be woken no more; what of theirs is at work is cancelled at its next step"
+  ),
   Command.withExamples([{ command: "tropism agents disable licence-review", description: "Disable one" }])
 )
 
