@@ -28,7 +28,7 @@ it(
 
 it("a part that does not exist is refused with the names of those that do", () =>
   runBench("--only", "dreams").then(({ code, output }) => {
-    expect([code, output]).toEqual([1, expect.stringContaining("--only knows idle, writes")])
+    expect([code, output]).toEqual([2, expect.stringContaining("--only knows idle, writes")])
   }))
 
 it("a load of which one request fails begins no more and fails with its reason", () => {

@@ -45,7 +45,7 @@ describe("endurance", () => {
 
   it("a trial that does not exist is refused with the names of those that do", () =>
     runTrials("--only", "dreams").then(({ code, output }) => {
-      expect([code, output]).toEqual([1, expect.stringContaining("--only knows events, subscribers, writes")])
+      expect([code, output]).toEqual([2, expect.stringContaining("--only knows events, subscribers, writes")])
     }))
 
   it("what warms up and then stays is flat", () => {
@@ -86,7 +86,7 @@ describe("endurance", () => {
 
   it("a small trial is not recorded", () =>
     runTrials("--small", "--record").then(({ code, output }) => {
-      expect([code, output]).toEqual([1, expect.stringContaining("--record keeps whole trials only")])
+      expect([code, output]).toEqual([2, expect.stringContaining("--record keeps whole trials only")])
     }))
 
   it("a trial's result is written in place of the one before, and those of others stay", () => {

@@ -38,6 +38,8 @@ const requests = readNumber("requests", values.requests, 1)
 const minutes = readNumber("minutes", values.minutes, 1)
 const wanted = values.only.split(",")
 for (const part of wanted) if (!parts.includes(part)) refuse(`--only knows ${parts.join(", ")}, not ${part}`)
+if (folder === undefined && !wanted.includes("wire") && !wanted.includes("generated"))
+  refuse(`${values.only} come out of a folder: name it`)
 const isWanted = (part: string) => wanted.includes(part)
 
 const findings = new Findings()

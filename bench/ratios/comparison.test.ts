@@ -75,6 +75,6 @@ it("subjects take turns, who begins moves on, and the first round only warms up"
 
 it("a comparison that does not exist is refused with the names of those that do, before anything is installed", () =>
   runProgram(join(import.meta.dirname, "main.ts"), "--only", "dreams").then(({ code, output }) => {
-    expect([code, output]).toEqual([1, expect.stringContaining("--only knows steps, ")])
+    expect([code, output]).toEqual([2, expect.stringContaining("--only knows steps, ")])
     expect(output).not.toContain("Installing")
   }))

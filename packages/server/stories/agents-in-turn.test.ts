@@ -165,14 +165,18 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         const agent = yield* story.post("/agents", writer(object, { executionMode: "suggest" }))
         const { result } = yield* cameOf(story, yield* begin(story, agent, 7))
         const task = yield* story.get(`/tasks/${result.taskId}`)
+        // One that has looked already is no reason.
+        const { rerun } = yield* story.post(`/tasks/${task.id}/rerun`, {})
+        yield* eventually(story.get(`/runs/${rerun.runId}`), isEnded)
+        const again = yield* story.get(`/tasks/${task.id}`)
         const approval = yield* keeping("task.beforeChange")
-        const approving = yield* Effect.forkChild(approve(story, task))
+        const approving = yield* Effect.forkChild(approve(story, again))
         yield* approval.reached
         const { body, status } = yield* story.ask("POST", `/tasks/${task.id}/rerun`, {})
         expect([status, body.detail]).toEqual([409, expect.stringContaining("at this moment")])
         yield* approval.letGo
         expect((yield* Fiber.join(approving)).status).toBe(200)
-        expect(yield* runsOf(story, agent)).toHaveLength(1)
+        expect(yield* runsOf(story, agent)).toHaveLength(2)
       })
     )
   })

@@ -67,7 +67,7 @@ describe("An address of a cluster", () => {
       yield* eventually(said(`do not reach this one at ${nameOf(at)}`), ({ length }) => length === 1)
       yield* ask(access, "drop trigger unreached on kb_cluster.tropism_runners")
       yield* ask(access, "update kb_cluster.tropism_runners set healthy = true")
-      yield* eventually(said(`reach this one at ${nameOf(at)} again`), ({ length }) => length === 1)
+      yield* eventually(said(`taken for reachable at ${nameOf(at)} again`), ({ length }) => length === 1)
       expect(yield* said("do not reach this one")).toHaveLength(1)
     }).pipe(Effect.scoped)
   )

@@ -148,8 +148,9 @@ export const openConversation = Effect.fnUntraced(function* (
   /** Ends the turn that is open, with what the agent has asked; answers why it goes on for now, where it does. */
   const interrupt = Effect.gen(function* () {
     const later = yield* sentence(client.contexts.interrupt({ params }))
+    if (later) return later.detail
     progress = { ...progress, questions: [] }
-    return later ? later.detail : undefined
+    return undefined
   })
 
   /** A run that ended before its first word leaves nothing in the log. */

@@ -72,12 +72,13 @@ export const talk = Effect.fnUntraced(function* (
   }
 })
 
-/** Says what is left to say of a rest: the log has told how a turn ended. */
+/** Ends the turn, and says why it goes on for now where it does. */
 const stopTurn = (conversation: Conversation, screen: Screen["Service"]) =>
   Effect.flatMap(conversation.interrupt, (later) =>
     later === undefined ? Effect.void : screen.print(printable(later))
   )
 
+/** Says what is left to say of a rest: the log has told how a turn ended. */
 const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
   switch (rest.type) {
     case "paused":

@@ -31,6 +31,7 @@ import type { PostgresAccess } from "../database/postgres-access.ts"
 import type { SealingKey } from "../database/sealed-text.ts"
 import { SealingKeys } from "../database/sealing.ts"
 import { poolLimits } from "../database/pool-limits.ts"
+import { Outage } from "../outbox/outages.ts"
 import { enter, watchForAbsent } from "./absent-servers.ts"
 import { WorkerName } from "../run/worker-name.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster-address.ts"
@@ -47,11 +48,10 @@ export const joinCluster = Effect.fn("joinCluster")(function* (at: ClusterAddres
   const worker = (yield* WorkerName) ?? address
   yield* enter(address, worker)
   const keys = yield* SealingKeys
+  const outage = yield* Outage
+  const loggers = new Set([...(yield* Logger.CurrentLoggers)].map(withoutLocks(outage)))
   const context = yield* Layer.build(Layer.provideMerge(liveContexts, servers(at, access, keys))).pipe(
-    Effect.provideService(
-      Logger.CurrentLoggers,
-      new Set([...(yield* Logger.CurrentLoggers)].map(withoutLocks))
-    )
+    Effect.provideService(Logger.CurrentLoggers, loggers)
   )
   return yield* Effect.gen(function* () {
     yield* Effect.forkScoped(watchForAbsent(address, worker))
@@ -100,13 +100,16 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
   )
 }
 
-/** What `effect/cluster` says each second while the database is away, in words of its own; the lookout tells it for all. */
-const locksAway = /^(?:Shard lock storage|Could not (?:acquire\/)?release shards|Forced shard release) /
+/** What `effect/cluster` says each second while the database is away, in words of its own; the lookout tells that for all. */
+const locksAway = /^(?:Shard lock storage|Could not (?:acquire\/)?release shards|Forced shard release)\b/
 
-const withoutLocks = <A>(logger: Logger.Logger<unknown, A>): Logger.Logger<unknown, A | undefined> =>
-  Logger.make((said) =>
-    locksAway.test(`${String([said.message].flat()[0])} `) ? undefined : logger.log(said)
-  )
+/** A logger that is told of places that cannot be held only where that is not told of the database already. */
+const withoutLocks =
+  (outage: { readonly isAway: boolean }) =>
+  <A>(logger: Logger.Logger<unknown, A>): Logger.Logger<unknown, A | undefined> =>
+    Logger.make((said) =>
+      outage.isAway && locksAway.test(String([said.message].flat()[0])) ? undefined : logger.log(said)
+    )
 
 const config = ({ host, port }: ClusterAddress) => ({
   runnerAddress: Option.some(RunnerAddress.make(host, port)),

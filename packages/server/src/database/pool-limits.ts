@@ -29,7 +29,7 @@ export const poolLimits = {
   lockWaitMs: 1_250,
   /** Who would change what others share outwaits a try of theirs, for which PostgreSQL may wait twice: for who is before them, and for who holds it. */
   turnWaitMs: 2_750,
-  /** Tries to get a lock that somebody keeps: half a minute in all. */
+  /** Tries to get a lock that somebody keeps: half a minute in all, and twice that where it is a turn. */
   lockTries: 24,
   /** Tries after PostgreSQL broke a transaction off for the sake of another. */
   clashRetries: 3,

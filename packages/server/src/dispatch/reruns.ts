@@ -190,7 +190,13 @@ export class Reruns extends Context.Service<
         if (yield* tasks.rerunBy(id, runId)) return yield* tasks.get(id, by)
         const now = yield* tasks.get(id, by)
         if (yield* tasks.isOver(id)) return yield* expired(task)
-        if (now && isSuggestion(now) && now.status === "pending" && now.rerun !== null)
+        if (
+          now &&
+          isSuggestion(now) &&
+          now.status === "pending" &&
+          now.rerun !== null &&
+          !isTerminal(now.rerun.status)
+        )
           return yield* refuse(underWay(now.rerun.runId))
         if (now && isSuggestion(now) && now.status === "pending") return yield* refuse(held)
         return yield* decided(now && isSuggestion(now) ? now : task)
@@ -229,7 +235,7 @@ const expired = ({ number }: SuggestionTask) =>
 
 const busy = "The agent is at work on this already: wait for what comes of it"
 
-const held = "Somebody decides on it, or asks for the same, at this moment: read the task again"
+const held = "Somebody decides on it or changes it at this moment: read the task again"
 
 const underWay = (runId: RunId): string =>
   `Run ${runId} looks at this again already: wait for it, or cancel it`

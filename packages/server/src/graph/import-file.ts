@@ -143,7 +143,10 @@ const openAgain = Effect.fnUntraced(function* (
 
 const whyNotOpened = (cause: Cause.Cause<FileBrokeOff | ImportRefused>): string => {
   const failure = cause.reasons.find(Cause.isFailReason)
-  return failure ? failure.error.detail : "The connection to the sender ended"
+  if (failure) return failure.error.detail
+  return Cause.hasInterrupts(cause)
+    ? "The connection to the sender ended"
+    : "The server failed; its log says why"
 }
 
 /** Opens behind what was skipped. Of a CSV file the header is read, from where it stands at the beginning. */
