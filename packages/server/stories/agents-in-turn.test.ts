@@ -13,6 +13,13 @@ import { callsOf, make, runsOf, watcher } from "../testing/story-words.ts"
 import { isEnded } from "../testing/sub-agent-words.ts"
 import { approve } from "../testing/suggestion-words.ts"
 
+/** A project with an object to write to. */
+const newScene = Effect.gen(function* () {
+  const { access } = yield* Interposed
+  const story = yield* newInterposedStory
+  return { access, story, object: yield* make(story, "Note", { n: 0 }) }
+})
+
 /** Holds an object, as a long write of somebody does, until what is answered is done. */
 const held = Effect.fnUntraced(function* ({ access }: Story, object: Json) {
   const holder = yield* connect(access.ownerUrl)
@@ -58,26 +65,24 @@ const cameOf = (story: Story, run: Json): Effect.Effect<Json> =>
   )
 
 /** Two runs of an agent: one writes to the object that somebody holds, and one is about to. */
-const twoRuns = Effect.fnUntraced(function* (story: Story, agent: Json) {
+const twoRuns = Effect.fnUntraced(function* (story: Story, agent: Json, object: Json) {
   const { access } = yield* Interposed
+  const letGo = yield* held(story, object)
   const later = yield* keeping("run.afterModel")
   const second = yield* begin(story, agent, 2)
   yield* later.reached
   const first = yield* begin(story, agent, 1)
   yield* whenWaiting(access, 1)
-  return { first, second, letSecondGo: later.letGo }
+  return { first, second, letGo, letSecondGo: later.letGo }
 })
 
 layer(Interposed.layer, { excludeTestServices: true })((it) => {
   describe("Who disables an agent whose runs write to one object", () => {
     it.effect("waits for the write under way, and the next write waits for them", () =>
       Effect.gen(function* () {
-        const { access } = yield* Interposed
-        const story = yield* newInterposedStory
-        const object = yield* make(story, "Note", { n: 0 })
+        const { access, object, story } = yield* newScene
         const agent = yield* story.post("/agents", writer(object))
-        const letGo = yield* held(story, object)
-        const { first, letSecondGo, second } = yield* twoRuns(story, agent)
+        const { first, letGo, letSecondGo, second } = yield* twoRuns(story, agent, object)
         const disabling = yield* Effect.forkChild(
           story.ask("PATCH", `/agents/${agent.id}`, { enabled: false })
         )
@@ -95,12 +100,9 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
 
     it.effect("is not passed by writes whose object somebody keeps, and is done before that", () =>
       Effect.gen(function* () {
-        const { access } = yield* Interposed
-        const story = yield* newInterposedStory
-        const object = yield* make(story, "Note", { n: 0 })
+        const { access, object, story } = yield* newScene
         const agent = yield* story.post("/agents", writer(object))
-        const letGo = yield* held(story, object)
-        const { letSecondGo } = yield* twoRuns(story, agent)
+        const { letGo, letSecondGo } = yield* twoRuns(story, agent, object)
         yield* letSecondGo
         yield* whenWaiting(access, 2)
         const renamed = yield* story.ask("PATCH", `/agents/${agent.id}`, { role: "Writes" })
@@ -130,9 +132,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
 
     it.effect("keeps nobody from approving what it suggested of another run's object", () =>
       Effect.gen(function* () {
-        const { access } = yield* Interposed
-        const story = yield* newInterposedStory
-        const object = yield* make(story, "Note", { n: 0 })
+        const { access, object, story } = yield* newScene
         const agent = yield* story.post("/agents", writer(object, { executionMode: "suggest" }))
         const suggestion = yield* cameOf(story, yield* begin(story, agent, 7))
         yield* story.patch(`/agents/${agent.id}`, { executionMode: "execute" })
@@ -160,8 +160,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
   describe("Who asks for a suggestion to be looked at again while somebody approves it", () => {
     it.effect("is told so, and the approval does not wait", () =>
       Effect.gen(function* () {
-        const story = yield* newInterposedStory
-        const object = yield* make(story, "Note", { n: 0 })
+        const { object, story } = yield* newScene
         const agent = yield* story.post("/agents", writer(object, { executionMode: "suggest" }))
         const { result } = yield* cameOf(story, yield* begin(story, agent, 7))
         const task = yield* story.get(`/tasks/${result.taskId}`)
@@ -184,9 +183,7 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
   describe("The clock", () => {
     it.effect("wakes an agent while a write of its waits", () =>
       Effect.gen(function* () {
-        const { access } = yield* Interposed
-        const story = yield* newInterposedStory
-        const object = yield* make(story, "Note", { n: 0 })
+        const { access, object, story } = yield* newScene
         const model = scripted([
           { when: 'step == 0 and input.input.deed == "write"', calls: [writing(object)] },
           { say: "Done." }
@@ -210,12 +207,9 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
   describe("Who takes a promotion back by which runs write to one object", () => {
     it.effect("waits for the write under way, and the next write asks", () =>
       Effect.gen(function* () {
-        const { access } = yield* Interposed
-        const story = yield* newInterposedStory
-        const object = yield* make(story, "Note", { n: 0 })
+        const { access, object, story } = yield* newScene
         const { agent, promotion } = yield* promoted(story, { write: writing(object) }, "write")
-        const letGo = yield* held(story, object)
-        const { first, letSecondGo, second } = yield* twoRuns(story, agent)
+        const { first, letGo, letSecondGo, second } = yield* twoRuns(story, agent, object)
         const reversing = yield* Effect.forkChild(reverse(story, agent, promotion))
         yield* whenWaiting(access, 2)
         yield* letSecondGo
