@@ -47,6 +47,7 @@ export const disableCommand = switchCommand("disable", false).pipe(
   Command.withDescription(
     "Let agents be woken no more; what of theirs is at work is cancelled at its next step"
   ),
+  Command.withShortDescription("Let agents be woken no more, and cancel what is at work"),
   Command.withExamples([{ command: "tropism agents disable licence-review", description: "Disable one" }])
 )
 
