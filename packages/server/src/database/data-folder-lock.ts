@@ -6,17 +6,21 @@
  * process id that is used again deceives nobody. The file's text only tells a
  * second program who holds it. Bun offers no flock of its own, hence the call
  * into the C library. Bun opens files close-on-exec, so PostgreSQL, which
- * outlives a killed program, does not inherit the lock.
+ * outlives a killed program, does not inherit the lock for longer than it takes
+ * to begin: whoever finds the folder held asks again for a moment.
  */
 import { dlopen, FFIType } from "bun:ffi"
 import * as fs from "node:fs"
 import * as nodePath from "node:path"
-import { Clock, DateTime, Effect, Option, Schema, type Scope } from "effect"
+import { Clock, DateTime, Effect, Option, Schedule, Schema, type Scope } from "effect"
 import { type DatabaseUnavailable, unavailable } from "./database-unavailable.ts"
 
 const Holder = Schema.fromJsonString(Schema.Struct({ pid: Schema.Int, since: Schema.String }))
 
 const exclusiveWithoutWaiting = 2 | 4
+
+/** A program that somebody was starting as it ended holds the lock until it has begun: 25 ms and more on busy cores. */
+const beginningProgram = { tries: 20, intervalMs: 50 } as const
 
 const libraryName = process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6"
 
@@ -72,13 +76,20 @@ const take = (folder: string, lockFile: string, since: string) =>
     return descriptor
   })
 
-/** Holds `folder` for this program until the scope ends; fails at once, naming the holder, when it is taken. */
+/** Holds `folder` for this program until the scope ends; fails within a second or two, naming the holder, when it is taken. */
 export const holdFolder = Effect.fn("holdFolder")(function* (
   folder: string
 ): Effect.fn.Return<void, DatabaseUnavailable, Scope.Scope> {
   const since = DateTime.formatIso(DateTime.makeUnsafe(yield* Clock.currentTimeMillis))
-  yield* Effect.acquireRelease(take(folder, nodePath.join(folder, "lock"), since), (descriptor) =>
+  const taken = Effect.acquireRelease(take(folder, nodePath.join(folder, "lock"), since), (descriptor) =>
     // The file stays: removing it would let two programs lock two files of one name.
     Effect.sync(() => fs.closeSync(descriptor))
+  )
+  yield* taken.pipe(
+    Effect.retry({
+      while: (error) => error.reason === "folderHeld",
+      times: beginningProgram.tries,
+      schedule: Schedule.spaced(beginningProgram.intervalMs)
+    })
   )
 })
