@@ -2,6 +2,7 @@
  * Checks people's decisions: an approved task made one change, every other task none.
  */
 import { reviewDefaults } from "@tropism/domain/agent"
+import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
 import { patchedBy } from "@tropism/domain/suggestion"
 import { editMark } from "./people.ts"
 import { type Checker, countsUp, keyOf, unless } from "./remains.ts"
@@ -60,6 +61,32 @@ const editsKept: Checker = ({ acknowledged, events }) => {
   )
 }
 
+/** An approval wrote over nothing that had moved since the agent saw it; a deletion took nothing away that had. */
+const othersKept: Checker = ({ relationshipVersions, tasks, versions }) => {
+  const stateOf = new Map(
+    [...versions, ...relationshipVersions].map((one) => [
+      keyOf(one.objectId, one.version),
+      one.type === "deleted" ? {} : one.properties
+    ])
+  )
+  return tasks.flatMap(({ baseVersion, ordinal, outcome, payload: { suggestedChanges: change } }) => {
+    if (!change || !outcome || outcome.change === "unchanged" || baseVersion === null) return []
+    const at = (version: number): Properties | undefined => stateOf.get(keyOf(outcome.entityId, version))
+    const [seen, before, after] = [at(baseVersion), at(outcome.version - 1), at(outcome.version)]
+    // A purge leaves nothing to look at.
+    if (!seen || !before || !after) return []
+    const written = patchedBy(change) ?? Object.keys({ ...seen, ...before })
+    const same = (one: Properties, other: Properties, name: string) =>
+      canonicalJson(one[name] ?? null) === canonicalJson(other[name] ?? null)
+    return written
+      .filter((name) => !(isJsonObject(before[name]) && isJsonObject(after[name])))
+      .filter((name) => !same(seen, before, name) && !same(before, after, name))
+      .map(
+        (name) => `task ${ordinal} was approved over a ${name} that had moved since version ${baseVersion}`
+      )
+  })
+}
+
 const tasksNumbered: Checker = ({ tasks, lastTaskNumber }) =>
   unless(
     countsUp(tasks.map((task) => task.ordinal)) && lastTaskNumber === tasks.length,
@@ -115,6 +142,7 @@ export const checkReview = {
   decisionsApplied,
   decisionsKept,
   editsKept,
+  othersKept,
   tasksNumbered,
   openOnce,
   waitsBounded,

@@ -148,4 +148,33 @@ const trustWithdrawn: Checker = ({ acknowledged, calls }) =>
       .map((call) => `call ${call.id} was made by promotion ${promotionId} after it was taken back`)
   )
 
-export const checkTrust = { trustUsed, trustEarned, reviewsCounted, trustWithdrawn }
+/** What a person takes back by an undo, of an object, is what its agent did: where all of that is of one version, its trust has ended. */
+const trustLost: Checker = ({ events, promotions, runs }) => {
+  const versionOf = new Map(runs.map((run) => [run.id, run.agentVersion]))
+  const made = Map.groupBy(
+    events.filter(({ actorType }) => actorType === "agent"),
+    ({ actorId, entityId, type }) => keyOf(actorId ?? "", entityId, type)
+  )
+  const standing = promotions.filter(({ endedAt }) => endedAt === null)
+  return events
+    .filter(({ entityType, type }) => entityType === "graphObject" && type !== "created")
+    .flatMap((event) =>
+      event.undoes.flatMap((agentId) => {
+        const [operation, type] =
+          event.type === "deleted" ? (["create", "created"] as const) : (["update", "updated"] as const)
+        const work = made.get(keyOf(agentId, event.entityId, type)) ?? []
+        const [version, ...others] = new Set(work.map(({ runId }) => versionOf.get(runId ?? "")))
+        if (version === undefined || others.length > 0) return []
+        return standing
+          .filter(
+            (one) =>
+              kindOf(one, one.operation, one.objectType) ===
+                kindOf({ agentId, agentVersion: version }, operation, event.objectType) &&
+              one.promotedAt < event.createdAt
+          )
+          .map(({ id }) => `promotion ${id} stands although event ${event.id} took back what it is for`)
+      })
+    )
+}
+
+export const checkTrust = { trustUsed, trustEarned, reviewsCounted, trustWithdrawn, trustLost }

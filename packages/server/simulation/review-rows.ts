@@ -19,6 +19,7 @@ export interface PromotionRow {
   readonly reviews: number
   readonly acceptanceRate: number
   readonly taskId: string
+  readonly promotedAt: Date
   readonly endedAt: Date | null
   readonly endReason: string | null
 }
@@ -62,6 +63,8 @@ export interface TaskRow {
   readonly subject: string | null
   readonly payload: { readonly suggestedChanges?: Change }
   readonly revision: number
+  /** The version of its target that its agent had seen. */
+  readonly baseVersion: number | null
   readonly expiresAt: Date | null
   readonly createdAt: Date
   readonly refinedAt: Date | null

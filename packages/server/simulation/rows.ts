@@ -66,6 +66,7 @@ export interface EventRow extends Authored {
   /** The agents whose work it takes back. */
   readonly undoes: ReadonlyArray<AgentId>
   readonly refusals: ReadonlyArray<NotedRefusal>
+  readonly createdAt: Date
 }
 
 export interface AgentRow {

@@ -3,6 +3,12 @@
  */
 import type { Plant } from "./plant.ts"
 
+/** What undos took back of what an agent's version had made of objects. */
+const takenBack = `select distinct event.project_id, run.agent_id, run.agent_version, 'create' as operation, event.object_type
+  from kb.graph_events event join kb.graph_events made on made.entity_id = event.entity_id and made.type = 'created' and made.actor_type = 'agent'
+  join kb.agent_runs run on run.id = made.run_id
+  where event.project_id = $1 and event.entity_type = 'graphObject' and event.type = 'deleted' and run.agent_id = any(event.undoes)`
+
 const oneUsed = `select promotion_id from kb.tool_calls where project_id = $1 and promotion_id is not null order by id limit 1`
 
 export const trustPlants: ReadonlyArray<Plant> = [
@@ -36,6 +42,15 @@ export const trustPlants: ReadonlyArray<Plant> = [
     checker: "reviewsCounted",
     fault: "a decision is counted twice",
     sql: [`update kb.review_records set accepted = accepted + 1 where project_id = $1`]
+  },
+  {
+    checker: "trustLost",
+    fault: "an agent is trusted for what a person took back",
+    sql: [
+      `insert into kb.review_records (project_id, agent_id, agent_version, operation, object_type) ${takenBack} on conflict do nothing`,
+      `insert into kb.promotions (id, project_id, agent_id, agent_version, operation, object_type, reviews, acceptance_rate, task_id, promoted_at)
+        select gen_random_uuid(), taken.*, 1, 1, gen_random_uuid(), timestamptz 'epoch' from (${takenBack}) taken on conflict do nothing`
+    ]
   },
   {
     checker: "trustWithdrawn",

@@ -29,8 +29,10 @@ import {
   storyIn
 } from "../testing/platform.ts"
 import { endedRuns, suggestionsOf } from "../testing/story-words.ts"
+import { whenWaiting } from "../testing/interposed.ts"
 import { begin } from "../testing/sub-agent-words.ts"
 import { approve, reject } from "../testing/suggestion-words.ts"
+import { undoRun } from "../testing/undo-words.ts"
 
 const notes = { note: creating("Note") }
 
@@ -151,6 +153,32 @@ layer(TwoServers.layer, { excludeTestServices: true })((it) => {
           const { status } = yield* story.get(`/tasks/${task.id}`)
           expect(status).toBe(answers[1].status === 200 || answers[3].status === 200 ? "rejected" : "expired")
         }
+      })
+    )
+  })
+
+  describe("Who undoes what an agent did while a decision promotes it", () => {
+    it.effect("ends the trust that it has earned by then", () =>
+      Effect.gen(function* () {
+        const { access, hold, release } = yield* TwoServers
+        const { other, story } = yield* bothDoors
+        const agent = yield* story.post("/agents", earner(notes))
+        const [first] = yield* decideEach(story, agent, "note", ["accept"])
+        const planned = yield* undoRun(other, { id: first.runId })
+        const second = yield* askedBy(story, agent, "note")
+        const held = yield* Effect.forkChild(hold("task.beforeCommit"))
+        const deciding = yield* Effect.forkChild(approve(story, second))
+        yield* Fiber.join(held)
+        const undoing = yield* Effect.forkChild(approve(other, planned.body))
+        yield* whenWaiting(access, 1)
+        yield* release
+        expect((yield* Fiber.join(deciding)).status).toBe(200)
+        expect((yield* Fiber.join(undoing)).status).toBe(200)
+        const after = yield* earned(story, agent)
+        expect(after.promotions).toMatchObject([{ reviews: 2, endReason: "reverted" }])
+        expect(after.records).toMatchObject([{ accepted: 2, reverted: 1, promotionId: null }])
+        expect(yield* toldOf(story)).toEqual([])
+        expect((yield* told(story, agent, "note")).decision).toBe("suggest")
       })
     )
   })

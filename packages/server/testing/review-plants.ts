@@ -21,6 +21,17 @@ export const reviewPlants: ReadonlyArray<Plant> = [
     ]
   },
   {
+    checker: "othersKept",
+    fault: "an approval wrote over what somebody had set since",
+    sql: [
+      `update kb.graph_object_versions version set properties = version.properties || jsonb_build_object(name, 'planted')
+        from kb.tasks task, jsonb_object_keys(task.payload #> '{suggestedChanges,data}') name
+        where task.project_id = $1 and task.type = 'object_update_suggestion' and task.outcome ->> 'change' = 'updated'
+          and version.object_id = (task.outcome ->> 'entityId')::uuid and version.version = (task.outcome ->> 'version')::int - 1 and version.version > 1`,
+      `update kb.tasks set base_version = 1 where project_id = $1 and type = 'object_update_suggestion' and outcome ->> 'change' = 'updated'`
+    ]
+  },
+  {
     checker: "waitsBounded",
     fault: "an agent has more open than it may",
     sql: [

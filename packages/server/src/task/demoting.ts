@@ -8,7 +8,7 @@
  * promotions, and the graph after all of them. From here on reviews count anew.
  */
 import type { EndReason } from "@tropism/domain/autonomy"
-import type { GraphEventId, PromotionId, TaskId, UserId } from "@tropism/domain/ids"
+import type { AgentId, GraphEventId, PromotionId, TaskId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
@@ -68,23 +68,25 @@ export const makeDemoting = Effect.gen(function* () {
       join undone on (undone.agent_id, undone.agent_version, undone.operation, undone.object_type)
         = (promotion.agent_id, promotion.agent_version, promotion.operation, promotion.object_type)
       where promotion.ended_at is null order by task.id for update of task`
+    const records = yield* sql<Kind>`
+      with undone as (${undone})
+      insert into kb.review_records as record (project_id, agent_id, agent_version, operation, object_type, reverted, updated_at)
+      select ${projectId}::uuid, agent_id, agent_version, operation, object_type, times, now() from undone
+      order by agent_id, agent_version, operation, object_type
+      on conflict (agent_id, agent_version, operation, object_type) do update
+        set reverted = record.reverted + excluded.reverted, accepted_before = record.accepted, edited_before = record.edited,
+          rejected_before = record.rejected, updated_at = now()
+      returning agent_id, agent_version, operation, object_type`
+    // A statement of its own: the records may have been waited for, and whoever held them may have promoted.
     const standing = sql`
-      select promotion.id from kb.promotions promotion join record using (agent_id, agent_version, operation, object_type)
+      select promotion.id from jsonb_to_recordset(${JSON.stringify(records)}::text::jsonb)
+        as record("agentId" uuid, "agentVersion" int, operation text, "objectType" text)
+      join kb.promotions promotion on (promotion.agent_id, promotion.agent_version, promotion.operation, promotion.object_type)
+        = (record."agentId", record."agentVersion", record.operation, record."objectType")
       where promotion.ended_at is null`
     const ended = yield* sql<Ended>`
-      with undone as (${undone}), record as (
-        insert into kb.review_records as record (project_id, agent_id, agent_version, operation, object_type, reverted, updated_at)
-        select ${projectId}::uuid, agent_id, agent_version, operation, object_type, times, now() from undone
-        order by agent_id, agent_version, operation, object_type
-        on conflict (agent_id, agent_version, operation, object_type) do update
-          set reverted = record.reverted + excluded.reverted, accepted_before = record.accepted, edited_before = record.edited,
-            rejected_before = record.rejected, updated_at = now()
-        returning agent_id, agent_version, operation, object_type
-      )
       update kb.promotions promotion set ended_at = clock_timestamp(), end_reason = 'reverted', ended_by = ${by}, note = ${note}
-      from record where (promotion.agent_id, promotion.agent_version, promotion.operation, promotion.object_type)
-        = (record.agent_id, record.agent_version, record.operation, record.object_type) and promotion.ended_at is null
-        and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})
+      where promotion.ended_at is null and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})
       returning promotion.task_id`
     yield* dropTasks(ended, "reverted", by)
   })
@@ -102,6 +104,14 @@ export const makeDemoting = Effect.gen(function* () {
 
 interface Ended {
   readonly taskId: TaskId
+}
+
+/** For what an agent's version is trusted. */
+interface Kind {
+  readonly agentId: AgentId
+  readonly agentVersion: number
+  readonly operation: string
+  readonly objectType: string
 }
 
 const noteOf: Readonly<Record<EndReason, (by: UserId) => string>> = {
