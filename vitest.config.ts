@@ -39,7 +39,8 @@ export default defineConfig({
       "scripts/**/*.test.ts",
       "bench/**/*.test.ts",
       "endurance/**/*.test.ts",
-      "hostile/**/*.test.ts"
+      "hostile/**/*.test.ts",
+      "mutants/**/*.test.ts"
     ],
     exclude: ["**/node_modules/**", "**/dist/**"],
     pool: "threads",

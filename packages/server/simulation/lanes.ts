@@ -13,7 +13,8 @@ import { livenessChecker, type Report, simulate } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
 
 export interface LaneOptions {
-  readonly seeds: ReadonlyArray<number>
+  /** Those that nobody has taken yet; a lane takes them from the front, and whoever empties it ends them all. */
+  readonly seeds: Array<number>
   readonly lanes: number
   /** Makes a migrated, empty database that goes with the scope. */
   readonly openDatabase: Effect.Effect<PostgresAccess, never, Scope.Scope>
@@ -24,9 +25,8 @@ export interface LaneOptions {
 
 /** Simulates every seed and tells of each as it ends. */
 export const simulateAll = Effect.fn("simulateAll")(function* (options: LaneOptions) {
-  const waiting = [...options.seeds]
   const lane = Effect.gen(function* () {
-    while (waiting.length > 0) yield* Effect.scoped(useDatabase(waiting, options))
+    while (options.seeds.length > 0) yield* Effect.scoped(useDatabase(options))
   })
   yield* Effect.all(
     Array.from({ length: options.lanes }, () => lane),
@@ -38,14 +38,11 @@ export const simulateAll = Effect.fn("simulateAll")(function* (options: LaneOpti
 const seedsPerDatabase = 60
 
 /** Takes seeds until there is none left, one has left work behind or the database has had its share. */
-const useDatabase = Effect.fnUntraced(function* (
-  waiting: Array<number>,
-  { openDatabase, onReport, trace }: LaneOptions
-) {
+const useDatabase = Effect.fnUntraced(function* ({ onReport, openDatabase, seeds, trace }: LaneOptions) {
   const access = yield* openDatabase
   const surroundings = yield* openSurroundings(access)
   for (let taken = 0; taken < seedsPerDatabase; taken++) {
-    const seed = waiting.shift()
+    const seed = seeds.shift()
     if (seed === undefined) return
     const report = yield* Effect.promise(() => simulate(surroundings, seed, trace))
     yield* onReport(report, access)

@@ -3,7 +3,8 @@
  *
  * At the end it says which faults have struck, and which crash points never did,
  * and how long it took at most until everything was final. It runs on a PostgreSQL of its own in a temporary folder, which goes with it.
- * `--seed` alone repeats one seed, and `--trace` shows each of its turns. Seeds
+ * `--seed` alone repeats one seed, and `--trace` shows each of its turns; with `--until-broken` it begins
+ * no seed behind one that broke something. Seeds
  * mean what they mean for one state of the code: a statement more in a server
  * moves every turn after it.
  */
@@ -21,12 +22,16 @@ import { simulateAll } from "./lanes.ts"
 import { leaveOutLongTimers } from "./long-timers.ts"
 import { type Report, reportText, seconds } from "./simulate.ts"
 
-const { values } = readOptions("npm run simulate -- [--seed S] [--seeds N] [--lanes N at once] [--trace]", {
-  seeds: { type: "string", default: "1" },
-  seed: { type: "string", default: "1" },
-  lanes: { type: "string", default: "4" },
-  trace: { type: "boolean", default: false }
-})
+const { values } = readOptions(
+  "npm run simulate -- [--seed S] [--seeds N] [--lanes N at once] [--until-broken] [--trace]",
+  {
+    seeds: { type: "string", default: "1" },
+    seed: { type: "string", default: "1" },
+    lanes: { type: "string", default: "4" },
+    "until-broken": { type: "boolean", default: false },
+    trace: { type: "boolean", default: false }
+  }
+)
 const first = readNumber("seed", values.seed, 0)
 const count = readNumber("seeds", values.seeds, 1)
 const lanes = readNumber("lanes", values.lanes, 1)
@@ -81,8 +86,9 @@ const program = Effect.gen(function* () {
   let failed = 0
   let slowest: Report | undefined
   const coverage = makeCoverage()
+  const left = Array.from({ length: count }, (_, index) => first + index)
   yield* simulateAll({
-    seeds: Array.from({ length: count }, (_, index) => first + index),
+    seeds: left,
     lanes: Math.min(count, lanes),
     openDatabase: Effect.suspend(() => copyDatabase(postgres, `simulation_${(databases += 1)}`)),
     onReport: Effect.fnUntraced(function* (report) {
@@ -91,6 +97,7 @@ const program = Effect.gen(function* () {
       if (livenessOf(report) > livenessOf(slowest)) slowest = report
       if (report.complaints.length > 0) {
         failed += 1
+        if (values["until-broken"]) left.length = 0
         yield* Console.log(reportText(report))
       }
       if (done % seedsPerLine > 0 && done < count) return

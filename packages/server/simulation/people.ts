@@ -243,6 +243,7 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
     )
     if (seen.type !== "done") continue
     for (const task of seen.value.filter((each) => !isTodo(each))) {
+      if (chance.oneIn(4)) yield* writeOver(task, { ask, acknowledged })
       const choice = chance.below(10)
       if (choice < 6) {
         const digest = chance.oneIn(10) ? "0".repeat(64) : task.digest
@@ -259,6 +260,21 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
       }
     }
   }
+})
+
+/** Writes what a suggestion would write, otherwise, before anybody decides: whoever approves it then must be told. */
+const writeOver = Effect.fnUntraced(function* (
+  task: Task,
+  { ask, acknowledged }: Pick<Person, "ask" | "acknowledged">
+) {
+  const wanted = isSuggestion(task) ? task.payload.suggestedChanges : undefined
+  if (wanted?.type !== "update") return
+  const [name = "mood"] = Object.keys(wanted.data)
+  const change: Change = { type: "update", objectId: wanted.objectId, data: { [name]: `before ${task.id}` } }
+  const told = yield* ask(
+    Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct }))
+  )
+  if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
 })
 
 /** The property by which a person marks what he approves otherwise than it was suggested. */

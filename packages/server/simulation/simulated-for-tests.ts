@@ -38,7 +38,7 @@ const simulateSeeds = Effect.fnUntraced(function* (
 ) {
   const ended: Array<{ readonly report: Report; readonly access: PostgresAccess }> = []
   yield* simulateAll({
-    seeds: some,
+    seeds: [...some],
     lanes,
     openDatabase: Effect.provideService(simulationDatabase, Scope.Scope, scope),
     onReport: (report, access) => Effect.sync(() => void ended.push({ report, access }))

@@ -3,11 +3,13 @@
  */
 import type { Plant } from "./plant.ts"
 
-/** What undos took back of what an agent's version had made of objects. */
-const takenBack = `select distinct event.project_id, run.agent_id, run.agent_version, 'create' as operation, event.object_type
-  from kb.graph_events event join kb.graph_events made on made.entity_id = event.entity_id and made.type = 'created' and made.actor_type = 'agent'
+/** What undos took back of what an agent's version had done to objects. */
+const takenBack = `select distinct event.project_id, run.agent_id, run.agent_version,
+    case event.type when 'deleted' then 'create' else 'update' end as operation, event.object_type
+  from kb.graph_events event join kb.graph_events made on made.entity_id = event.entity_id and made.actor_type = 'agent'
+    and made.type = case event.type when 'deleted' then 'created' else 'updated' end
   join kb.agent_runs run on run.id = made.run_id
-  where event.project_id = $1 and event.entity_type = 'graphObject' and event.type = 'deleted' and run.agent_id = any(event.undoes)`
+  where event.project_id = $1 and event.entity_type = 'graphObject' and event.type <> 'created' and run.agent_id = any(event.undoes)`
 
 const oneUsed = `select promotion_id from kb.tool_calls where project_id = $1 and promotion_id is not null order by id limit 1`
 

@@ -127,6 +127,7 @@ const doings = (
     ...sometimes(3, () => keepTodos("tess", person("tess elsewhere"))),
     ...sometimes(3, () => keepTodos("bob", person("bob's todos"))),
     ...sometimes(2, () => takeBack("una", person("undoer"))),
+    ...sometimes(3, () => Effect.andThen(Effect.sleep(lateMs), takeBack("uma", person("late undoer")))),
     ...sometimes(part === "tester" ? 1 : 3, () => tryOut(person("tester"), cast.agents)),
     ...(cast.talker === undefined
       ? []

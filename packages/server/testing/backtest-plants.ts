@@ -38,6 +38,9 @@ export const backtestPlants: ReadonlyArray<Plant> = [
   {
     checker: "backtestsWhole",
     fault: "a backtest never ended",
-    sql: [`update kb.backtests set status = 'running' where project_id = $1 and status = 'completed'`]
+    sql: [
+      `update kb.backtests set status = 'running' where id =
+        (select id from kb.backtests where project_id = $1 and status = 'completed' order by id limit 1)`
+    ]
   }
 ]

@@ -10,7 +10,7 @@ const simulate = async (...options: ReadonlyArray<string>) => {
   return [code, output.trim().split("\n")[0]]
 }
 
-const usage = "npm run simulate -- [--seed S] [--seeds N] [--lanes N at once] [--trace]"
+const usage = "npm run simulate -- [--seed S] [--seeds N] [--lanes N at once] [--until-broken] [--trace]"
 
 it.each([
   [["--seeds", "0"], 2, "--seeds takes a whole number from 1 on, and not 0"],

@@ -1,0 +1,278 @@
+/**
+ * The ways in which `npm run mutants` breaks the server.
+ *
+ * Each takes away one promise that nothing else keeps. What two places keep is
+ * not here, as long as one of them is enough: that a run writes nothing under a
+ * kill switch (its claim, its token and what asks for due projects), that a call
+ * is made once (its row has a unique key), that agents who undo each other's
+ * work come to an end (oscillations and the bounds of chains).
+ */
+import type { Edit } from "./mutated.ts"
+
+export interface Mutant {
+  /** What the broken server does. */
+  readonly fault: string
+  readonly edits: ReadonlyArray<Edit>
+}
+
+const server = (file: string, from: string, to: string): Edit => ({
+  file: `packages/server/src/${file}`,
+  from,
+  to
+})
+
+const domain = (file: string, from: string, to: string): Edit => ({
+  file: `packages/domain/src/${file}`,
+  from,
+  to
+})
+
+export const mutants: ReadonlyArray<Mutant> = [
+  {
+    fault: "an attempt writes although another has the run",
+    edits: [server("run/holding.ts", " and attempt_token = ${run.attemptToken}", "")]
+  },
+  {
+    fault: "chains have no bound of runs",
+    edits: [server("run/chain-places.ts", "if (cap !== undefined) reached.set(root, cap)", "")]
+  },
+  {
+    fault: "chains have no bound of depth",
+    edits: [
+      domain(
+        "refusal.ts",
+        "if (rule === undefined) return undefined",
+        'if (rule === undefined || rule === "chainDepth") return undefined'
+      )
+    ]
+  },
+  {
+    fault: "an answered question wakes nobody",
+    edits: [
+      server(
+        "run/questions.ts",
+        "if (open.length === 1) yield* runs.wake",
+        "if (open.length === 99) yield* runs.wake"
+      )
+    ]
+  },
+  {
+    fault: "a foreign call that may not be repeated is made again",
+    edits: [
+      server(
+        "tool/foreign-calls.ts",
+        '(!("tool" in cleared) || !mayCallAgain(cleared.server.config, cleared.tool))',
+        '!("tool" in cleared)'
+      )
+    ]
+  },
+  {
+    fault: "an outdated suggestion is approved",
+    edits: [
+      server(
+        "task/deciding.ts",
+        'if (state === "gone" || conflicts.length > 0 || met.added.length > 0) {',
+        'if (state === "gone") {'
+      )
+    ]
+  },
+  {
+    fault: "what a person undid ends no promotion",
+    edits: [
+      server(
+        "task/demoting.ts",
+        'where promotion.ended_at is null and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})',
+        'where false and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})'
+      )
+    ]
+  },
+  {
+    fault: "a promotion that has ended is trusted",
+    edits: [
+      server(
+        "task/autonomy.ts",
+        "where operation = ${operation} and object_type = ${objectType} and ended_at is null\n            ), held as (",
+        "where operation = ${operation} and object_type = ${objectType}\n            ), held as ("
+      ),
+      server("task/autonomy.ts", '"shared")}) and ended_at is null', '"shared")})')
+    ]
+  },
+  {
+    fault: "what a step used is not counted in its chain",
+    edits: [
+      server(
+        "run/spending.ts",
+        "input_tokens = budget.input_tokens + excluded.input_tokens",
+        "input_tokens = budget.input_tokens"
+      )
+    ]
+  },
+  {
+    fault: "a key is not kept",
+    edits: [
+      server(
+        "database/idempotency-keys.ts",
+        "yield* orDie(rows.keep(sealed(sealingKeyOf(request.holder), rows.place, text)))",
+        ""
+      )
+    ]
+  },
+  {
+    fault: "a run that another spawned does not report when it failed",
+    edits: [
+      server(
+        "run/settling.ts",
+        "yield* report(runs.flatMap(",
+        "if (ending.status === 'completed') yield* report(runs.flatMap("
+      )
+    ]
+  },
+  {
+    fault: "what waits for the end of a run is not let go",
+    edits: [
+      server(
+        "run/settling.ts",
+        ") first where first.parked order by",
+        ") first where first.parked and false order by"
+      )
+    ]
+  },
+  {
+    fault: "what failed is not tried again",
+    edits: [
+      server("run/settling.ts", "yield* openNextAttempts(ended.map(({ id }) => id))", "yield* Effect.void")
+    ]
+  },
+  {
+    fault: "the question of a run that was given up stays open",
+    edits: [server("run/claiming.ts", "yield* dropQuestions(rows.map((row) => row.id))", "")]
+  },
+  {
+    fault: "an answer whose commit nobody heard of is kept twice",
+    edits: [
+      server(
+        "run/writing.ts",
+        "if (wasAway && (yield* isKept(run, planned.events))) return",
+        "if (wasAway && false && (yield* isKept(run, planned.events))) return"
+      )
+    ]
+  },
+  {
+    fault: "a run ends although somebody spoke",
+    edits: [
+      server(
+        "run/writing.ts",
+        "if (!(yield* contexts.write(run.contextName, planned))) return false",
+        "if (!(yield* contexts.write(run.contextName, planned))) yield* contexts.append(run.contextName, events, { alongside: [...alongside, ...calls] })"
+      )
+    ]
+  },
+  {
+    fault: "an agent that only suggests writes",
+    edits: [
+      server(
+        "tool/graph-effects.ts",
+        "if (promotionId === undefined && choosesToSuggest(...gate)) {",
+        "if (promotionId === undefined && false) {"
+      )
+    ]
+  },
+  {
+    fault: "what somebody changed since is undone with the rest",
+    edits: [
+      domain(
+        "inverse.ts",
+        '  if (other === null)\n    return {\n      action: "delete",',
+        '  if (other === null || true)\n    return {\n      action: "delete",'
+      )
+    ]
+  },
+  {
+    fault: "the run of a disabled agent writes",
+    edits: [
+      server("agent/authorities.ts", "isActive: rows.every(({ isActive }) => isActive)", "isActive: true")
+    ]
+  },
+  {
+    fault: "a spawned run may more than the agents above it",
+    edits: [
+      server(
+        "agent/authorities.ts",
+        "const powers = above.reduce<Powers>(narrow, own.definition ?? own)",
+        "const powers = own.definition ?? own"
+      )
+    ]
+  },
+  {
+    fault: "what was shown untrusted narrows nothing",
+    edits: [server("agent/authorities.ts", "narrowTainted(powers, taintedBy)", "narrowTainted(powers, [])")]
+  },
+  {
+    fault: "a backtest writes for real",
+    edits: [
+      server(
+        "tool/graph-effects.ts",
+        "if (principal.backtest)\n          return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)",
+        ""
+      )
+    ]
+  },
+  {
+    fault: "a fork reads behind the event at which it was made",
+    edits: [server("agent/contexts.ts", "and event.number <= line.until", "")]
+  },
+  {
+    fault: "an agent has more runs at once than its rule allows",
+    edits: [
+      server(
+        "dispatch/standing.ts",
+        "limits.push({ runs: config.maxConcurrency - liveReactions",
+        "limits.push({ runs: 1000 + config.maxConcurrency - liveReactions"
+      )
+    ]
+  },
+  {
+    fault: "an agent begins more runs in a while than its rule allows",
+    edits: [
+      server(
+        "dispatch/standing.ts",
+        "runs: config.rateLimit.maxRuns - begunRuns,",
+        "runs: 1000 + config.rateLimit.maxRuns - begunRuns,"
+      )
+    ]
+  },
+  {
+    fault: "a run is taken over whose worker lives",
+    edits: [
+      server(
+        "run/claiming.ts",
+        "status = 'running' and lease_expires_at < now() and not ${isSpent}",
+        "status = 'running' and not ${isSpent}"
+      )
+    ]
+  },
+  {
+    fault: "what a chain refuses is skipped without a reason",
+    edits: [
+      server("dispatch/dispatcher.ts", "if (cap) note(refusals, match.event, match.candidate, cap)", "")
+    ]
+  },
+  {
+    fault: "a batch loses all events but its first",
+    edits: [
+      server(
+        "dispatch/releases.ts",
+        "[reactionRun(runId, agent, [first, ...others])]",
+        "[reactionRun(runId, agent, [first])]"
+      )
+    ]
+  },
+  {
+    fault: "who rejects a suggestion is not remembered",
+    edits: [server("task/deciding.ts", "yield* rejections.keep(id)", "yield* Effect.void")]
+  },
+  {
+    fault: "a decision is not counted",
+    edits: [server("task/deciding.ts", 'yield* reviewed(id, "rejected")', "")]
+  }
+]
