@@ -128,26 +128,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    fault: "what waits for the end of a run is not let go",
-    edits: [
-      server(
-        "run/settling.ts",
-        ") first where first.parked order by",
-        ") first where first.parked and false order by"
-      )
-    ]
-  },
-  {
-    fault: "what failed is not tried again",
-    edits: [
-      server("run/settling.ts", "yield* openNextAttempts(ended.map(({ id }) => id))", "yield* Effect.void")
-    ]
-  },
-  {
-    fault: "the question of a run that was given up stays open",
-    edits: [server("run/claiming.ts", "yield* dropQuestions(rows.map((row) => row.id))", "")]
-  },
-  {
     fault: "an answer whose commit nobody heard of is kept twice",
     edits: [
       server(
@@ -185,12 +165,6 @@ export const mutants: ReadonlyArray<Mutant> = [
         '  if (other === null)\n    return {\n      action: "delete",',
         '  if (other === null || true)\n    return {\n      action: "delete",'
       )
-    ]
-  },
-  {
-    fault: "the run of a disabled agent writes",
-    edits: [
-      server("agent/authorities.ts", "isActive: rows.every(({ isActive }) => isActive)", "isActive: true")
     ]
   },
   {
@@ -242,16 +216,6 @@ export const mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    fault: "a run is taken over whose worker lives",
-    edits: [
-      server(
-        "run/claiming.ts",
-        "status = 'running' and lease_expires_at < now() and not ${isSpent}",
-        "status = 'running' and not ${isSpent}"
-      )
-    ]
-  },
-  {
     fault: "what a chain refuses is skipped without a reason",
     edits: [
       server("dispatch/dispatcher.ts", "if (cap) note(refusals, match.event, match.candidate, cap)", "")
@@ -266,10 +230,6 @@ export const mutants: ReadonlyArray<Mutant> = [
         "[reactionRun(runId, agent, [first])]"
       )
     ]
-  },
-  {
-    fault: "who rejects a suggestion is not remembered",
-    edits: [server("task/deciding.ts", "yield* rejections.keep(id)", "yield* Effect.void")]
   },
   {
     fault: "a decision is not counted",

@@ -40,4 +40,18 @@ const undoneWhole: Checker = ({ events, relationshipVersions, tasks, undoItems, 
   })
 }
 
-export const checkUndos = { undoneWhole }
+/** What an undo deleted had no work of a person's in it since it was made. */
+const workKept: Checker = ({ events }) => {
+  const ofEntity = Map.groupBy(events, ({ entityId }) => entityId)
+  return events
+    .filter(({ type, undoes }) => type === "deleted" && undoes.length > 0)
+    .flatMap(({ entityId, id, version }) => {
+      const before = (ofEntity.get(entityId) ?? []).filter((event) => event.version < version)
+      const made = Math.max(...before.flatMap((event) => (event.type === "created" ? [event.version] : [])))
+      return before
+        .filter((event) => event.version > made && event.actorType === "user" && event.undoes.length === 0)
+        .map((event) => `event ${id} of an undo deleted what a person had changed by event ${event.id}`)
+    })
+}
+
+export const checkUndos = { undoneWhole, workKept }

@@ -40,13 +40,15 @@ const add = <K>(counts: Map<K, number>, key: K): void => void counts.set(key, (c
 export const faultKinds: ReadonlyArray<string> = [
   ...["dieBefore", "dieAfter", "breakBefore", "breakAfter", "40001", "40P01", "55P03", "57014"],
   ...["refused", "hasty", "cut", "cutWithin", "silent"].map((lapse) => `model ${lapse}`),
-  ...["freeze", "lapse", "night", "stop"]
+  ...["lost commit", "freeze", "lapse", "night", "stop"]
 ]
 
 const kindOf = (fault: Exclude<Fault, { readonly kind: "crashPoint" }>): string => {
   switch (fault.kind) {
     case "statement":
       return fault.fate
+    case "commit":
+      return "lost commit"
     case "request":
       return `model ${fault.lapse}`
     case "deed":

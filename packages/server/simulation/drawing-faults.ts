@@ -17,6 +17,10 @@ import type { Refusal } from "./refusals.ts"
 const busyStatements = 400
 const allStatements = 1_200
 
+/** The same of commits. */
+const busyCommits = 70
+const allCommits = 200
+
 /** The same of requests of models. */
 const busyRequests = 6
 const allRequests = 20
@@ -29,6 +33,7 @@ export const drawFaults = (chance: Chance, seed: number): ReadonlyArray<Fault> =
   { kind: "crashPoint", name: aimOf(seed), passing: chance.fork("aim").pick([1, 1, 1, 2]) },
   ...drawRefusals(chance.fork("refusals")),
   ...drawLapses(chance.fork("requests")),
+  ...drawLostCommits(chance.fork("commits")),
   ...(chance.oneIn(6)
     ? drawStorm(chance)
     : Array.from({ length: chance.between(0, 3) }, () => drawFault(chance)))
@@ -77,6 +82,15 @@ const drawRefusals = (chance: Chance): ReadonlyArray<Fault> => {
   const at = drawStatement(chance)
   return Array.from({ length: chance.pick([1, 1, 1, 2, 5]) }, () => ({ kind: "statement", at, fate }))
 }
+
+/** In half of all worlds nobody hears that a commit was done, or two: it must neither be lost nor done again. */
+const drawLostCommits = (chance: Chance): ReadonlyArray<Fault> =>
+  chance.oneIn(2)
+    ? Array.from({ length: chance.between(1, 2) }, () => ({
+        kind: "commit",
+        at: drawTime(chance, busyCommits, allCommits)
+      }))
+    : []
 
 /** In half of all worlds a model fails once, or twice in a row; seldom it is silent, for that takes minutes. */
 const drawLapses = (chance: Chance): ReadonlyArray<Fault> => {

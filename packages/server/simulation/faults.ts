@@ -1,14 +1,14 @@
 /**
  * What goes wrong in a simulation, and how it strikes.
  *
- * A fault strikes when the servers have sent so many statements, when one of
+ * A fault strikes when the servers have sent so many statements or commits, when one of
  * them passes a named crash point for the n-th time, or when so many requests
  * were made of models. It is drawn before anything begins (`drawing-faults.ts`);
  * from the moment at which the plan is ended nothing strikes any more.
  */
 import type { CrashPointName } from "../src/crash-point.ts"
 import type { Fate } from "./conductor.ts"
-import { isRefusal, mayBeRefused, wordsOf } from "./refusals.ts"
+import { isCommit, isRefusal, mayBeRefused, wordsOf } from "./refusals.ts"
 import { brokenWords } from "./statement.ts"
 
 /** A deed of the world around the servers. */
@@ -27,6 +27,8 @@ export type Lapse = "refused" | "hasty" | "cut" | "cutWithin" | "silent"
 
 export type Fault =
   | { readonly kind: "statement"; readonly at: number; readonly fate: Exclude<Fate, "go"> }
+  /** A commit is done, and its answer is lost with the connection. */
+  | { readonly kind: "commit"; readonly at: number }
   | { readonly kind: "crashPoint"; readonly name: CrashPointName; readonly passing: number }
   | { readonly kind: "request"; readonly at: number; readonly lapse: Lapse }
   | { readonly kind: "deed"; readonly at: number; readonly deed: Deed }
@@ -57,6 +59,7 @@ export const followFaults = (faults: ReadonlyArray<Fault>, doDeed: (deed: Deed) 
   let isOn = false
   let hasEnded = false
   let statements = 0
+  let commits = 0
   let requests = 0
   const strike = (fault: Fault): void => {
     pending.delete(fault)
@@ -74,10 +77,15 @@ export const followFaults = (faults: ReadonlyArray<Fault>, doDeed: (deed: Deed) 
     statement: (text) => {
       if (!isOn) return "go"
       statements += 1
+      if (isCommit(text)) commits += 1
       for (const fault of pending) {
         if (fault.kind === "statement" && fault.at <= statements && mayStrike(fault.fate, text)) {
           strike(fault)
           return fault.fate
+        }
+        if (fault.kind === "commit" && fault.at <= commits && isCommit(text)) {
+          strike(fault)
+          return "breakAfter"
         }
         if (fault.kind === "deed" && fault.at <= statements) {
           strike(fault)
@@ -115,6 +123,7 @@ const mayStrike = (fate: Exclude<Fate, "go">, text: string): boolean =>
 
 /** Words of an error by which a log may tell of a fault; none where a server has no reason to log one. */
 export const wordsOfFault = (fault: Fault): ReadonlyArray<string> => {
+  if (fault.kind === "commit") return [brokenWords]
   if (fault.kind !== "statement") return []
   if (isRefusal(fault.fate)) return [wordsOf(fault.fate)]
   return fault.fate.startsWith("break") ? [brokenWords] : []

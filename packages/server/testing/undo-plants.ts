@@ -20,5 +20,16 @@ export const undoPlants: ReadonlyArray<Plant> = [
         from kb.undo_items item, jsonb_to_recordset(item.properties) one(property text, status text)
         where version.object_id = item.entity_id and version.task_id = item.task_id and item.project_id = $1 and one.status = 'ready'`
     ]
+  },
+  {
+    checker: "workKept",
+    fault: "an undo deleted what somebody had worked on",
+    sql: [
+      `update kb.graph_events deletion set undoes = array(select id from kb.agents where project_id = $1 limit 1)
+        where project_id = $1 and type = 'deleted' and entity_type = 'graphObject' and actor_type = 'user' and exists (
+          select from kb.graph_events event where event.entity_id = deletion.entity_id and event.type = 'updated' and event.actor_type = 'user'
+            and event.version < deletion.version and not exists (select from kb.graph_events made where made.entity_id = event.entity_id
+              and made.type = 'created' and made.version between event.version and deletion.version))`
+    ]
   }
 ]
