@@ -5,7 +5,9 @@
  * not here, as long as one of them is enough: that a run writes nothing under a
  * kill switch (its claim, its token and what asks for due projects), that a call
  * is made once (its row has a unique key), that agents who undo each other's
- * work come to an end (oscillations and the bounds of chains).
+ * work come to an end (oscillations and the bounds of chains). Nor is what keeps
+ * a server busy until there is no memory left, as a fork that reads on behind the
+ * event at which it was made.
  */
 import type { Edit } from "./mutated.ts"
 
@@ -190,10 +192,6 @@ export const mutants: ReadonlyArray<Mutant> = [
         ""
       )
     ]
-  },
-  {
-    fault: "a fork reads behind the event at which it was made",
-    edits: [server("agent/contexts.ts", "and event.number <= line.until", "")]
   },
   {
     fault: "an agent has more runs at once than its rule allows",
