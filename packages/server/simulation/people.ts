@@ -148,19 +148,30 @@ const isRefusal = (cause: Cause.Cause<unknown>): boolean => cause.reasons.some(C
 
 const user: Actor = { actorType: "user", actorId: "ada" }
 
+/** Asks for a change of the graph, and notes it where it was told as done. */
+export const makeChange = Effect.fnUntraced(function* (
+  { ask, acknowledged }: Pick<Person, "ask" | "acknowledged">,
+  change: Change,
+  afterCommit?: Effect.Effect<void>
+) {
+  const told = yield* ask(
+    Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct })),
+    afterCommit
+  )
+  if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
+  return told
+})
+
 /** Writes objects and relationships, one change after another. */
-export const write = Effect.fnUntraced(function* ({ chance, ask, acknowledged }: Person) {
+export const write = Effect.fnUntraced(function* (person: Person) {
+  const { chance } = person
   const objects: Array<ObjectId> = []
   const relationships: Array<RelationshipId> = []
   for (let n = chance.between(3, 6); n > 0; n--) {
     const change = drawChange(chance, objects, relationships, n)
-    const told = yield* ask(
-      Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct })),
-      CrashPoint.hit("graph.afterCommit")
-    )
+    const told = yield* makeChange(person, change, CrashPoint.hit("graph.afterCommit"))
     if (told.type === "done") {
       const { entity } = told.value
-      acknowledged.changes.push({ change, applied: told.value })
       if (change.type === "create" && entity.kind === "object") objects.push(entity.object.id)
       if (entity.kind === "relationship") relationships.push(entity.relationship.id)
     }
@@ -206,16 +217,9 @@ const drawChange = (
 }
 
 /** Throws something in that starts a game of agents. */
-export const throwIn = Effect.fnUntraced(function* (
-  { chance, ask, acknowledged }: Person,
-  objectType: string
-) {
-  yield* Effect.sleep(chance.between(1, 500))
-  const change: Change = { type: "create", objectType, key: null, data: {} }
-  const told = yield* ask(
-    Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct }))
-  )
-  if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
+export const throwIn = Effect.fnUntraced(function* (person: Person, objectType: string) {
+  yield* Effect.sleep(person.chance.between(1, 500))
+  yield* makeChange(person, { type: "create", objectType, key: null, data: {} })
 })
 
 /** Delivers what others may be delivering too, and again when there was no answer. */
@@ -243,7 +247,7 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
     )
     if (seen.type !== "done") continue
     for (const task of seen.value.filter((each) => !isTodo(each))) {
-      if (chance.oneIn(4)) yield* writeOver(task, { ask, acknowledged })
+      if (chance.oneIn(4)) yield* writeOver({ ask, acknowledged }, task)
       const choice = chance.below(10)
       if (choice < 6) {
         const digest = chance.oneIn(10) ? "0".repeat(64) : task.digest
@@ -263,18 +267,15 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
 })
 
 /** Writes what a suggestion would write, otherwise, before anybody decides: whoever approves it then must be told. */
-const writeOver = Effect.fnUntraced(function* (
-  task: Task,
-  { ask, acknowledged }: Pick<Person, "ask" | "acknowledged">
-) {
+const writeOver = Effect.fnUntraced(function* (person: Pick<Person, "ask" | "acknowledged">, task: Task) {
   const wanted = isSuggestion(task) ? task.payload.suggestedChanges : undefined
   if (wanted?.type !== "update") return
   const [name = "mood"] = Object.keys(wanted.data)
-  const change: Change = { type: "update", objectId: wanted.objectId, data: { [name]: `before ${task.id}` } }
-  const told = yield* ask(
-    Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: user, cause: direct }))
-  )
-  if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
+  yield* makeChange(person, {
+    type: "update",
+    objectId: wanted.objectId,
+    data: { [name]: `before ${task.id}` }
+  })
 })
 
 /** The property by which a person marks what he approves otherwise than it was suggested. */

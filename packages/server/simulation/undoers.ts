@@ -5,49 +5,39 @@
  * sometimes leave something out. What moved in between is refused, and that is as
  * it should be.
  */
-import { type Actor, direct } from "@tropism/domain/actor"
-import type { Change } from "@tropism/domain/change"
 import { isTerminal } from "@tropism/domain/run"
 import type { UserId } from "@tropism/domain/ids"
 import type { UndoTask } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
-import { Gateway } from "../src/graph/gateway.ts"
 import { Objects } from "../src/graph/objects.ts"
 import { Runs } from "../src/run/runs.ts"
 import { Tasks } from "../src/task/tasks.ts"
 import { Undos } from "../src/task/undos.ts"
-import type { Person } from "./people.ts"
+import { makeChange, type Person } from "./people.ts"
 
 /** Puts work into something that is there, whoever made it: no undo may take that away. */
-const workOn = Effect.fnUntraced(function* ({
-  acknowledged,
-  ask,
-  chance
-}: Pick<Person, "acknowledged" | "ask" | "chance">) {
-  const seen = yield* ask(Effect.flatMap(Objects, (objects) => objects.list({}, "updatedAt", undefined, 10)))
+const workOn = Effect.fnUntraced(function* (person: Person) {
+  const seen = yield* person.ask(
+    Effect.flatMap(Objects, (objects) => objects.list({}, "updatedAt", undefined, 10))
+  )
   const objects = seen.type === "done" ? seen.value.map(({ object }) => object) : []
   const [first, ...others] = objects.filter(({ actorType }) => actorType === "agent")
   if (first === undefined) return
-  const change: Change = {
+  yield* makeChange(person, {
     type: "update",
-    objectId: chance.pick([first, ...others]).id,
-    data: { worked: chance.below(100) }
-  }
-  const told = yield* ask(
-    Effect.flatMap(Gateway, (gateway) => gateway.apply(change, { actor: somebody, cause: direct }))
-  )
-  if (told.type === "done") acknowledged.changes.push({ change, applied: told.value })
+    objectId: person.chance.pick([first, ...others]).id,
+    data: { worked: person.chance.below(100) }
+  })
 })
 
-const somebody: Actor = { actorType: "user", actorId: "una" }
-
 /** Has a run or two taken back, of those that ended lately. */
-export const takeBack = Effect.fnUntraced(function* (name: string, { acknowledged, ask, chance }: Person) {
+export const takeBack = Effect.fnUntraced(function* (name: string, person: Person) {
+  const { acknowledged, ask, chance } = person
   const by = name as UserId
   for (let n = chance.between(1, 3); n > 0; n--) {
     yield* Effect.sleep(chance.between(200, 1_500))
-    if (chance.oneIn(2)) yield* workOn({ acknowledged, ask, chance })
+    if (chance.oneIn(2)) yield* workOn(person)
     const seen = yield* ask(Effect.flatMap(Runs, (runs) => runs.list({}, undefined, 30)))
     if (seen.type !== "done") continue
     let planned: UndoTask | undefined
