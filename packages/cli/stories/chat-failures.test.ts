@@ -5,7 +5,8 @@ import { tmpdir } from "node:os"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { countOf, logOf, newContext } from "../../server/testing/context-words.ts"
+import { newContext } from "../../server/testing/context-words.ts"
+import { holding, lockOf } from "../../server/testing/owner-rows.ts"
 import { asking, askingModel } from "../../server/testing/question-words.ts"
 import { eventually, newStory, scripted } from "../../server/testing/platform.ts"
 import { invokeWith, until } from "../testing/invoke.ts"
@@ -58,23 +59,16 @@ describe("Requirement: a person is told what to do, and not what broke", () => {
     Effect.gen(function* () {
       const story = yield* newStory
       const agent = yield* newContext(story, "talk")
-      const hold = (stopped: boolean) => story.ask("PUT", "/kill-switch", { stopped, reason: "Hold" })
       const at = ["--url", story.url]
       const environment = { TROPISM_TOKEN: story.token }
+      // No worker takes its run meanwhile.
+      const claims = yield* holding(story.access, lockOf("claims"))
       const speaking = yield* launch(launcher, ["chat", "talk", "-m", "Hello", ...at], environment)
-      // It is heard, and nothing is begun before it is quiet for a moment.
-      yield* eventually(
-        logOf(story, "talk"),
-        (events) => countOf(events, "UserMessageEvent") === 1,
-        30_000,
-        [5, 5]
-      )
-      yield* hold(true)
-      const { items } = yield* eventually(story.get("/runs?status=paused"), ({ items }) => items.length === 1)
+      const { items } = yield* eventually(story.get("/runs?status=queued"), ({ items }) => items.length === 1)
       const [program = 0] = childrenOf(speaking.process.pid ?? 0)
       process.kill(program, "SIGSTOP")
       yield* story.post(`/runs/${items[0].id}/cancel`)
-      yield* hold(false)
+      yield* claims.query("commit")
       yield* Effect.forEach(elsewhere, () => story.post(`/agents/${agent.id}/trigger?wait=false`))
       process.kill(program, "SIGCONT")
       yield* until(() => speaking.code() !== undefined)

@@ -3,10 +3,9 @@
  */
 import { describe, expect, it as live, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import { whenWaiting } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -53,14 +52,6 @@ const slowWriter = (overrides: Record<string, unknown> = {}) =>
     ...overrides
   })
 
-/** Holds one of the server's own locks until it is committed, or the story ends. */
-const holding = Effect.fnUntraced(function* ({ access }: Story, lock: "claims" | "switches", mode = "") {
-  const holder = yield* connect(access.ownerUrl)
-  yield* holder.query("begin")
-  yield* holder.query(`select pg_advisory_xact_lock${mode}(hashtextextended('tropism.${lock}', 0))`)
-  return holder
-})
-
 /** Steps in which a heartbeat reaches the database before its lease seems to be over, on a busy machine, too. */
 const unhurried = 500
 
@@ -75,8 +66,8 @@ const metByAnAttempt = Effect.gen(function* () {
   const before = (yield* all).length
   const lost = Effect.map(all, ({ length }) => length - before)
   // No sweep makes good what nobody else does.
-  yield* holding(story, "switches")
-  const claim = yield* holding(story, "claims")
+  yield* holding(story.access, lockOf("switches"))
+  const claim = yield* holding(story.access, lockOf("claims"))
   yield* ask(
     story.access,
     "insert into kb.kill_switches (project_id, reason, stopped_by) values ($1, 'A moment', 'ada')",
@@ -238,7 +229,7 @@ layer(SharedServer.layer)((it) => {
         yield* stop(story)
 
         // A claim that is not committed yet keeps the runs from following the switch.
-        const claim = yield* holding(story, "claims", "_shared")
+        const claim = yield* holding(story.access, lockOf("claims", "_shared"))
         const released = yield* Effect.forkScoped(goOn(story))
         yield* whenWaiting(story.access, 1)
         yield* make(story, "Person")
@@ -290,8 +281,8 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
         // Only the worker waits: no sweep does.
-        yield* holding(story, "switches")
-        const following = yield* holding(story, "claims")
+        yield* holding(story.access, lockOf("switches"))
+        const following = yield* holding(story.access, lockOf("claims"))
         // Its workers have died as often as they may: the next that looks gives it up, and then claims.
         yield* ask(
           story.access,

@@ -3,9 +3,8 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { whenWaiting } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -18,13 +17,6 @@ import {
   runsOf,
   watcher
 } from "../testing/story-words.ts"
-
-/** A connection with a transaction in which some statements were made; it is broken off with the story. */
-const holding = Effect.fnUntraced(function* ({ access }: Story, ...statements: ReadonlyArray<string>) {
-  const holder = yield* connect(access.ownerUrl)
-  for (const statement of ["begin", ...statements]) yield* holder.query(statement)
-  return holder
-})
 
 const purging = (story: Story, object: Json) => story.delete(`/objects/${object.id}?purge=true`)
 
@@ -93,7 +85,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const eve = yield* make(story, "Person")
         yield* entriesWhen(story, agent, 1, ({ status }) => status === "pending")
         const release = `select pg_advisory_xact_lock(hashtextextended('tropism.release.${agent.id}', 0))`
-        const releaser = yield* holding(story, release)
+        const releaser = yield* holding(story.access, release)
         yield* story.patch(`/agents/${agent.id}`, rule(1))
         yield* ask(
           story.access,
@@ -102,7 +94,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         // The purge has taken the entries and waits to keep its record; the release finds them still there.
         const recorder = yield* holding(
-          story,
+          story.access,
           `insert into kb.graph_purges (id, project_id, entity_type, entity_id, object_type, versions, relationships)
            values (gen_random_uuid(), '${story.projectId}', 'graphObject', '${eve.id}', 'Person', 2, 0)`
         )
@@ -113,7 +105,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* recorder.query("rollback")
         expect((yield* Fiber.join(purged)).status).toBe(204)
         // Whoever released it is through when its lock is free.
-        yield* holding(story, release)
+        yield* holding(story.access, release)
         expect(yield* runsOf(story, agent)).toEqual([])
         expect(yield* entriesOf(story, agent)).toEqual([])
       })
@@ -124,10 +116,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const agent = yield* story.post("/agents", watcher())
         // No worker takes a run meanwhile.
-        const claims = yield* holding(
-          story,
-          "select pg_advisory_xact_lock(hashtextextended('tropism.claims', 0))"
-        )
+        const claims = yield* holding(story.access, lockOf("claims"))
         const [eve, ann] = [yield* make(story, "Person"), yield* make(story, "Person")]
         yield* entriesWhen(story, agent, 2, ({ runId }) => runId !== null)
         expect((yield* purging(story, eve)).status).toBe(204)

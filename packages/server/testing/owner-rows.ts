@@ -5,7 +5,7 @@
  * story about anything else asks the doors.
  */
 import { Effect } from "effect"
-import { errorCode, type PostgresAccess } from "../src/database/postgres-access.ts"
+import { connect, errorCode, type PostgresAccess } from "../src/database/postgres-access.ts"
 import { asOwner } from "./fresh-database.ts"
 
 /** Runs a statement and answers its rows, each as an array of values. */
@@ -15,6 +15,20 @@ export const ask = (
   values: ReadonlyArray<unknown> = []
 ): Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>> =>
   Effect.orDie(asOwner(access, (connection) => connection.queryValues(statement, values)))
+
+/** A connection with a transaction in which some statements were made; it is broken off with the scope. */
+export const holding = Effect.fnUntraced(function* (
+  access: PostgresAccess,
+  ...statements: ReadonlyArray<string>
+) {
+  const holder = yield* connect(access.ownerUrl)
+  for (const statement of ["begin", ...statements]) yield* holder.query(statement)
+  return holder
+}, Effect.orDie)
+
+/** Takes a lock of the server's own: of those who claim runs, or who look after the kill switches. */
+export const lockOf = (name: "claims" | "switches", mode: "" | "_shared" = ""): string =>
+  `select pg_advisory_xact_lock${mode}(hashtextextended('tropism.${name}', 0))`
 
 /** The code with which PostgreSQL refuses a statement; undefined when it does not. */
 export const refusalOf = (access: PostgresAccess, statement: string): Effect.Effect<string | undefined> =>
