@@ -30,6 +30,8 @@ export interface ConductorOptions {
   readonly blockersOf: (processId: number) => Promise<ReadonlyArray<number>>
   /** Told of each turn, for whoever wants to follow. */
   readonly trace?: ((line: string) => void) | undefined
+  /** Tells it to play no turn more. */
+  readonly signal?: AbortSignal | undefined
 }
 
 export interface Conductor {
@@ -45,7 +47,7 @@ export interface Conductor {
   readonly release: (line: Line) => void
   /** Ends a program at the next moment at which everything waits; nothing of it runs after that. */
   readonly doom: (program: Program) => void
-  /** Plays turns until it is over; fails when nothing moves any more or it takes too many turns. */
+  /** Plays turns until it is over; fails when nothing moves any more, it takes too many turns or is told to stop. */
   readonly play: (isOver: () => boolean, maxTurns: number) => Promise<void>
   readonly turns: () => number
   /** Whether several statements waited when a lock was released: PostgreSQL chose which of them got it. */
@@ -62,7 +64,8 @@ export const makeConductor = ({
   fateOf,
   isPrompt,
   blockersOf,
-  trace
+  trace,
+  signal
 }: ConductorOptions): Conductor => {
   const waiting: Array<Statement> = []
   const blocked: Array<Attempt> = []
@@ -79,9 +82,11 @@ export const makeConductor = ({
   const stir = (): void => void (stirrings += 1)
   const clock = makeWorldClock(stir)
 
-  /** Waits until no fiber has anything to do without an answer or an alarm. */
+  const isToStop = (): boolean => signal?.aborted === true
+
+  /** Waits until no fiber has anything to do without an answer or an alarm, or it is told to stop. */
   const settle = async (): Promise<void> => {
-    for (let quiet = 0; quiet < 2;) {
+    for (let quiet = 0; quiet < 2 && !isToStop();) {
       const before = stirrings
       await nextTurnOfEventLoop()
       quiet = stirrings === before && tasks === 0 ? quiet + 1 : 0
@@ -224,6 +229,7 @@ export const makeConductor = ({
     for (;;) {
       await settle()
       if (isOver()) return
+      if (isToStop()) throw new Error("It was told to stop")
       const next = doomed.shift()
       if (next !== undefined) {
         await kill(next)

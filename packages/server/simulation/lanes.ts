@@ -9,7 +9,7 @@
  */
 import { Effect, type Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { livenessChecker, type Report, simulate } from "./simulate.ts"
+import { livenessChecker, type Report, simulate, type Surroundings } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
 
 export interface LaneOptions {
@@ -34,6 +34,15 @@ export const simulateAll = Effect.fn("simulateAll")(function* (options: LaneOpti
   )
 })
 
+/** Simulates a seed; whoever breaks it off waits until nothing of it moves any more, because its database goes next. */
+const simulated = (surroundings: Surroundings, seed: number, trace: LaneOptions["trace"]) =>
+  Effect.callback<Report>((resume, signal) => {
+    const played = Effect.promise(() => simulate(surroundings, seed, trace, signal))
+    const ended = Effect.runPromiseExit(played)
+    void ended.then(resume)
+    return Effect.promise(() => ended)
+  })
+
 /** Seeds of one database. In more of them PostgreSQL works on what is left of others; in fewer, on learning each statement anew. */
 const seedsPerDatabase = 60
 
@@ -44,7 +53,7 @@ const useDatabase = Effect.fnUntraced(function* ({ onReport, openDatabase, seeds
   for (let taken = 0; taken < seedsPerDatabase; taken++) {
     const seed = seeds.shift()
     if (seed === undefined) return
-    const report = yield* Effect.promise(() => simulate(surroundings, seed, trace))
+    const report = yield* simulated(surroundings, seed, trace)
     yield* onReport(report, access)
     if (report.complaints.some(({ checker }) => checker === livenessChecker)) return
   }

@@ -74,11 +74,12 @@ const mostComplaintsTold = 20
 /** Far more than any seed needs; whatever reaches it goes round in circles. */
 const maxTurns = 60_000
 
-/** Simulates one seed. */
+/** Simulates one seed, or the beginning of it: once it is told to stop, it ends every program. */
 export const simulate = async (
   surroundings: Surroundings,
   seed: number,
-  trace?: (line: string) => void
+  trace?: (line: string) => void,
+  signal?: AbortSignal
 ): Promise<Report> => {
   const chance = chanceOf(String(seed))
   const deeds = Effect.runSync(Queue.unbounded<Deed>())
@@ -91,7 +92,8 @@ export const simulate = async (
     fateOf: ({ program, text }) => (program.name === "world" ? "go" : plan.statement(text)),
     isPrompt: plan.hasEnded,
     blockersOf: surroundings.blockersOf,
-    trace
+    trace,
+    signal
   })
   const errors: Array<string> = []
   const ground: Ground = {

@@ -7,12 +7,14 @@
  * simulation after another until there is one that it can spoil.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect, Fiber } from "effect"
+import { ask } from "../testing/owner-rows.ts"
 import { inSoak } from "../testing/soak.ts"
 import { check, checkerNames } from "./checkers.ts"
 import type { CrashPointName } from "../src/crash-point.ts"
 import { type Coverage, faultKinds, makeCoverage } from "./coverage.ts"
 import { simulationDatabase } from "./database-for-tests.ts"
+import { simulateAll } from "./lanes.ts"
 import { places, seedsAimedAt } from "./places.ts"
 import type { Plant } from "./plant.ts"
 import { plants } from "../testing/plants.ts"
@@ -20,6 +22,10 @@ import { readRowsWith } from "./rows.ts"
 import { type Project, seeds, Simulated } from "./simulated-for-tests.ts"
 import { reportText, simulate } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
+
+/** Of this database, but for who asks. */
+const openTransactions = `select state, query from pg_stat_activity
+  where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`
 
 /** A simulation that goes round in circles ends by its turns; this is for a machine that is busy. */
 const withinMs = 1_200_000
@@ -119,6 +125,30 @@ layer(Simulated.layer, { excludeTestServices: true, timeout: withinMs })(
             expect(compared).toBe(2)
           }),
         withinMs
+      )
+
+      it.effect("moves no more once it is broken off, and lets go of its database", () =>
+        Effect.gen(function* () {
+          const access = yield* simulationDatabase
+          const told: Array<string> = []
+          const isUnderWay = yield* Deferred.make<void>()
+          const lanes = yield* Effect.forkChild(
+            simulateAll({
+              seeds: [1, 4],
+              lanes: 1,
+              openDatabase: Effect.succeed(access),
+              onReport: () => Effect.die("It came to its end"),
+              trace: (line) => {
+                if (told.push(line) === 300) Deferred.doneUnsafe(isUnderWay, Effect.void)
+              }
+            })
+          )
+          yield* Deferred.await(isUnderWay)
+          yield* Fiber.interrupt(lanes)
+          const before = [...told]
+          expect(yield* ask(access, openTransactions)).toEqual([])
+          expect(told).toEqual(before)
+        })
       )
     })
 
