@@ -114,125 +114,143 @@ const intoFullDevice = (command: string, environment: Record<string, string>) =>
     child.on("close", () => resolve({ code: said.out.trim(), error: said.error }))
   })
 
+/** Each of these stories starts programs one after another, which a busy machine does slowly. */
+const manyProgramsMs = 300_000
+
 describe("Requirement: the command line among other programs", () => {
-  it.live("each exit code of the table is what a command ends with", () =>
-    Effect.gen(function* () {
-      const story = yield* newStory
-      expect(Object.keys(endings)).toEqual(Object.keys(exitCodeMeanings))
-      for (const [code, end] of Object.entries(endings))
-        expect([code, yield* end(story)]).toEqual([code, Number(code)])
-    }).pipe(Effect.provide(NodeServices.layer))
+  it.live(
+    "each exit code of the table is what a command ends with",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* newStory
+        expect(Object.keys(endings)).toEqual(Object.keys(exitCodeMeanings))
+        for (const [code, end] of Object.entries(endings))
+          expect([code, yield* end(story)]).toEqual([code, Number(code)])
+      }).pipe(Effect.provide(NodeServices.layer)),
+    manyProgramsMs
   )
 
-  it.live("output that cannot be kept is a failure, and says that it is lost", () =>
-    Effect.gen(function* () {
-      const story = yield* newStory
-      yield* make(story, "Thing")
-      const commands = ["token create lost", "runs", "runs --json", "verify", "export", "tail --after 0"]
-      const ends = yield* Effect.forEach(
-        commands,
-        (command) =>
-          Effect.promise(() =>
-            intoFullDevice(`node ${launcher} ${command} --url ${story.url}`, environmentOf(story))
-          ),
-        { concurrency: 2 }
-      )
-      for (const [index, { code, error }] of ends.entries())
-        expect({ command: commands[index], code, error }).toEqual({
-          command: commands[index],
-          code: "1",
-          error: expect.stringMatching(/Standard output could not be written \(ENOSPC\)/)
-        })
-      expect(ends.map(({ error }) => error.trim().split("\n").length)).toEqual(commands.map(() => 1))
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("a project that is called as the server's commands are changes no exit code", () =>
-    Effect.gen(function* () {
-      const story = yield* newStory
-      yield* make(story, "Thing")
-      const renamed = yield* ended(story, "projects", "rename", "demo")
-      expect([renamed.code, renamed.error]).toEqual([0, ""])
-      const lost = "Standard output could not be written (ENOSPC)"
-      for (const command of ["export -o -", "dump -o -", "runs"]) {
-        const { code, error } = yield* Effect.promise(() =>
-          intoFullDevice(
-            `node ${launcher} ${command} --project demo --url ${story.url}`,
-            environmentOf(story)
-          )
+  it.live(
+    "output that cannot be kept is a failure, and says that it is lost",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* newStory
+        yield* make(story, "Thing")
+        const commands = ["token create lost", "runs", "runs --json", "verify", "export", "tail --after 0"]
+        const ends = yield* Effect.forEach(
+          commands,
+          (command) =>
+            Effect.promise(() =>
+              intoFullDevice(`node ${launcher} ${command} --url ${story.url}`, environmentOf(story))
+            ),
+          { concurrency: 2 }
         )
-        expect([command, code, error]).toEqual([command, "1", expect.stringContaining(lost)])
-      }
-      const ends = { SIGTERM: 143, SIGINT: 130 } as const
-      for (const signal of ["SIGTERM", "SIGINT"] as const)
-        expect([signal, yield* Effect.scoped(signalled(story, signal, "--project", "demo"))]).toEqual([
-          signal,
-          ends[signal]
-        ])
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("a reader that has seen enough ends it without a word, whatever is left to print", () =>
-    Effect.gen(function* () {
-      const story = yield* newStory
-      const objects = Array.from({ length: 500 }, (_, n) =>
-        JSON.stringify({ type: "Load", key: `k${n}`, properties: { text: "x".repeat(400) } })
-      )
-      const body = `${objects.join("\n")}\n`
-      const address = `/api/projects/${story.projectId}/import?format=jsonl`
-      const headers = { "content-type": "application/octet-stream" }
-      expect((yield* story.send("POST", address, body, headers)).status).toBe(200)
-      const at = `--url ${story.url}`
-      const command = `node ${launcher}`
-      for (const printing of [
-        `export ${at}`,
-        `export --quiet --json ${at}`,
-        `tail --after 0 ${at}`,
-        "--help"
-      ]) {
-        const piped = yield* Effect.promise(() =>
-          pipedIntoHead(`${command} ${printing}`, environmentOf(story))
-        )
-        expect([printing, piped]).toEqual([printing, { lines: 1, codes: "0 0", error: "" }])
-      }
-    }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("has colours on a terminal, none with NO_COLOR, and neither them nor bars elsewhere", () =>
-    Effect.gen(function* () {
-      const story = yield* newStory
-      const shown = (environment: Record<string, string>) =>
-        Effect.scoped(
-          Effect.gen(function* () {
-            const { exitCode, seen, sees } = yield* onTerminal(["agents", "--url", story.url], {
-              ...environmentOf(story),
-              ...environment
-            })
-            yield* sees("TodoAssistant")
-            expect(yield* exitCode).toBe(0)
-            return seen()
+        for (const [index, { code, error }] of ends.entries())
+          expect({ command: commands[index], code, error }).toEqual({
+            command: commands[index],
+            code: "1",
+            error: expect.stringMatching(/Standard output could not be written \(ENOSPC\)/)
           })
+        expect(ends.map(({ error }) => error.trim().split("\n").length)).toEqual(commands.map(() => 1))
+      }).pipe(Effect.provide(NodeServices.layer)),
+    manyProgramsMs
+  )
+
+  it.live(
+    "a project that is called as the server's commands are changes no exit code",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* newStory
+        yield* make(story, "Thing")
+        const renamed = yield* ended(story, "projects", "rename", "demo")
+        expect([renamed.code, renamed.error]).toEqual([0, ""])
+        const lost = "Standard output could not be written (ENOSPC)"
+        for (const command of ["export -o -", "dump -o -", "runs"]) {
+          const { code, error } = yield* Effect.promise(() =>
+            intoFullDevice(
+              `node ${launcher} ${command} --project demo --url ${story.url}`,
+              environmentOf(story)
+            )
+          )
+          expect([command, code, error]).toEqual([command, "1", expect.stringContaining(lost)])
+        }
+        const ends = { SIGTERM: 143, SIGINT: 130 } as const
+        for (const signal of ["SIGTERM", "SIGINT"] as const)
+          expect([signal, yield* Effect.scoped(signalled(story, signal, "--project", "demo"))]).toEqual([
+            signal,
+            ends[signal]
+          ])
+      }).pipe(Effect.provide(NodeServices.layer)),
+    manyProgramsMs
+  )
+
+  it.live(
+    "a reader that has seen enough ends it without a word, whatever is left to print",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const objects = Array.from({ length: 500 }, (_, n) =>
+          JSON.stringify({ type: "Load", key: `k${n}`, properties: { text: "x".repeat(400) } })
         )
-      const colour = new RegExp(String.raw`\u001B\[[0-9;]*m`)
-      expect(yield* shown({})).toMatch(colour)
-      const plain = yield* shown({ NO_COLOR: "1" })
-      expect(plain).toContain("TodoAssistant")
-      expect(plain).not.toMatch(colour)
-      const piped = yield* ended(story, "export", "--json", "-o", "/dev/null/none")
-      expect([piped.code, piped.out]).toEqual([1, ""])
-      const folder = mkdtempSync(join(tmpdir(), "tropism-quiet-"))
-      const file = join(folder, "things.jsonl")
-      writeFileSync(file, '{"type":"Thing","key":"one","properties":{}}\n')
-      const loud = yield* ended(story, "import", file)
-      const quiet = yield* ended(story, "import", "--quiet", file)
-      rmSync(folder, { recursive: true })
-      expect(loud.out).toMatch(/^Importing things\.jsonl: [^\n]+\nObjects: 1 created\. [^\n]+\n$/)
-      expect(quiet).toEqual({
-        code: 0,
-        out: "Objects: 1 unchanged. Relationships: no change.\n",
-        error: ""
-      })
-    }).pipe(Effect.provide(NodeServices.layer))
+        const body = `${objects.join("\n")}\n`
+        const address = `/api/projects/${story.projectId}/import?format=jsonl`
+        const headers = { "content-type": "application/octet-stream" }
+        expect((yield* story.send("POST", address, body, headers)).status).toBe(200)
+        const at = `--url ${story.url}`
+        const command = `node ${launcher}`
+        for (const printing of [
+          `export ${at}`,
+          `export --quiet --json ${at}`,
+          `tail --after 0 ${at}`,
+          "--help"
+        ]) {
+          const piped = yield* Effect.promise(() =>
+            pipedIntoHead(`${command} ${printing}`, environmentOf(story))
+          )
+          expect([printing, piped]).toEqual([printing, { lines: 1, codes: "0 0", error: "" }])
+        }
+      }).pipe(Effect.provide(NodeServices.layer)),
+    manyProgramsMs
+  )
+
+  it.live(
+    "has colours on a terminal, none with NO_COLOR, and neither them nor bars elsewhere",
+    () =>
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const shown = (environment: Record<string, string>) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const { exitCode, seen, sees } = yield* onTerminal(["agents", "--url", story.url], {
+                ...environmentOf(story),
+                ...environment
+              })
+              yield* sees("TodoAssistant")
+              expect(yield* exitCode).toBe(0)
+              return seen()
+            })
+          )
+        const colour = new RegExp(String.raw`\u001B\[[0-9;]*m`)
+        expect(yield* shown({})).toMatch(colour)
+        const plain = yield* shown({ NO_COLOR: "1" })
+        expect(plain).toContain("TodoAssistant")
+        expect(plain).not.toMatch(colour)
+        const piped = yield* ended(story, "export", "--json", "-o", "/dev/null/none")
+        expect([piped.code, piped.out]).toEqual([1, ""])
+        const folder = mkdtempSync(join(tmpdir(), "tropism-quiet-"))
+        const file = join(folder, "things.jsonl")
+        writeFileSync(file, '{"type":"Thing","key":"one","properties":{}}\n')
+        const loud = yield* ended(story, "import", file)
+        const quiet = yield* ended(story, "import", "--quiet", file)
+        rmSync(folder, { recursive: true })
+        expect(loud.out).toMatch(/^Importing things\.jsonl: [^\n]+\nObjects: 1 created\. [^\n]+\n$/)
+        expect(quiet).toEqual({
+          code: 0,
+          out: "Objects: 1 unchanged. Relationships: no change.\n",
+          error: ""
+        })
+      }).pipe(Effect.provide(NodeServices.layer)),
+    manyProgramsMs
   )
 })
 

@@ -8,6 +8,7 @@ import { expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schedule } from "effect"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { until } from "../testing/invoke.ts"
+import { childrenOf, isAlive } from "../testing/launch.ts"
 import { kill, start } from "../testing/real-server.ts"
 
 type Life = Effect.Success<ReturnType<typeof start>>
@@ -79,12 +80,16 @@ it.live(
       const beforeDump = [...acknowledged]
       const file = join(folder, "shop.dump")
       yield* told(life, "dump", "--project", "Shop", "-o", file)
-      yield* until(() => acknowledged.length >= beforeDump.length + 30)
+      const atDump = acknowledged.length
+      yield* until(() => acknowledged.length >= atDump + 30)
 
       // The machine dies in the middle: the program, and PostgreSQL without a word.
       yield* kill(life.server)
       const postmaster = Number(readFileSync(join(data, "postgres", "postmaster.pid"), "utf8").split("\n")[0])
+      const processes = [postmaster, ...childrenOf(postmaster)]
       yield* Effect.sync(() => process.kill(postmaster, "SIGKILL"))
+      // Nobody writes any more while the folder is copied.
+      yield* until(() => !processes.some(isAlive))
       yield* Effect.forEach(writers, Fiber.join)
       const copied = join(folder, "copy")
       execFileSync("cp", ["-a", data, copied])

@@ -75,7 +75,7 @@ describe("start --cluster", () => {
           error: expect.stringContaining("TROPISM_ENCRYPTION_KEY")
         })
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 
   it.live(
@@ -100,7 +100,7 @@ describe("start --cluster", () => {
         )
         expect(readdirSync(folder)).toEqual([])
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 
   it.live(
@@ -136,7 +136,7 @@ describe("start --cluster", () => {
           []
         )
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 
   it.live(
@@ -161,6 +161,6 @@ describe("start --cluster", () => {
             /^TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, .*\.$/
           )
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 })

@@ -38,6 +38,10 @@ const count = <A>(items: ReadonlyArray<A>, key: (item: A) => unknown): ReadonlyM
   return counts
 }
 
+/** The events by which objects were created. */
+const creationsIn = (events: ReadonlyArray<Record<string, unknown>>) =>
+  events.filter((one) => one["type"] === "created" && one["entityType"] === "graphObject")
+
 describe("kill -9 of the server at any moment", () => {
   it.live(
     "leaves every object its one event, every matching event its one entry, every run an end, and nothing twice",
@@ -76,11 +80,15 @@ describe("kill -9 of the server at any moment", () => {
         )
         expect(count(runs, (run) => run["status"])).toEqual(new Map([["completed", 2 * (packageCount + 1)]]))
 
-        const events = yield* life.all(`${root}/events`)
-        const created = events.filter(
-          (one) => one["type"] === "created" && one["entityType"] === "graphObject"
-        )
         const objects = yield* life.all(`${root}/objects`)
+        // What the last runs made has its place in the feed a moment later.
+        const events = yield* life.all(`${root}/events`).pipe(
+          Effect.repeat({
+            until: (found) => creationsIn(found).length >= objects.length,
+            schedule: Schedule.spaced("50 millis")
+          })
+        )
+        const created = creationsIn(events)
         expect(objects).toHaveLength(packageCount + 1 + 6)
         expect([...count(created, (one) => one["entityId"]).values()].every((times) => times === 1)).toBe(
           true
@@ -132,7 +140,7 @@ describe("kill -9 of the server at any moment", () => {
             model: {
               provider: "scripted",
               name: "slow",
-              script: { rules: [{ say: "Done.", latencyMs: 60_000 }] }
+              script: { rules: [{ say: "Done.", latencyMs: 600_000 }] }
             }
           })
         )

@@ -10,7 +10,7 @@ import { migrate } from "../../server/src/database/migrations.ts"
 import type { PostgresAccess } from "../../server/src/database/postgres-access.ts"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { everyRow, olderDatabase } from "../../server/testing/older-database.ts"
-import { ask } from "../../server/testing/owner-rows.ts"
+import { ask, holding, lockOf } from "../../server/testing/owner-rows.ts"
 import { startServer, storyIn } from "../../server/testing/platform.ts"
 import { folder, json } from "../testing/dump-words.ts"
 
@@ -64,6 +64,8 @@ describe("Requirement: a restored project has what was dumped, row by row", () =
         transport: { type: "http", url: "https://mcp.example.com/mcp" },
         allowedTools: ["search_*"]
       })
+      // No sweep finds stuck meanwhile what seems to be under way.
+      yield* holding(here, lockOf(`stuck ${story.projectId}`))
       for (const statement of underWay) yield* ask(here, statement)
       const file = join(yield* folder, "whole.dump")
       yield* json(story, "dump", "--project", story.projectId, "-o", file)

@@ -86,6 +86,10 @@ describe("the first start", () => {
         ])
         expect(yield* tropism("tasks", "approve", String(task.number))).toMatchObject({ exitCode: 1 })
 
+        // What was approved has its place in the feed a moment later.
+        yield* tropism("explain", "6").pipe(
+          Effect.repeat({ until: ({ exitCode }) => exitCode === 0, schedule: Schedule.spaced("50 millis") })
+        )
         const event = yield* records("explain", "6", "licence-review").pipe(
           Effect.repeat({
             until: (one: { outcome: string }) => one.outcome !== "waiting",

@@ -119,6 +119,6 @@ describe("Requirement: commands outlive the server that they ask", () => {
         const { items } = yield* there.get("/runs")
         expect(items).toMatchObject([{ id: JSON.parse(run.out()).id }])
       }).pipe(Effect.provide(NodeServices.layer)),
-    120_000
+    300_000
   )
 })

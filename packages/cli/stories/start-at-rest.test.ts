@@ -27,8 +27,7 @@ describe("tropism start --kill-switch", () => {
           expect.stringMatching(/^All agents of this server are stopped, .* by admin: Restored from Tuesday$/)
         ])
         expect((yield* tropism("kill-switch", "off", "--server")).out).toEqual(["The agents may work."])
-      }),
-    60_000
+      })
   )
 
   it.live("asks for a reason before anything is made", () =>

@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { prepareMortal, startMortal } from "../../server/testing/mortal-servers.ts"
-import { type Json, newProject, newStory, storyToken } from "../../server/testing/platform.ts"
+import { eventually, type Json, newProject, newStory, storyToken } from "../../server/testing/platform.ts"
 import { makeTeller } from "../src/plain/chat-events.ts"
 import { createClient } from "../src/plain/create-client.ts"
 import { type Conflict, endpoints } from "../src/plain/contract.gen.ts"
@@ -53,10 +53,10 @@ describe("The client for programs without Effect", () => {
 
         yield* Effect.promise(() => calls(client, projectId))
         yield* Effect.promise(() => talk(client))
-        const before = yield* Effect.promise<ReadonlyArray<Json>>(() =>
-          client.feed.events({ limit: 200 }).all()
-        )
-        const position = before.length
+        // What was written has its place in the feed a moment later.
+        const before = Effect.promise<ReadonlyArray<Json>>(() => client.feed.events({ limit: 200 }).all())
+        yield* eventually(before, ({ length }) => length === writtenByCalls)
+        const position = writtenByCalls
 
         const feed = client.events({ after: position })
         const heard = take(20, feed)
@@ -172,6 +172,9 @@ describe("The client for programs without Effect", () => {
     expect(words("Anew")).toEqual([begun, { type: "words", text: "Anew" }])
   })
 })
+
+/** Events of the graph that those calls bring about: six objects, one change and one deletion. */
+const writtenByCalls = 8
 
 /** Calls of each form, in the only project there is. */
 const calls = async (client: ReturnType<typeof createClient>, projectId: string) => {

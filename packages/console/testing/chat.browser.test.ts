@@ -216,7 +216,11 @@ it("what is written and not yet said stays: beside the first answer, on other pa
 
   await run(story.send("PUT", path, { stopped: true, reason: "Too much" }))
   await field.press("Enter")
-  await page.getByText(/Too much/).waitFor()
+  // The frame says so too, sooner or later.
+  await page
+    .getByText(/Too much/)
+    .first()
+    .waitFor()
   await inTime(() => field.inputValue()).toBe("and next")
   await page.reload()
   await inTime(() => field.inputValue()).toBe("and next")

@@ -52,4 +52,4 @@ it("answers an address that names nothing, or nonsense, with a sentence and a wa
     expect({ path, text }).toEqual({ path, text: expect.not.stringMatching(rubbish) })
   }
   expect(await axeFaultsInBoth(page)).toEqual([])
-}, 120_000)
+}, 300_000)

@@ -28,21 +28,26 @@ const two = async () => {
   return { story, page, goTo, tasks }
 }
 
-/** Says by which button somebody's pointer would be met at a place, at the moment in which a card has left. */
-const metWhenGone = (page: Page, gone: string, place: { readonly x: number; readonly y: number }) =>
-  page.evaluate(
-    ({ gone, place }) =>
-      new Promise<string | null>((resolve) => {
+/** Watches from now on; says by which button somebody's pointer would be met at a place, at the moment in which a card has left. */
+const metWhenGone = async (page: Page, gone: string, place: { readonly x: number; readonly y: number }) => {
+  const met = await page.evaluateHandle(
+    ({ gone, place }) => {
+      const button = new Promise<string | null>((resolve) => {
         const seen = new MutationObserver(() => {
           if (document.getElementById(gone) !== null) return
           seen.disconnect()
-          const button = document.elementFromPoint(place.x, place.y)?.closest("button")
-          resolve(button?.textContent ?? null)
+          const under = document.elementFromPoint(place.x, place.y)?.closest("button")
+          resolve(under?.textContent ?? null)
         })
         seen.observe(document.body, { childList: true, subtree: true })
-      }),
+      })
+      // In an object: a promise by itself would be waited for here.
+      return { button }
+    },
     { gone, place }
   )
+  return () => met.evaluate(({ button }) => button)
+}
 
 it("a pointer that rests on a card approves nothing else when somebody decides that card first", async () => {
   const { story, page, tasks } = await two()
@@ -51,9 +56,9 @@ it("a pointer that rests on a card approves nothing else when somebody decides t
   const box = await approve.boundingBox()
   const place = { x: (box?.x ?? 0) + (box?.width ?? 0) / 2, y: (box?.y ?? 0) + (box?.height ?? 0) / 2 }
   await page.mouse.move(place.x, place.y)
-  const met = metWhenGone(page, `task-${first.id}`, place)
+  const met = await metWhenGone(page, `task-${first.id}`, place)
   await run(story.post(`/tasks/${first.id}/approve`))
-  expect(await met).toBeNull()
+  expect(await met()).toBeNull()
   expect((await run(pendingOf(story))).map(({ id }) => id)).toEqual([second.id])
   // A moment later the list is there for the pointer again.
   await cardOf(page, second)

@@ -109,7 +109,7 @@ it("a link to a task brings its card into view, on a phone as well", async () =>
       await page.close()
     }
   }
-})
+}, 300_000)
 
 it("whoever decides far down what a link led to stays there", async () => {
   const story = await real.newStory()

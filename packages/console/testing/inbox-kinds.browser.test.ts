@@ -270,7 +270,7 @@ it("an undo pressed twice in haste is one act, and what the plan's address choos
   const plan = page.getByRole("article", { name: /^Undo/ })
   await plan.waitFor()
   const [undo] = await run(pendingOf(story))
-  expect(new URL(page.url()).searchParams.get("only")).toBe(person.id)
+  await inTime(() => new URL(page.url()).searchParams.get("only")).toBe(person.id)
   await page.getByRole("link", { name: "Tropism, to the inbox" }).click()
   await page.waitForURL((url) => url.pathname === "/")
   expect(new URL(page.url()).searchParams.has("only")).toBe(false)

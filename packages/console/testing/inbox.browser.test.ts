@@ -28,7 +28,7 @@ it("shows by agent and kind what changes, from what to what, why and how sure, a
     "Recent runs"
   ])
   await page.getByRole("banner").getByText("9 waiting").waitFor()
-  expect(await page.title()).toBe("(9) A story · Tropism")
+  await inTime(() => page.title()).toBe("(9) A story · Tropism")
   await screenshot(page, "inbox")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
@@ -90,7 +90,7 @@ it("is worked through by keyboard: approve, reject with a reason, bulk, and what
   await listed(page, 8)
   expect(sent).toEqual([{ digest: tasks.plain.digest }])
   await inTime(() => currentNumber(page)).toBe(tasks.rebasable.number)
-  expect(await page.evaluate(() => document.activeElement?.getAttribute("aria-current"))).toBe("true")
+  await inTime(() => page.evaluate(() => document.activeElement?.getAttribute("aria-current"))).toBe("true")
 
   // What is outdated is refused by the server: it stays in its place and says why.
   await cardOf(page, tasks.outdated)
@@ -278,6 +278,8 @@ it("a reason that was not taken need not be written again", async () => {
   await heard(page, "r", async () => (await reason.count()) === 1)
   expect(await reason.inputValue()).toBe("")
   await page.keyboard.press("Escape")
+  // Else its empty field would be taken for that of the next dialog.
+  await reason.waitFor({ state: "detached" })
   await cardOf(page, tasks.created).focus()
   await heard(page, "r", async () => (await reason.count()) === 1)
   expect(await reason.inputValue()).toBe("a finding for jars, not this")

@@ -111,7 +111,7 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
     .waitFor()
   await page.getByText("2 of 2, 0 left").waitFor()
   const lanes = page.getByTestId("lanes")
-  expect((await lanes.getByRole("listitem").allInnerTexts()).slice(1)).toEqual([
+  await inTime(async () => (await lanes.getByRole("listitem").allInnerTexts()).slice(1)).toEqual([
     "Person-to-Note",
     "Note-to-Label"
   ])
@@ -197,11 +197,8 @@ it("a chain says what people still have to do, what was undone, and how many run
   await page.getByText(/2 events, 2 runs/).waitFor()
   await goTo(`/chains/${began.id}`)
   await page.getByText("2 in all; it led to 1 of 100, 99 left").waitFor()
-  const [, , last] = await page
-    .getByRole("list", { name: "What came of it" })
-    .getByRole("listitem")
-    .allInnerTexts()
-  expect(last).toBeDefined()
+  const links = page.getByRole("list", { name: "What came of it" }).getByRole("listitem")
+  await inTime(() => links.count()).toBeGreaterThan(2)
 
   const task = await run(story.post(`/chains/${began.id}/undo`))
   await run(story.post(`/tasks/${task.id}/approve`, { digest: task.digest }))

@@ -29,7 +29,8 @@ it("shows what the model says as it says it, and then what became of it", async 
         ...manual,
         model: scripted([
           {
-            say: "One two three four five six seven eight nine ten. ".repeat(12),
+            // It speaks for longer than a busy machine takes to look.
+            say: "One two three four five six seven eight nine ten. ".repeat(24),
             tokensPerSecond: 15
           }
         ])
@@ -42,7 +43,7 @@ it("shows what the model says as it says it, and then what became of it", async 
   await page.getByRole("link", { name: /talker/ }).press("Enter")
   const says = page.getByRole("region", { name: "What it says now" })
   await says.getByText(/eight nine ten/).waitFor()
-  expect(await says.innerText()).not.toMatch(/(One two three four five six seven eight nine ten\. ){12}/)
+  expect(await says.innerText()).not.toMatch(/(One two three four five six seven eight nine ten\. ){24}/)
   // What it has used is a guess while it speaks, and says so.
   const used = page.getByRole("region", { name: "About this run" }).getByText(/tokens/)
   await inTime(() => used.innerText()).toMatch(/^0 steps, ~[\d,]+ tokens, ~\$0 while it speaks$/)
@@ -74,7 +75,7 @@ it("tells a run along its time, forks it after an event, and plans to take it ba
   const { page } = await real.visit(story, `/runs/${done.id}?tab=timeline`)
   const timeline = page.getByRole("list", { name: "Timeline" })
   await timeline.getByText("create_object").waitFor()
-  expect(
+  await inTime(async () =>
     (await timeline.getByRole("listitem").allInnerTexts()).map((text) => text.split(" after ")[0])
   ).toEqual(["Waits for a worker", "Step 1", "create_object", "Step 2"])
   await screenshot(page, "run-timeline")

@@ -91,7 +91,7 @@ it("nothing that can be pressed is smaller than 24 by 24 pixels on a phone, on a
     if (found.length > 0) small[address] = [...new Set(found)]
   }
   expect(small).toEqual({})
-})
+}, 300_000)
 
 /** What opens above a page, by its way there. */
 const opened: ReadonlyArray<readonly [address: string, button: RegExp, title: RegExp]> = [
@@ -124,7 +124,7 @@ it("neither is anything in a dialog, the palette or a conversation", async () =>
   await page.getByRole("list", { name: "What was said" }).getByText("add_task").waitFor()
   await page.getByRole("button", { name: "Send" }).waitFor()
   expect(await smallTargets(page)).toEqual([])
-})
+}, 300_000)
 
 it("what is measured is what a finger meets", async () => {
   const { page } = await real.visit(await real.newStory())

@@ -25,7 +25,7 @@ describe("the console", () => {
       expect(await current.innerText()).toBe(title)
       expect({ to, faults: await axeFaultsInBoth(page) }).toEqual({ to, faults: [] })
     }
-  })
+  }, 300_000)
 
   it("serves the page for every address of a screen, and says where there is none", async () => {
     const { page, goTo } = await real.visit(await real.newStory())
@@ -35,7 +35,7 @@ describe("the console", () => {
     }
     await goTo("/health-of-something")
     await isOpen(page, "There is no such page")
-  })
+  }, 300_000)
 
   it("puts its pages behind a button on a phone, and fits there", async () => {
     const { page } = await real.visit(await real.newStory(), "/", {
@@ -53,5 +53,5 @@ describe("the console", () => {
       expect({ title, width }).toEqual({ title, width: 375 })
     }
     expect(await axeFaultsInBoth(page)).toEqual([])
-  })
+  }, 300_000)
 })

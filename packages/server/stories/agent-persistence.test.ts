@@ -14,6 +14,7 @@ import {
   endedRuns,
   entriesOf,
   entriesWhen,
+  feedOf,
   make,
   runsOf,
   suggestionsOf,
@@ -87,6 +88,8 @@ describe("Requirement: Agent Persistence", () => {
           yield* entriesWhen(story, agent, 1)
           const [task] = yield* suggestionsOf(story, 1)
           yield* story.post(`/tasks/${task.id}/approve`, { digest: task.digest })
+          // What was approved has its place in the feed, too.
+          yield* feedOf(story, 3)
           return yield* everythingOf(story, agent)
         })
       )

@@ -12,6 +12,7 @@ import { clerk, passUntil } from "../testing/schedule-words.ts"
 import { callsOf, make, runsOf, watcher } from "../testing/story-words.ts"
 import { isEnded } from "../testing/sub-agent-words.ts"
 import { approve } from "../testing/suggestion-words.ts"
+import { interposedInLine } from "../testing/waiting-in-line.ts"
 
 /** A project with an object to write to. */
 const newScene = Effect.gen(function* () {
@@ -77,27 +78,7 @@ const twoRuns = Effect.fnUntraced(function* (story: Story, agent: Json, object: 
 })
 
 layer(Interposed.layer, { excludeTestServices: true })((it) => {
-  describe("Who disables an agent whose runs write to one object", () => {
-    it.effect("waits for the write under way, and the next write waits for them", () =>
-      Effect.gen(function* () {
-        const { access, object, story } = yield* newScene
-        const agent = yield* story.post("/agents", writer(object))
-        const { first, letGo, letSecondGo, second } = yield* twoRuns(story, agent, object)
-        const disabling = yield* Effect.forkChild(
-          story.ask("PATCH", `/agents/${agent.id}`, { enabled: false })
-        )
-        yield* whenWaiting(access, 2)
-        yield* letSecondGo
-        yield* whenWaiting(access, 3)
-        yield* letGo
-        expect((yield* Fiber.join(disabling)).body.enabled).toBe(false)
-        expect((yield* cameOf(story, first)).decision).toBe("execute")
-        const call = yield* cameOf(story, second)
-        expect(call?.decision ?? "refuse").toBe("refuse")
-        expect((yield* story.get(`/objects/${object.id}`)).properties.n).toBe(1)
-      })
-    )
-
+  describe("Who changes an agent whose runs write to one object", () => {
     it.effect("is not passed by writes whose object somebody keeps, and is done before that", () =>
       Effect.gen(function* () {
         const { access, object, story } = yield* newScene
@@ -200,6 +181,30 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         expect((yield* story.get(`/runs/${run.id}`)).status).toBe("running")
         yield* letGo
         expect((yield* cameOf(story, run)).decision).toBe("execute")
+      })
+    )
+  })
+})
+
+layer(interposedInLine, { excludeTestServices: true })((it) => {
+  describe("Who disables an agent whose runs write to one object", () => {
+    it.effect("waits for the write under way, and the next write waits for them", () =>
+      Effect.gen(function* () {
+        const { access, object, story } = yield* newScene
+        const agent = yield* story.post("/agents", writer(object))
+        const { first, letGo, letSecondGo, second } = yield* twoRuns(story, agent, object)
+        const disabling = yield* Effect.forkChild(
+          story.ask("PATCH", `/agents/${agent.id}`, { enabled: false })
+        )
+        yield* whenWaiting(access, 2)
+        yield* letSecondGo
+        yield* whenWaiting(access, 3)
+        yield* letGo
+        expect((yield* Fiber.join(disabling)).body.enabled).toBe(false)
+        expect((yield* cameOf(story, first)).decision).toBe("execute")
+        const call = yield* cameOf(story, second)
+        expect(call?.decision ?? "refuse").toBe("refuse")
+        expect((yield* story.get(`/objects/${object.id}`)).properties.n).toBe(1)
       })
     )
   })

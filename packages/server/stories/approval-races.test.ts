@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import {
   type Doors,
+  eventually,
   type Json,
   newProject,
   scripted,
@@ -44,10 +45,13 @@ const races = inSoak(200, 40)
 const statusesOf = (answers: ReadonlyArray<{ readonly status: number }>) =>
   answers.map(({ status }) => status).toSorted()
 
-/** Everything committed about an entity. */
-const eventsOf = (story: Story, entity: Json) =>
-  Effect.map(story.get("/events?limit=200"), ({ items }) =>
-    items.filter(({ entityId }: Json) => entityId === entity.id).map(({ type }: Json) => type)
+/** Everything committed about an entity, once there is so much; it has its place in the feed a moment later. */
+const eventsOf = (story: Story, entity: Json, count: number) =>
+  eventually(
+    Effect.map(story.get("/events?limit=200"), ({ items }): ReadonlyArray<string> =>
+      items.filter(({ entityId }: Json) => entityId === entity.id).map(({ type }: Json) => type)
+    ),
+    ({ length }) => length >= count
   )
 
 layer(TwoServers.layer, { excludeTestServices: true, timeout: 120_000 })((it) => {
@@ -69,7 +73,7 @@ layer(TwoServers.layer, { excludeTestServices: true, timeout: 120_000 })((it) =>
         )
         expect((yield* there.get(`/objects/${person.id}`)).version).toBe(2)
         expect((yield* here.get(`/objects/${person.id}/history`)).items).toHaveLength(2)
-        expect((yield* eventsOf(here, person)).toSorted()).toEqual(["created", "updated"])
+        expect((yield* eventsOf(here, person, 2)).toSorted()).toEqual(["created", "updated"])
       })
     )
 

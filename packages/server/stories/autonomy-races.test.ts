@@ -29,7 +29,7 @@ import {
   storyIn
 } from "../testing/platform.ts"
 import { endedRuns, suggestionsOf } from "../testing/story-words.ts"
-import { whenWaiting } from "../testing/interposed.ts"
+import { patiently, whenWaiting } from "../testing/interposed.ts"
 import { begin } from "../testing/sub-agent-words.ts"
 import { approve, reject } from "../testing/suggestion-words.ts"
 import { undoRun } from "../testing/undo-words.ts"
@@ -60,7 +60,7 @@ class TwoServers extends Context.Service<
           place = undefined
           return Effect.andThen(Deferred.succeed(reached, undefined), Deferred.await(released))
         })
-      const here = yield* Effect.provideService(startServer(access), CrashPoint, { hit })
+      const here = yield* Effect.provideService(startServer(patiently(access)), CrashPoint, { hit })
       const there = yield* startServer(access)
       const hold = (name: CrashPointName) =>
         Effect.suspend(() => {
@@ -243,7 +243,6 @@ describe("A server that dies while a decision promotes", () => {
           expect((yield* approve(there, task)).status).toBe(isKept ? 409 : 200)
           expect(yield* look).toEqual(["completed", 2, 1, 1, 2])
           expect((yield* told(there, agent, "note")).decision).toBe("execute")
-        }).pipe(Effect.scoped),
-      60_000
+        }).pipe(Effect.scoped)
     )
 })

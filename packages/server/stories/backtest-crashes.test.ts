@@ -13,6 +13,7 @@ import {
   isBacktestOver,
   resultsOf
 } from "../testing/backtest-words.ts"
+import { couriers } from "../testing/couriers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
 import { ask } from "../testing/owner-rows.ts"
@@ -104,7 +105,7 @@ describe("A backtest whose server is killed", () => {
           yield* expectEachOnce(storyIn(server, access, projectId), backtest)
         }
       }),
-    240_000
+    600_000
   )
 })
 
@@ -114,7 +115,9 @@ describe("Several servers", () => {
       const access = { ...(yield* freshDatabase), embedded: false }
       const here = yield* newProject(yield* startServer(access), access)
       yield* startServer(access)
-      const agent = yield* prepared(here, 200)
+      yield* eventually(couriers(access), (pids) => pids.length === 2)
+      // Eight are in the queue at once, of which a server takes four: for so long the other may come and take the rest.
+      const agent = yield* prepared(here, 3_000)
       const backtest = yield* beginBacktest(here, agent)
       yield* expectEachOnce(here, backtest)
       const workers = yield* ask(

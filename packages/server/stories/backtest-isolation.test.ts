@@ -263,6 +263,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           model: silentFor(600_000)
         })
         const long = yield* story.post(`/agents/${agent.id}/backtests`, { days: 1 })
+        yield* eventually(backtestRuns(story, long), ([first]) => first?.status === "running")
         const real = yield* story.ask("POST", `/agents/${agent.id}/trigger?wait=false`, {})
         expect(real.status).toBe(202)
         yield* story.post(`/agents/${agent.id}/backtests/${long.id}/cancel`)

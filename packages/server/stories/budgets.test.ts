@@ -22,18 +22,20 @@ describe("Requirement: what was spent is known after a restart", () => {
         const { projectId } = yield* Effect.scoped(
           Effect.flatMap(startServer(access), (doors) => newProject(doors, access))
         )
-        const slowSecond = scripted([
-          {
-            when: "step == 0",
-            calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }]
-          },
-          { when: "step == 1", latencyMs: 4_000, calls: [{ tool: "search_objects", arguments: {} }] },
-          { say: "Done." }
-        ])
-        const define = (name: string, budget: Json) => watcher({ name, model: slowSecond, budget })
+        const slowSecond = (latencyMs: number) =>
+          scripted([
+            {
+              when: "step == 0",
+              calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }]
+            },
+            { when: "step == 1", latencyMs, calls: [{ tool: "search_objects", arguments: {} }] },
+            { say: "Done." }
+          ])
+        const define = (name: string, budget: Json, latencyMs = 4_000) =>
+          watcher({ name, model: slowSecond(latencyMs), budget })
         const [measured, bounded, daily] = yield* whileServing(access, projectId, (before) =>
           Effect.gen(function* () {
-            const measuring = yield* before.post("/agents", define("measuring", null))
+            const measuring = yield* before.post("/agents", define("measuring", null, 600_000))
             yield* make(before, "Person")
             const afterOne = yield* eventually(runsOf(before, measuring), ([run]) => run?.stepCount === 1)
             const budget = { maxTokens: tokensOf(afterOne[0]) + 1 }

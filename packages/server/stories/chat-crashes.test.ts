@@ -6,9 +6,9 @@ import { Effect } from "effect"
 import { answered, chat, contextOf, keyed, newAssistant } from "../testing/chat-words.ts"
 import { contentsOf, countOf, quietLog } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { type MortalServer, startMortal } from "../testing/mortal-servers.ts"
+import { startMortal } from "../testing/mortal-servers.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, scripted, type Story, storyIn } from "../testing/platform.ts"
+import { newProject, scripted, type Story, storyIn } from "../testing/platform.ts"
 
 /** Adds a task, and says how many were spoken of. */
 const adding = scripted([
@@ -64,11 +64,14 @@ describe("S003-A02 AC-002 the agent is stateless", () => {
           const agent = yield* newAssistant(stories[0], adding)
           const { conversationId } = yield* answered(stories[0], { agentId: agent.id, message: "Task 1" })
           const body = { conversationId, message: "Task 2" }
+          // Whichever works dies when the tool was called, and the answer is still to come.
+          for (const server of servers) yield* server.dieAt("tool.afterCommit", 1)
           const begun = yield* chat(stories[0], body, keyed("second"), "?wait=false")
           expect(begun.status).toBe(202)
-          const victim = yield* workingOn(servers)
-          yield* servers[victim].kill
-          yield* servers[victim].died
+          const victim = yield* Effect.raceFirst(
+            Effect.as(servers[0].died, 0 as const),
+            Effect.as(servers[1].died, 1 as const)
+          )
           const survivor = stories[1 - victim] ?? stories[0]
           yield* lapse(survivor)
           const answer = yield* answered(survivor, body, keyed("second"))
@@ -120,16 +123,3 @@ describe("S003-A02 AC-002 the agent is stateless", () => {
       )
   )
 })
-
-/** Which server is in the middle of the second turn: the tool was called, and the answer is still to come. */
-const workingOn = (servers: readonly [MortalServer, MortalServer]): Effect.Effect<0 | 1> => {
-  const before = servers.map((server) => server.passed().length)
-  const isAtIt = (index: 0 | 1) => servers[index].passed().slice(before[index]).includes("tool.afterCommit")
-  return Effect.map(
-    eventually(
-      Effect.sync(() => ([0, 1] as const).find(isAtIt)),
-      (found) => found !== undefined
-    ),
-    (found) => found ?? 0
-  )
-}

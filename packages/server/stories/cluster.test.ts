@@ -51,6 +51,17 @@ const workOn = (access: PostgresAccess, runId: string) =>
         : { address: String(row[0]), attempt: Number(row[1]), leaseEndsMs: Date.parse(String(row[2])) }
   )
 
+/** Lets the lease of a first attempt outlast its story, so that only who misses its server takes the run; answers until when. */
+const lengthenedLease = (access: PostgresAccess, runId: string) =>
+  Effect.map(
+    ask(
+      access,
+      "update kb.agent_runs set lease_expires_at = now() + interval '1 hour' where id = $1 and attempt = 1 returning lease_expires_at",
+      [runId]
+    ),
+    ([row]) => Date.parse(String(row?.[0]))
+  )
+
 /** A server process of a cluster, with its address. */
 const startOne = (access: PostgresAccess) =>
   Effect.flatMap(freeAddress, (at) =>
@@ -90,7 +101,7 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           expect(come).toEqual(servers.map(() => sentence))
         })
       ),
-    90_000
+    300_000
   )
 
   it.live(
@@ -120,10 +131,11 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           const begun = yield* eventually(workOn(access, run.id), (work) => work !== undefined)
           const dead = servers.find(({ at }) => at === begun?.address) ?? any
           yield* dead.server.kill
+          const leaseEndsMs = yield* lengthenedLease(access, run.id)
           const rest = servers.filter((one) => one !== dead)
           const again = yield* eventually(workOn(access, run.id), (work) => work?.attempt === 2, 60_000)
           expect(rest.map(({ at }) => at)).toContain(again?.address)
-          expect((again?.leaseEndsMs ?? 0) - runLimits.leaseMs).toBeLessThan(begun?.leaseEndsMs ?? 0)
+          expect((again?.leaseEndsMs ?? Number.NaN) - runLimits.leaseMs).toBeLessThan(leaseEndsMs)
 
           // One server alone looks after the schedules: whichever dies, another takes that up.
           const [next = any, last = any] = rest
@@ -142,7 +154,7 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           expect(done.summary).toBe("Done")
         })
       ),
-    150_000
+    300_000
   )
 
   it.live(
@@ -154,7 +166,7 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           const start = startOne(access)
           const [one, other] = yield* Effect.all([start, start], { concurrency: 2 })
           const story = yield* newProject(one.server, access)
-          yield* newContext(story, "talk", scripted([{ say: "Once", latencyMs: 4_000 }]))
+          yield* newContext(story, "talk", scripted([{ say: "Once", latencyMs: 10_000 }]))
           yield* say(story, "talk", "Speak")
           const [run] = yield* eventually(
             story.get("/runs"),
@@ -163,13 +175,14 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           const begun = yield* workOn(access, run.id)
           const [frozen, well] = begun?.address === one.at ? [one, other] : [other, one]
           yield* frozen.server.freeze
+          const leaseEndsMs = yield* lengthenedLease(access, run.id)
           const doors = storyIn(well.server, access, story.projectId)
           const done = yield* eventually(
             doors.get(`/runs/${run.id}`),
             ({ status }) => status === "completed",
             60_000
           )
-          expect(Date.parse(done.completedAt)).toBeLessThan(begun?.leaseEndsMs ?? 0)
+          expect(Date.parse(done.completedAt)).toBeLessThan(leaseEndsMs)
           yield* frozen.server.thaw
           const thawed = storyIn(frozen.server, access, story.projectId)
           const log = yield* logOf(thawed, "talk")
@@ -177,7 +190,7 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           expect((yield* thawed.get(`/runs/${run.id}`)).status).toBe("completed")
         })
       ),
-    120_000
+    300_000
   )
 })
 
@@ -213,7 +226,7 @@ describe("A server that stands still in the middle of a transaction", () => {
           expect((yield* story.get(path)).properties).toEqual({ by: "well" })
         })
       ),
-    60_000
+    300_000
   )
 })
 
@@ -311,7 +324,7 @@ describe("A server that cannot say that it lives", () => {
             expect([status, attempt]).toEqual(["completed", 1])
         })
       ),
-    150_000
+    300_000
   )
 
   it.live("takes none while it cannot find out whether it is seen", () =>
@@ -325,8 +338,14 @@ describe("A server that cannot say that it lives", () => {
         )
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
         yield* ask(access, "revoke select on kb_cluster.tropism_runners from tropism_server")
+        const [[revokedAt] = []] = yield* ask(access, "select now()::text")
         yield* eventually(
-          ask(access, "select from kb_cluster.tropism_runners where last_heartbeat < now() - interval '2 s'"),
+          ask(
+            access,
+            `select from kb_cluster.tropism_runners where last_heartbeat < now() - interval '2 s'
+               and now() - interval '2 s' > $1::timestamptz`,
+            [revokedAt]
+          ),
           ({ length }) => length === 1
         )
         const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})

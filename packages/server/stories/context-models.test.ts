@@ -132,9 +132,9 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStory
         const slow = yield* model([{ say: "Too late." }], { isHeld: true })
         yield* newContext(story, "main", slow.config)
-        yield* set(story, "main", { type: "SetTimeoutEvent", timeoutMs: 50 })
+        yield* set(story, "main", { type: "SetTimeoutEvent", timeoutMs: 2_000 })
         const log = yield* answered(story, "main", "Quickly")
-        expect(firstOf(log, "AgentTurnFailedEvent").error).toContain("did not finish within 0.1 s")
+        expect(firstOf(log, "AgentTurnFailedEvent").error).toContain("did not finish within 2 s")
         yield* Deferred.await(slow.hungUp)
       })
     )

@@ -4,11 +4,12 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { connect } from "../src/database/postgres-access.ts"
-import { whenWaiting } from "../testing/interposed.ts"
+import { newInterposedStory, whenWaiting } from "../testing/interposed.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { agentsOf, watcher } from "../testing/story-words.ts"
+import { interposedInLine } from "../testing/waiting-in-line.ts"
 
 const apply = (story: Story, agents: ReadonlyArray<unknown>, options: Record<string, unknown> = {}) =>
   Effect.map(story.post("/agents/apply", { agents, ...options }), (body) => body.agents)
@@ -167,7 +168,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
   })
+})
 
+layer(interposedInLine, { excludeTestServices: true })((it) => {
   describe("An agent that somebody changes while others are at work on it", () => {
     const held = Effect.fnUntraced(function* ({ access }: Story, agent: Json) {
       const holder = yield* connect(access.ownerUrl)
@@ -178,7 +181,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
     it.effect("stays disabled under definitions that say nothing of that", () =>
       Effect.gen(function* () {
-        const story = yield* newStoryHere
+        const story = yield* newInterposedStory
         yield* apply(story, [a])
         const [agent] = yield* agentsOf(story)
         const letGo = yield* held(story, agent)
@@ -195,7 +198,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
     it.effect("has its name alone, also where several take it at once", () =>
       Effect.gen(function* () {
-        const story = yield* newStoryHere
+        const story = yield* newInterposedStory
         yield* apply(story, [a, b])
         const [first, second] = yield* agentsOf(story)
         const letGo = yield* held(story, first)

@@ -6,7 +6,7 @@ import { Clock, Effect } from "effect"
 import { eventSource } from "../testing/mcp-event-source.ts"
 import { receiver, subscribing } from "../testing/mcp-receiver.ts"
 import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, newStory, type Story } from "../testing/platform.ts"
 import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
 import { clerk, passUntil, periodsBefore } from "../testing/schedule-words.ts"
@@ -67,6 +67,8 @@ it.live(
         yield* make(story, "Person")
         yield* make(story, "Person")
         yield* feedOf(story, 2)
+        // No sweep finds stuck meanwhile what seems to be handled for an hour.
+        yield* holding(story.access, lockOf(`stuck ${story.projectId}`))
         yield* ask(
           story.access,
           `with numbered as (select id, row_number() over (order by id) as place from kb.agent_processing_log where project_id = $1)

@@ -3,11 +3,12 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { answering, type OddAnswer, oddServer, oddTool, said } from "../testing/mcp-odd-server.ts"
-import { outcomesOf } from "../testing/mcp-runs.ts"
+import { answering, newOddShop, type OddAnswer, oddServer, oddTool, said } from "../testing/mcp-odd-server.ts"
+import { beginRun, outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer } from "../testing/mcp-words.ts"
 import { eventually, type Json, scripted, type Story, storyToken } from "../testing/platform.ts"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { callsOf } from "../testing/story-words.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
 const digits = "1234567890"
@@ -49,6 +50,21 @@ const rows = {
   type: "object",
   properties: { rows: { type: "array", items: { type: "integer" } } },
   required: ["rows"]
+}
+
+const handle = { resultType: "task", taskId: "t-1", status: "working", ttlMs: null, pollIntervalMs: 1 }
+const times = { createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z" }
+
+/** A server whose calls are tasks, which are at each look as is said. */
+const working = (...looks: ReadonlyArray<Json>) => {
+  const left = [...looks]
+  const decide: OddAnswer = ({ message }) => {
+    if (message?.method === "tools/call") return answering(message, { ...handle, ...times })
+    if (message?.method !== "tasks/get") return undefined
+    const look = left.length > 1 ? left.shift() : left[0]
+    return answering(message, { ...handle, ...times, resultType: "complete", ...look })
+  }
+  return decide
 }
 
 layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
@@ -240,21 +256,6 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
   })
 
   describe("A call that is answered with a task", () => {
-    const handle = { resultType: "task", taskId: "t-1", status: "working", ttlMs: null, pollIntervalMs: 1 }
-    const times = { createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z" }
-
-    /** A server whose calls are tasks, which are at each look as is said. */
-    const working = (...looks: ReadonlyArray<Json>) => {
-      const left = [...looks]
-      const decide: OddAnswer = ({ message }) => {
-        if (message?.method === "tools/call") return answering(message, { ...handle, ...times })
-        if (message?.method !== "tasks/get") return undefined
-        const look = left.length > 1 ? left.shift() : left[0]
-        return answering(message, { ...handle, ...times, resultType: "complete", ...look })
-      }
-      return decide
-    }
-
     it.effect("is waited for until it has ended", () =>
       Effect.gen(function* () {
         const { call, odd } = yield* outcomeWhen(
@@ -288,22 +289,6 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
           })
         })
       )
-
-    it.effect("that takes longer than a call may is cancelled, and its outcome is unknown", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const odd = yield* oddServer(working({}), { isNew: true })
-        yield* addServer(story, { type: "http", url: odd.url }, { callTimeoutMs: 400 })
-        expect(yield* outcomesOf(story, [lookUp])).toMatchObject([
-          { status: "unknown", result: { error: expect.stringContaining("within 400 milliseconds") } }
-        ])
-        const told = yield* eventually(
-          Effect.sync(() => odd.of("tasks/cancel")),
-          (all) => all.length === 1
-        )
-        expect(told[0]?.message.params.taskId).toBe("t-1")
-      })
-    )
 
     it.effect("by this very program is waited for like any other's", () =>
       Effect.gen(function* () {
@@ -342,6 +327,31 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         expect(wrong).toMatchObject({ status: "failed", result: { reason: "toolFailed" } })
         expect((yield* other.get("/objects")).items).toMatchObject([{ type: "word" }])
         expect((yield* mine.get("/objects")).items).toEqual([])
+      })
+    )
+  })
+})
+
+layer(SharedServer.layer)((it) => {
+  describe("A call that is answered with a task", () => {
+    it.effect("that takes longer than a call may is cancelled, and its outcome is unknown", () =>
+      Effect.gen(function* () {
+        const { odd, story } = yield* newOddShop(working({}), { isNew: true }, { callTimeoutMs: 20_000 })
+        const run = yield* beginRun(story, [lookUp])
+        yield* asTimePasses(
+          250,
+          Effect.sync(() => odd.of("tasks/get")),
+          ({ length }) => length > 0
+        )
+        yield* asTimePasses(250, story.get(`/runs/${run.id}`), (now) => now.completedAt !== null)
+        expect(yield* callsOf(story, run)).toMatchObject([
+          { status: "unknown", result: { error: expect.stringContaining("within 20000 milliseconds") } }
+        ])
+        const told = yield* eventually(
+          Effect.sync(() => odd.of("tasks/cancel")),
+          (all) => all.length === 1
+        )
+        expect(told[0]?.message.params.taskId).toBe("t-1")
       })
     )
   })

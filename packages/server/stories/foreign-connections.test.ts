@@ -85,19 +85,20 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
             return Number(new URL(url).port)
           })
         )
-        const words = ["fig", "pear", "plum"].map((word) => ({ ...lookUp, arguments: { word } }))
-        // The first finds the old connection broken, the second finds nobody to connect to, the third waits for neither.
-        expect(yield* outcomesOf(story, words)).toMatchObject([
-          {
-            status: "failed",
-            result: { reason: "unavailable", error: expect.stringMatching(/^The MCP server shop cannot/) }
-          },
-          { status: "failed", result: { reason: "unavailable" } },
-          {
-            status: "failed",
-            result: { reason: "unavailable", error: expect.stringContaining("tried again in") }
-          }
-        ])
+        const words = ["fig", "pear", "plum", "date", "lime", "kiwi", "lemon", "mango"]
+        const calls = words.map((word) => ({ ...lookUp, arguments: { word } }))
+        // The first finds the old connection broken, the second finds nobody to connect to, the third waits for neither:
+        // on a busy machine a later one, for each try in vain is followed by twice the pause.
+        const [first, ...others] = yield* outcomesOf(story, calls)
+        expect(first).toMatchObject({
+          status: "failed",
+          result: { reason: "unavailable", error: expect.stringMatching(/^The MCP server shop cannot/) }
+        })
+        expect(others).toMatchObject(
+          others.map(() => ({ status: "failed", result: { reason: "unavailable" } }))
+        )
+        expect(others).toHaveLength(7)
+        expect(others.at(-1)?.result.error).toContain("tried again in")
         yield* httpServer(diary, { port })
         const agent = yield* newCaller(story, [lookUp], { name: "patient" })
         const statusNow = Effect.gen(function* () {

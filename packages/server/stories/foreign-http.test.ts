@@ -4,7 +4,7 @@
 import { gzipSync } from "node:zlib"
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { outcomesOf, newCaller } from "../testing/mcp-runs.ts"
+import { beginRun, outcomesOf } from "../testing/mcp-runs.ts"
 import {
   answering,
   atCall,
@@ -192,32 +192,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   })
 
   describe("An answer", () => {
-    for (const [what, answer, words] of [
-      ["that never begins", never, /within 300 milliseconds/],
-      ["that never ends", () => endless("application/json", '{"jsonrpc":'), /within 300 milliseconds/],
-      ["whose stream never ends", () => endless("text/event-stream", ": wait\n\n"), /within 300 milliseconds/]
-    ] as const)
-      for (const isNew of [false, true])
-        it.effect(
-          `${what}${isNew ? ", in 2026-07-28," : ""} is given up in time, and its connection is hung up`,
-          () =>
-            Effect.gen(function* () {
-              const { odd, story } = yield* newOddShop(atCall(answer), { isNew }, { callTimeoutMs: 300 })
-              expect(yield* outcomesOf(story, [lookUp])).toMatchObject([
-                { status: "unknown", result: { error: expect.stringMatching(words) } }
-              ])
-              yield* eventually(
-                Effect.sync(() => odd.of("tools/call")[0]?.isGone()),
-                (isGone) => isGone === true
-              )
-              // A server of 2025-11-25 is told besides; for one of 2026-07-28 to be hung up on is to be told.
-              yield* eventually(
-                Effect.sync(() => odd.of("notifications/cancelled")),
-                (told) => told.length === (isNew ? 0 : 1)
-              )
-            })
-        )
-
     it.effect("that is packed though nobody asked for that is not unpacked", () =>
       Effect.gen(function* () {
         const bomb = gzipSync(Buffer.alloc(50_000_000, " "))
@@ -260,6 +234,41 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 })
 
 layer(SharedServer.layer)((it) => {
+  describe("An answer", () => {
+    for (const [what, answer] of [
+      ["that never begins", never],
+      ["that never ends", () => endless("application/json", '{"jsonrpc":')],
+      ["whose stream never ends", () => endless("text/event-stream", ": wait\n\n")]
+    ] as const)
+      for (const isNew of [false, true])
+        it.effect(
+          `${what}${isNew ? ", in 2026-07-28," : ""} is given up in time, and its connection is hung up`,
+          () =>
+            Effect.gen(function* () {
+              const { odd, story } = yield* newOddShop(atCall(answer), { isNew }, { callTimeoutMs: 300 })
+              const run = yield* beginRun(story, [lookUp])
+              yield* eventually(
+                Effect.sync(() => odd.of("tools/call")),
+                ({ length }) => length === 1
+              )
+              // No time has passed so far, however long it took to ask.
+              yield* asTimePasses(100, story.get(`/runs/${run.id}`), (now) => now.completedAt !== null)
+              expect(yield* callsOf(story, run)).toMatchObject([
+                { status: "unknown", result: { error: expect.stringMatching(/within 300 milliseconds/) } }
+              ])
+              yield* eventually(
+                Effect.sync(() => odd.of("tools/call")[0]?.isGone()),
+                (isGone) => isGone === true
+              )
+              // A server of 2025-11-25 is told besides; for one of 2026-07-28 to be hung up on is to be told.
+              yield* eventually(
+                Effect.sync(() => odd.of("notifications/cancelled")),
+                (told) => told.length === (isNew ? 0 : 1)
+              )
+            })
+        )
+  })
+
   describe("A stream that the server closes as soon as it is opened", () => {
     it.effect("is opened again with pauses, however little the server asks for", () =>
       Effect.gen(function* () {
@@ -297,8 +306,7 @@ layer(SharedServer.layer)((it) => {
           {},
           { callTimeoutMs: 60_000 }
         )
-        const agent = yield* newCaller(story, [lookUp])
-        const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        const run = yield* beginRun(story, [lookUp])
         yield* eventually(
           Effect.sync(() => odd.of("tools/call")),
           (calls) => calls.length === 1

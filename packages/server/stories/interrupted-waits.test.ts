@@ -15,7 +15,6 @@ import {
   quietLog,
   quietness,
   say,
-  slowEcho,
   turnsOf,
   typesOf
 } from "../testing/context-words.ts"
@@ -23,7 +22,7 @@ import { eventually, type Json, scripted, type Story } from "../testing/platform
 import { expectProblem } from "../testing/problem-words.ts"
 import { answer, asked, asking, ended, logOfRun, questionsOf } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { callsOf, runsOf, type ScriptedCall } from "../testing/story-words.ts"
+import { callsOf, runsOf, type ScriptedCall, silentFor } from "../testing/story-words.ts"
 import {
   childrenOf,
   childrenWhen,
@@ -104,7 +103,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("S004-R38 a person ends a turn that waits for sub-agents: those are cancelled", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        yield* story.post("/agents", worker("helper", saysAfter(60_000)))
+        yield* story.post("/agents", worker("helper", saysAfter(600_000)))
         const run = yield* resting(story, "subAgents", [spawning("helper"), spawning("helper")], {
           subAgents: ["*"]
         })
@@ -136,7 +135,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("S004-R38 S001-K04 a turn that a kill switch has stopped ends when the switch is off", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const agent = yield* newContext(story, "talk", slowEcho)
+        const agent = yield* newContext(story, "talk", silentFor(600_000))
         const runs = () => runsOf(story, agent)
         yield* say(story, "talk", "Begin")
         yield* logWith(story, "talk", "AgentTurnStartedEvent")

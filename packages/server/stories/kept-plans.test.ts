@@ -94,7 +94,7 @@ const resting = [
 const rowsOf: ReturnType<typeof rowsReadIn> = (use) => keepingPlans(rowsReadIn(project)(use))
 const places = (time: number) => ({ limit: 8, oldest: time % 2, backtests: 4 })
 
-layer(filledBy(shared), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+layer(filledBy(shared), { excludeTestServices: true, timeout: "5 minutes" })((it) => {
   describe("Plans that a connection keeps", () => {
     it.effect("claims out of a long queue look at what they claim", () =>
       Effect.gen(function* () {
@@ -154,7 +154,7 @@ layer(filledBy(shared), { excludeTestServices: true, timeout: "2 minutes" })((it
   })
 })
 
-layer(filledBy(crowded), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+layer(filledBy(crowded), { excludeTestServices: true, timeout: "5 minutes" })((it) => {
   describe("Behind the queue of another project", () => {
     it.effect("a claim looks at what it claims", () =>
       Effect.gen(function* () {
@@ -191,7 +191,7 @@ layer(filledBy(crowded), { excludeTestServices: true, timeout: "2 minutes" })((i
   })
 })
 
-layer(filledBy(resting), { excludeTestServices: true, timeout: "2 minutes" })((it) => {
+layer(filledBy(resting), { excludeTestServices: true, timeout: "5 minutes" })((it) => {
   describe("Beside sub-runs that rest at a limit", () => {
     it.effect(
       "a look for runs that nobody wants looks at those at work, and a slower one finds the others",

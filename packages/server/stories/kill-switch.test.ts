@@ -6,10 +6,9 @@ import { Effect, Fiber } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { whenWaiting } from "../testing/interposed.ts"
 import { ask, holding, lockOf } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, newStory, type Story } from "../testing/platform.ts"
+import { eventually, type Json, newProject, newStory, scripted, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
-  calling,
   change,
   endedRuns,
   entriesOf,
@@ -335,7 +334,9 @@ describe("Safeguards: the kill switch of the server", () => {
       const story = yield* newStory
       const other = yield* newProject(story, story.access)
       const stories = [story, other]
-      const writing = calling({ tool: "create_object", arguments: { type: "Note", properties: {} } })
+      // Each takes a second, and a worker has few hands: most of them are still to write when some have.
+      const call = { tool: "create_object", arguments: { type: "Note", properties: {} } }
+      const writing = scripted([{ when: "step == 0", latencyMs: 1_000, calls: [call] }, { say: "Written." }])
       for (const each of stories)
         yield* each.post(
           "/agents",
@@ -346,8 +347,11 @@ describe("Safeguards: the kill switch of the server", () => {
         (pages) => pages.flatMap((page) => page.items.map((item: Json) => item.id)).toSorted()
       )
       const people = 40
+      // None begins before all of them have something to do.
+      const claims = yield* holding(story.access, lockOf("claims"))
       for (const each of stories)
         yield* Effect.forEach(Array.from({ length: people }), () => make(each, "Person"), { concurrency: 10 })
+      yield* claims.query("commit")
       yield* eventually(notes, (found) => found.length > 2)
 
       const stopped = yield* story.send("PUT", "/api/kill-switch", { stopped: true, reason: "Enough" })

@@ -23,6 +23,7 @@ import {
 import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Answer, eventually, type Json, scripted, type Story } from "../testing/platform.ts"
+import { interposedInLine } from "../testing/waiting-in-line.ts"
 
 /** A project, in whose contexts nobody writes while somebody else holds their logs. */
 const newScene = Effect.gen(function* () {
@@ -115,7 +116,7 @@ const deletedWhileFailing = Effect.gen(function* () {
   return yield* statusesOf(story)
 })
 
-layer(Interposed.layer, { excludeTestServices: true })((it) => {
+layer(interposedInLine, { excludeTestServices: true })((it) => {
   describe("A message in the moment in which a run ends", () => {
     it.effect("has a run of its own where that one fails", () =>
       Effect.gen(function* () {

@@ -7,6 +7,7 @@ import { resultFromTaskOutcome } from "@modelcontextprotocol/ext-tasks/client"
 import { filled } from "../testing/mcp-extension-words.ts"
 import { type Answers, taskClient, taskSession } from "../testing/mcp-task-clients.ts"
 import { asking, revisions } from "../testing/mcp-clients.ts"
+import { holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, scripted, startServer, type Story, storyIn } from "../testing/platform.ts"
 import { answer, asker, asking as question, askingModel, questionsOf } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -158,7 +159,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           asked.push(params)
           return agreeable(params)
         })
+        // No worker takes its run before that is answered.
+        const claims = yield* holding(story.access, lockOf("claims"))
         const task = yield* begin(client, agent)
+        yield* claims.query("commit")
         expect(task).toMatchObject({ status: "working", ttl: null, pollInterval: expect.any(Number) })
         expect(task).not.toHaveProperty("ttlMs")
         const result = yield* asking(client, "tasks/result", { taskId: task.taskId })

@@ -91,7 +91,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("catchUp all with overlapPolicy allow: the missed instants run beside each other", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const settings = { catchUp: "all", overlapPolicy: "allow", model: silentFor(60_000) }
+        const settings = { catchUp: "all", overlapPolicy: "allow", model: silentFor(600_000) }
         const agent = yield* story.post("/agents", clerk("0 * * * *", settings))
         yield* passUntil(story.access, agent, hoursBefore(agent.nextFireAt, 3))
         yield* eventually(
@@ -148,7 +148,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           catchUp: "all",
           overlapPolicy: "allow",
           maxPendingRuns: 2,
-          model: silentFor(60_000)
+          model: silentFor(600_000)
         }
         const agent = yield* story.post("/agents", clerk("0 * * * *", settings))
         yield* passUntil(story.access, agent, hoursBefore(agent.nextFireAt, 4))
@@ -168,7 +168,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("overlapPolicy skip: it is skipped with its reason; the next one runs", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const agent = yield* story.post("/agents", clerk("0 * * * *", { model: silentFor(60_000) }))
+        const agent = yield* story.post("/agents", clerk("0 * * * *", { model: silentFor(600_000) }))
         const [second, first] = [hoursBefore(agent.nextFireAt, 1), hoursBefore(agent.nextFireAt, 2)]
         yield* passUntil(story.access, agent, second)
         const [running] = yield* eventually(runsOf(story, agent), (runs) => runs[0]?.status === "running")
@@ -190,7 +190,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* story.post("/agents", {
-          ...clerk("0 * * * *", { name: "helper", model: silentFor(60_000) }),
+          ...clerk("0 * * * *", { name: "helper", model: silentFor(600_000) }),
           triggerType: "manual",
           cronSchedule: null
         })
@@ -214,7 +214,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("overlapPolicy allow: it runs beside the earlier one", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const settings = { overlapPolicy: "allow", model: silentFor(60_000) }
+        const settings = { overlapPolicy: "allow", model: silentFor(600_000) }
         const agent = yield* story.post("/agents", clerk("0 * * * *", settings))
         for (const times of [1, 2]) {
           yield* passUntil(story.access, agent, hoursBefore(agent.nextFireAt, times))

@@ -17,6 +17,7 @@ import {
 import { ask } from "../testing/owner-rows.ts"
 import { type Json, newStory, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { ended } from "../testing/question-words.ts"
 
 const allOf = (story: Story, path: string): Effect.Effect<ReadonlyArray<Json>> =>
   Effect.map(story.get(`${path}?limit=200`), (page) => page.items)
@@ -271,7 +272,8 @@ describe("The steps of a run", () => {
             { say: "Read." }
           ])
         })
-        const run = yield* trigger(story, agent)
+        // So many steps may take longer than whoever triggers an agent is kept waiting.
+        const run = yield* ended(story, yield* trigger(story, agent))
         expect(run).toMatchObject({ status: "completed", stepCount: 101 })
         const [[rows, bytes, largest, lists, log] = []] = yield* ask(
           story.access,

@@ -32,7 +32,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
         const handled = yield* define("handled")
         const failed = yield* define("failed", { model: { provider: "anthropic", name: "none" } })
-        const waiting = yield* define("waiting", on({ debounceMs: 60_000 }))
+        const waiting = yield* define("waiting", on({ debounceMs: 3_600_000 }))
         const where = { properties: [{ property: "age", op: "gte", value: 18 }] }
         const adults = yield* define("adults", on({ where }))
         const others = yield* define("others", on({ objectTypes: ["Company"] }))
@@ -81,7 +81,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const rule = (debounceMs: number) => ({
           reactionConfig: { objectTypes: ["Person"], events: ["created"], debounceMs }
         })
-        const agent = yield* story.post("/agents", watcher(rule(60_000)))
+        const agent = yield* story.post("/agents", watcher(rule(3_600_000)))
         const eve = yield* make(story, "Person")
         yield* entriesWhen(story, agent, 1, ({ status }) => status === "pending")
         const release = `select pg_advisory_xact_lock(hashtextextended('tropism.release.${agent.id}', 0))`
@@ -101,6 +101,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const purged = yield* Effect.forkScoped(purging(story, eve))
         yield* whenWaiting(story.access, 1)
         yield* releaser.query("commit")
+        // Wakes whoever releases: a second later the purge, which waits for so long, would have let go of the entries.
+        yield* story.ask("PUT", "/kill-switch", { stopped: false })
         yield* whenWaiting(story.access, 2)
         yield* recorder.query("rollback")
         expect((yield* Fiber.join(purged)).status).toBe(204)

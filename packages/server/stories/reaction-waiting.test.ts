@@ -6,10 +6,10 @@ import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { limitChains } from "../testing/chain-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, scripted, startServer } from "../testing/platform.ts"
+import { ModelsOnTheWire } from "../testing/model-on-the-wire.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
+import { eventually, type Json, newProject, scripted, startServer, type Story } from "../testing/platform.ts"
 import { whileServing } from "../testing/restarts.ts"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   calling,
   change,
@@ -37,7 +37,17 @@ const agentThat = (reaction: Record<string, unknown>, overrides: Record<string, 
 
 const msBetween = (from: string, to: string): number => Date.parse(to) - Date.parse(from)
 
-layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+/** Lets nothing that waits for an agent begin, however long it takes to come, until this is committed. */
+const heldBack = ({ access }: Pick<Story, "access">, { id }: Json) =>
+  holding(access, `select pg_advisory_xact_lock(hashtextextended('tropism.release.${id}', 0))`)
+
+const newStoryHere = Effect.flatMap(ModelsOnTheWire, ({ newStory }) => newStory)
+
+/** A model that says nothing before it is let go. */
+const heldModel = (say: string) =>
+  Effect.flatMap(ModelsOnTheWire, ({ model }) => model([{ say }], { isHeld: true }))
+
+layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
   describe("Risk: high-frequency events overwhelm agents", () => {
     it.effect(
       "S001-F01, K03 events of an object that is not quiet become one run, which gets all of them",
@@ -45,6 +55,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         Effect.gen(function* () {
           const story = yield* newStoryHere
           const agent = yield* story.post("/agents", agentThat({ debounceMs: 1_500 }))
+          const held = yield* heldBack(story, agent)
           const person = yield* make(story, "Person", { name: "Ada" })
           yield* change(story, person, { name: "Grace" }, { name: "Edith" }, { name: "Joan" })
           const waiting = yield* entriesWhen(story, agent, 4, (entry) => entry.status === "pending")
@@ -52,6 +63,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             expect(entry).toMatchObject({ runId: null, reason: expect.stringContaining("debounceMs") })
             expect(msBetween(entry.createdAt, entry.dueAt)).toBeGreaterThanOrEqual(1_499)
           }
+          yield* held.query("commit")
           const [run] = yield* endedRuns(story, agent, 1)
           expect([versionsOf(run), run.summary]).toEqual([[1, 2, 3, 4], "1 2 3 4 newest 4 of Joan"])
           expect(msBetween(waiting[3].createdAt, run.createdAt)).toBeGreaterThanOrEqual(1_500)
@@ -86,30 +98,36 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    /** At its object for longer than the changes meanwhile wait, but not when it handles those. */
-    const slowAtFirst = scripted([
-      { when: 'message contains "newest 1 "', say: "Done.", latencyMs: 6_000 },
-      { say: "Done." }
-    ])
+    /** What becomes of changes while a run is at work on their object, and of all when it has ended. */
+    const are = (status: string) => (changes: ReadonlyArray<Json>) =>
+      changes.every((entry) => entry.status === status)
+    const waitBehind = ([first]: ReadonlyArray<Json>) =>
+      first.reason?.includes("at work on this object") === true
     const whenBusy = [
-      ["skip", ["completed", "skipped", "skipped"], [[1]]],
-      ["parallel", ["completed", "completed", "completed"], [[1], [2, 3]]],
-      ["latest", ["completed", "completed", "completed"], [[1], [2, 3]]],
-      ["queue", ["completed", "completed", "completed"], [[1], [2, 3]]]
+      ["skip", are("skipped"), ["completed", "skipped", "skipped"], [[1]]],
+      ["parallel", are("processing"), ["completed", "completed", "completed"], [[1], [2, 3]]],
+      ["latest", waitBehind, ["completed", "completed", "completed"], [[1], [2, 3]]],
+      ["queue", waitBehind, ["completed", "completed", "completed"], [[1], [2, 3]]]
     ] as const
-    for (const [concurrencyStrategy, statuses, versions] of whenBusy) {
+    for (const [concurrencyStrategy, isSo, statuses, versions] of whenBusy) {
       it.effect(
         `S001-F01 debounced events of an object at work, with the strategy ${concurrencyStrategy}`,
         () =>
           Effect.gen(function* () {
             const story = yield* newStoryHere
+            const { config: model, letGo } = yield* heldModel("Done.")
             const agent = yield* story.post(
               "/agents",
-              agentThat({ debounceMs: 1_500, concurrencyStrategy }, { model: slowAtFirst })
+              agentThat({ debounceMs: 1_500, concurrencyStrategy }, { model })
             )
             const person = yield* make(story, "Person")
             yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
+            const held = yield* heldBack(story, agent)
             yield* change(story, person, { name: "Grace" }, { name: "Edith" })
+            yield* eventually(entriesOf(story, agent), ({ length }) => length === 3)
+            yield* held.query("commit")
+            yield* eventually(entriesOf(story, agent), (all) => isSo(all.slice(1)))
+            yield* letGo
             const entries = yield* entriesWhen(story, agent, 3)
             expect(entries.map((entry) => entry.status)).toEqual(statuses)
             const runs = yield* endedRuns(story, agent, versions.length)
@@ -172,10 +190,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
-          const agent = yield* story.post(
-            "/agents",
-            agentThat({ batchSize: 3, maxWaitMs: 1_500, concurrencyStrategy: "parallel" })
-          )
+          const rule = { batchSize: 3, maxWaitMs: 3_600_000, concurrencyStrategy: "parallel" }
+          const agent = yield* story.post("/agents", agentThat(rule))
           const people = yield* Effect.forEach(["a", "b", "c", "d"], (name) =>
             make(story, "Person", { name })
           )
@@ -185,6 +201,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           )
           const [, , , last] = yield* entriesWhen(story, agent, 4, () => true)
           expect(last).toMatchObject({ status: "pending", reason: expect.stringContaining("batchSize") })
+          yield* story.patch(`/agents/${agent.id}`, {
+            reactionConfig: { ...everything, ...rule, maxWaitMs: 1_500 }
+          })
           const [, rest] = yield* endedRuns(story, agent, 2)
           expect(rest.trigger.events.map((event: Json) => event.objectId)).toEqual([people[3].id])
           expect(msBetween(last.createdAt, rest.createdAt)).toBeGreaterThanOrEqual(1_499)
@@ -196,9 +215,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const agent = yield* story.post(
           "/agents",
-          agentThat({ batchSize: 100, debounceMs: 1_500, maxWaitMs: 60_000 })
+          agentThat({ batchSize: 100, debounceMs: 1_500, maxWaitMs: 3_600_000 })
         )
+        const held = yield* heldBack(story, agent)
         yield* Effect.forEach(["a", "b", "c", "d"], (name) => make(story, "Person", { name }))
+        yield* entriesWhen(story, agent, 4, (entry) => entry.status === "pending")
+        yield* held.query("commit")
         const [run] = yield* endedRuns(story, agent, 1)
         expect(run.trigger.events).toHaveLength(4)
         expect(yield* runsOf(story, agent)).toHaveLength(1)
@@ -227,15 +249,15 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const agent = yield* story.post(
           "/agents",
           agentThat(
-            { batchSize: 2, maxWaitMs: 1_500, ignoreSelfTriggered: false },
+            { batchSize: 2, maxWaitMs: 3_600_000, ignoreSelfTriggered: false },
             { model: calling(create, create), executionMode: "execute" }
           )
         )
-        yield* make(story, "Person")
-        // One, two, two and two: the last two lie too deep.
-        const events = yield* eventually(feedOf(story, 7), (seen) => seen[6].refusals.length === 1)
-        expect(events.map((event) => event.depth)).toEqual([0, 1, 1, 2, 2, 3, 3])
-        for (const event of events.slice(5))
+        for (const name of ["Ada", "Grace"]) yield* make(story, "Person", { name })
+        // Two, and two at each depth: the last two lie too deep.
+        const events = yield* eventually(feedOf(story, 8), (seen) => seen[7].refusals.length === 1)
+        expect(events.map((event) => event.depth)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
+        for (const event of events.slice(6))
           expect(event.refusals).toMatchObject([
             { rule: "chainDepth", reason: expect.stringContaining("depth cap") }
           ])
@@ -283,7 +305,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* limitChains(story, { maxRuns: 1 })
         const note = { tool: "create_object", arguments: { type: "Note", properties: { by: "writer" } } }
         yield* story.post("/agents", agentThat({}, { model: calling(note) }))
-        const held = { when: 'message contains "of the first"', say: "Read.", latencyMs: 8_000 }
+        const { config: model, letGo } = yield* heldModel("Read.")
         const reader = yield* story.post(
           "/agents",
           agentThat(
@@ -294,7 +316,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
               maxWaitMs: 500,
               maxConcurrency: 1
             },
-            { name: "reader", model: scripted([held, { say: "Read." }]) }
+            { name: "reader", model }
           )
         )
         // While the reader is at its first note three more events wait: a batch, and one behind the last of that, whose chain is full.
@@ -304,6 +326,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* make(story, "Person")
         const [, , , written] = yield* feedOf(story, 4)
         yield* change(story, { id: written.entityId }, { by: "somebody" })
+        // Each of them has waited for as long as it may.
+        const due = `select from kb.agent_processing_log where agent_id = $1 and status = 'pending'
+          and created_at < now() - interval '500 ms'`
+        yield* eventually(ask(story.access, due, [reader.id]), ({ length }) => length === 3)
+        yield* letGo
         yield* eventually(
           entriesOf(story, reader),
           (seen) => seen.length === 4 && seen[1].status === "completed"
@@ -329,17 +356,18 @@ describe("What waits when the server stops", () => {
       const { projectId } = yield* Effect.scoped(
         Effect.flatMap(startServer(access), (doors) => newProject(doors, access))
       )
-      const { agent, waiting } = yield* whileServing(access, projectId, (story) =>
+      const agent = yield* whileServing(access, projectId, (story) =>
+        story.post("/agents", agentThat({ debounceMs: 1_500, maxWaitMs: 60_000 }))
+      )
+      const held = yield* heldBack({ access }, agent)
+      const waiting = yield* whileServing(access, projectId, (story) =>
         Effect.gen(function* () {
-          const made = yield* story.post("/agents", agentThat({ debounceMs: 1_500, maxWaitMs: 60_000 }))
           const person = yield* make(story, "Person", { name: "Ada" })
           yield* change(story, person, { name: "Grace" })
-          return {
-            agent: made,
-            waiting: yield* entriesWhen(story, made, 2, (entry) => entry.status === "pending")
-          }
+          return yield* entriesWhen(story, agent, 2, (entry) => entry.status === "pending")
         })
       )
+      yield* held.query("commit")
       const [run] = yield* whileServing(access, projectId, (story) => endedRuns(story, agent, 1))
       expect([versionsOf(run), run.status, run.summary]).toEqual([
         [1, 2],

@@ -2,11 +2,11 @@
  * How many workers may die over a run: as many as make progress, and few at one step.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
 import { runLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { freezingServer } from "../testing/frozen-attempts.ts"
+import { interposedServer } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import {
   eventually,
@@ -27,10 +27,10 @@ const notes = scripted([
   { say: "Noted." }
 ])
 
-/** A run over which one attempt after the other dies at the places that are named. */
+/** A run over which one attempt after the other dies at the places that are named, and what lets the lease of the last run out. */
 const dyingAt = Effect.fnUntraced(function* (places: ReadonlyArray<CrashPointName>) {
   const access = yield* freshDatabase
-  const { doors, freeze } = yield* freezingServer(access)
+  const { doors, interpose } = yield* interposedServer(access)
   const story = yield* newProject(doors, access)
   const agent = yield* story.post("/agents", {
     name: "notes",
@@ -40,12 +40,29 @@ const dyingAt = Effect.fnUntraced(function* (places: ReadonlyArray<CrashPointNam
     tools: ["graph.*"],
     model: notes
   })
+  /** Whoever passes the place next stays there for ever. */
+  const dying = Effect.fnUntraced(function* (place: CrashPointName) {
+    const reached = yield* Deferred.make<void>()
+    yield* interpose(place, Effect.andThen(Deferred.succeed(reached, undefined), Effect.never))
+    return Deferred.await(reached)
+  })
+  const lapse = (run: Json, change = "") =>
+    ask(
+      access,
+      `update kb.agent_runs set ${change} attempt_token = null, lease_expires_at = now() where id = $1 and status = 'running'`,
+      [run.id]
+    )
   const [first, ...others] = places
-  const died = freeze(first ?? "run.afterClaim", 1)
+  let died = yield* dying(first ?? "run.afterClaim")
   const run: Json = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+  for (const place of others) {
+    yield* died
+    // Where the next one dies is known before anybody takes the run over.
+    died = yield* dying(place)
+    yield* lapse(run)
+  }
   yield* died
-  for (const place of others) yield* freeze(place, 1)
-  return { access, story, run, path: `/runs/${run.id}` }
+  return { story, path: `/runs/${run.id}`, lapse: (change?: string) => lapse(run, change) }
 })
 
 const hasEnded = (run: Json) => run.completedAt !== null
@@ -59,7 +76,8 @@ describe("A run whose workers die", () => {
       Effect.scoped(
         Effect.gen(function* () {
           const deaths = runLimits.maxAttempts + 2
-          const { path, story } = yield* dyingAt(dead(deaths, "run.afterStep"))
+          const { lapse, path, story } = yield* dyingAt(dead(deaths, "run.afterStep"))
+          yield* lapse()
           expect(yield* eventually(story.get(path), hasEnded, 30_000)).toMatchObject({
             status: "completed",
             summary: "Noted.",
@@ -69,7 +87,7 @@ describe("A run whose workers die", () => {
           expect((yield* story.get("/objects?type=Note")).items).toHaveLength(6)
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -77,11 +95,12 @@ describe("A run whose workers die", () => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const { path, story } = yield* dyingAt([
+          const { lapse, path, story } = yield* dyingAt([
             "run.beforeModel",
             "run.afterStep",
             ...dead(runLimits.maxAttempts - 1, "run.beforeModel")
           ])
+          yield* lapse()
           expect(yield* eventually(story.get(path), hasEnded, 30_000)).toMatchObject({
             status: "failed",
             errorMessage: `The worker died ${runLimits.maxAttempts} times during one step of this run`,
@@ -90,7 +109,7 @@ describe("A run whose workers die", () => {
           })
         })
       ),
-    90_000
+    240_000
   )
 
   it.live(
@@ -98,21 +117,17 @@ describe("A run whose workers die", () => {
     () =>
       Effect.scoped(
         Effect.gen(function* () {
-          const { access, path, run, story } = yield* dyingAt(["run.afterStep"])
+          const { lapse, path, story } = yield* dyingAt(["run.afterStep"])
           // As many as may die over one run have done so, each behind a step.
-          yield* ask(
-            access,
-            `update kb.agent_runs set attempt = $2, attempts_before_step = $2 - 1, lease_expires_at = now()
-             where id = $1 and status = 'running'`,
-            [run.id, runLimits.maxAttemptsInAll]
-          )
+          const most = runLimits.maxAttemptsInAll
+          yield* lapse(`attempt = ${most}, attempts_before_step = ${most - 1},`)
           expect(yield* eventually(story.get(path), hasEnded, 30_000)).toMatchObject({
             status: "failed",
             errorMessage: `The worker died ${runLimits.maxAttemptsInAll} times during this run`
           })
         })
       ),
-    90_000
+    240_000
   )
 
   it.live("is given up by itself: one that cannot be ended keeps nobody from anything", () =>

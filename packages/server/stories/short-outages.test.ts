@@ -296,25 +296,26 @@ describe("A run that breaks because the database is away", () => {
         const access = { ...(yield* freshDatabase), embedded: false }
         const { doors, interpose } = yield* interposedServer(access)
         const story = yield* newProject(doors, access)
-        const { become } = yield* operatedDatabase(access)
+        const { become, change } = yield* operatedDatabase(access)
         const call = { tool: "create_object", arguments: { type: "Note", properties: {} } }
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", model: calling(call) }))
         const away = yield* Deferred.make<void>()
-        yield* interpose(
-          "run.afterStep",
-          Effect.andThen(become("connection limit 0"), Deferred.succeed(away, undefined))
-        )
+        const goAway = Effect.gen(function* () {
+          // At no time of this story is its lease over.
+          yield* ask(access, "update kb.agent_runs set lease_expires_at = now() + interval '1 hour'")
+          yield* become("connection limit 0")
+          yield* Deferred.succeed(away, undefined)
+        })
+        yield* interpose("run.afterStep", goAway)
         const run = yield* begin(story, agent)
         yield* Deferred.await(away)
         const awayMs = performance.now()
         const sinceMs = Effect.map(story.ask("GET", "/runs"), () => performance.now() - awayMs)
         // Longer than it takes to give a run back once.
         yield* eventually(sinceMs, (ms) => ms > 2 * outageLimits.retryMs)
-        yield* become("connection limit -1")
-        const backMs = performance.now()
+        yield* change("connection limit -1")
         const [ended] = yield* eventually(endedOf(story, agent), ({ length }) => length === 1)
         expect(ended).toMatchObject({ id: run.id, status: "completed", attempt: 2 })
-        expect(performance.now() - backMs).toBeLessThan(runLimits.leaseMs / 2)
       })
     )
   )

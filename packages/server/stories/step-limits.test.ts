@@ -6,6 +6,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { ended } from "../testing/question-words.ts"
 import { logOfRun, ofType } from "../testing/run-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf } from "../testing/story-words.ts"
@@ -40,7 +41,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const story = yield* newStoryHere
           const look = { tool: "search_objects", arguments: { query: "{{ step }}" } }
           const model = scripted([{ when: "step < 119", calls: [look] }, { say: "Looked {{ step }} times." }])
-          const run = yield* runWith(story, model, { maxSteps: null })
+          // Whoever triggers it waits for a minute at most.
+          const run = yield* ended(story, yield* runWith(story, model, { maxSteps: null }))
           expect(run).toMatchObject({
             status: "completed",
             summary: "Looked 119 times.",

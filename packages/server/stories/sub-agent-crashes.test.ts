@@ -2,11 +2,12 @@
  * Wherever an attempt dies, of the run that hands over or of its sub-agent: the task is done once, and told once.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber } from "effect"
+import { TestClock } from "effect/testing"
 import type { CrashPointName } from "../src/crash-point.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { freezingServer } from "../testing/frozen-attempts.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import {
   eventually,
   type Json,
@@ -22,6 +23,7 @@ import {
   boss,
   childrenOf,
   childrenWhen,
+  endedInTime,
   isEnded,
   reportsOf,
   runThrough,
@@ -32,21 +34,21 @@ import {
   waitingFor,
   worker
 } from "../testing/sub-agent-words.ts"
+import { patientDatabase } from "../testing/shared-server.ts"
 import { make } from "../testing/story-words.ts"
 
 /** A helper that makes one Note and says so. */
-const noteMaker = (latencyMs: number) =>
-  scripted([
-    {
-      when: "step == 0",
-      calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }],
-      latencyMs
-    },
-    { say: "Noted." }
-  ])
+const noteMaker = scripted([
+  { when: "step == 0", calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }] },
+  { say: "Noted." }
+])
 
-/** Long enough that whoever hands over comes to rest first, also on a machine that has much else to do. */
-const slowMs = 2_000
+/** Keeps every sub-agent in the queue for as long as the story holds the lock. */
+const heldSubAgents = [
+  `create function kb.wait_for_the_story() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(42); return new; end $$`,
+  `create trigger wait_for_the_story before update on kb.agent_runs for each row
+    when (old.status = 'queued' and new.status = 'running' and new.parent_run_id is not null) execute function kb.wait_for_the_story()`
+]
 
 /** Where an attempt dies: the place, and which passing of it while one run hands one task over. */
 const deaths: ReadonlyArray<readonly [CrashPointName, number, string]> = [
@@ -87,13 +89,20 @@ describe("A task that is handed over", () => {
         Effect.gen(function* () {
           const access = yield* freshDatabase
           const { doors, freeze, thaw } = yield* freezingServer(access)
+          for (const statement of heldSubAgents) yield* ask(access, statement)
           for (const [place, passing] of deaths) {
             const story = yield* newProject(doors, access)
-            yield* story.post("/agents", worker("helper", noteMaker(place === "run.afterWait" ? slowMs : 0)))
+            yield* story.post("/agents", worker("helper", noteMaker))
             const agent = yield* boss(story, [spawning("helper")])
             const dead = yield* Effect.forkChild(freeze(place, passing))
+            // Whoever hands over comes to rest before its sub-agent is at work.
+            const held = yield* holding(
+              access,
+              ...(place === "run.afterWait" ? ["select pg_advisory_xact_lock(42)"] : [])
+            )
             const run = yield* begin(story, agent)
             yield* Fiber.join(dead)
+            yield* held.query("commit")
             const ended = yield* runWhen(story, run, isEnded)
             yield* expectOnce(story, ended)
             const logs = yield* Effect.forEach([run, ...(yield* childrenOf(story, run))], (each) =>
@@ -122,7 +131,7 @@ describe("A task that is handed over", () => {
           const access = yield* freshDatabase
           const { doors, freeze, thaw } = yield* freezingServer(access)
           const story = yield* newProject(doors, access)
-          yield* story.post("/agents", worker("helper", saysAfter(2_000, "Noted.")))
+          yield* story.post("/agents", worker("helper", saysAfter(8_000, "Noted.")))
           const agent = yield* boss(story, [spawning("helper")])
           // The child's first attempt has its answer, and keeps it when another is already asking again.
           const frozen = yield* Effect.forkChild(freeze("run.afterModel", 2))
@@ -153,16 +162,21 @@ describe("A task that is handed over", () => {
   it.live("goes on at another server when the first one stops in the middle", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const access = yield* freshDatabase
+        const access = yield* patientDatabase
         const { projectId, run } = yield* Effect.scoped(
           Effect.gen(function* () {
             const story = yield* newProject(yield* startServer(access), access)
-            const { run } = yield* waitingFor(story, saysAfter(300, "Noted."))
+            const { run } = yield* waitingFor(story, saysAfter(60_000, "Noted."))
             return { projectId: story.projectId, run }
           })
         )
-        const story = storyIn(yield* startServer(access), access, projectId)
-        const ended = yield* runWhen(story, run, isEnded)
+        // The clock of the other one goes on as fast as the story wants.
+        const nowMs = yield* Clock.currentTimeMillis
+        const { ended, story } = yield* Effect.gen(function* () {
+          yield* TestClock.setTime(nowMs)
+          const there = storyIn(yield* startServer(access), access, projectId)
+          return { ended: yield* endedInTime(there, run), story: there }
+        }).pipe(Effect.provide(TestClock.layer()))
         expect(reportsOf(ended)).toMatchObject([{ result: { status: "completed", summary: "Noted." } }])
         const [child] = yield* childrenOf(story, run)
         expect(child).toMatchObject({ status: "completed", attempt: 1 })

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { deliver, listenerWithHook } from "../testing/delivery-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
+import { holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
 import { rawUpdate } from "../testing/raw-writes.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -35,9 +36,12 @@ describe("Requirement: Taint outlives its server", () => {
         yield* first.dieAt("tool.beforeCommit", 2)
         const run = yield* begin(made, agent)
         yield* first.died
+        // Who starts takes the run over at once: not before it is known where it dies.
+        const claims = yield* holding(access, lockOf("claims"))
         const second = yield* startMortal(access)
         // It is committed, and nothing behind it.
         yield* second.dieAt("tool.afterCommit", 1)
+        yield* Effect.orDie(claims.query("commit"))
         yield* second.died
         const story = storyIn(yield* startMortal(access), access, made.projectId)
         const ended = yield* runWhen(story, run, isEnded)

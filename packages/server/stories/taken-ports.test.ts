@@ -38,6 +38,6 @@ describe("A port that is taken while the server starts", () => {
         expect((yield* faultOf({ port: taken.port, cluster: free })).message).toBe(said("PORT"))
         expect((yield* faultOf({ port: 0, cluster: taken })).message).toBe(said("TROPISM_CLUSTER_ADDRESS"))
       }).pipe(Effect.scoped),
-    60_000
+    120_000
   )
 })

@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Collector, type CollectedSpan, startCollector } from "../testing/collector.ts"
 import { calls, modelKey, refuses, says, wiredAgent, wiredStory, wireModel } from "../testing/model-words.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, newStory, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { parsePrometheus, sumOf } from "../testing/prometheus.ts"
@@ -262,6 +262,8 @@ describe("Metrics", () => {
           const agent = yield* story.post("/agents", { ...helper, model: null })
           const stopped = yield* story.ask("PUT", "/kill-switch", { stopped: true, reason: "To look" })
           expect(stopped.status).toBe(200)
+          // No sweep lets these runs follow the switch before they are counted.
+          yield* holding(story.access, lockOf("switches"))
           const row = (id: string, status: string, age: string, lease: string) =>
             `('01990000-0000-7000-8000-0000000000${id}', $1, $2, 1, '${status}', '{"type": "manual"}', '${id}', 0, now() - interval '${age}', 'w', ${lease})`
           yield* ask(

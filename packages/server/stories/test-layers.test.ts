@@ -5,11 +5,12 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { logWith, newContext, say, slowEcho } from "../testing/context-words.ts"
+import { logWith, newContext, say } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { newProject, startServer } from "../testing/platform.ts"
 import { platformOn } from "../testing/restarts.ts"
+import { silentFor } from "../testing/story-words.ts"
 
 const source = join(import.meta.dirname, "..", "src")
 
@@ -62,7 +63,7 @@ describe("Testability", () => {
           const story = yield* Effect.scoped(
             Effect.gen(function* () {
               const inside = yield* newProject(yield* startServer(access), access)
-              yield* newContext(inside, "talk", slowEcho)
+              yield* newContext(inside, "talk", silentFor(600_000))
               yield* say(inside, "talk", "Hello")
               yield* logWith(inside, "talk", "AgentTurnStartedEvent")
               return inside

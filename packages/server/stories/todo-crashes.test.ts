@@ -5,6 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
+import { holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, promptWithObject, storyIn } from "../testing/platform.ts"
 import { calling, callsOf } from "../testing/story-words.ts"
 
@@ -27,11 +28,16 @@ describe("A server that dies around a todo", () => {
         const made = yield* newProject(first, access)
         const agent = yield* made.post("/agents", keeper)
         yield* first.dieAt("tool.beforeCommit", 2)
+        // No server takes the run before the story is answered, and before it has said where that server dies.
+        const answering = yield* holding(access, lockOf("claims"))
         const run = yield* made.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* answering.query("commit")
         yield* first.died
 
+        const arming = yield* holding(access, lockOf("claims"))
         const second = yield* startMortal(access)
         yield* second.dieAt("tool.afterCommit", 2)
+        yield* arming.query("commit")
         yield* second.died
 
         const story = storyIn(yield* startMortal(access), access, made.projectId)

@@ -315,7 +315,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const { agent, hook } = yield* listenerWithHook(
             story,
             {},
-            { maxPendingRuns: 1, model: silentFor(60_000) }
+            { maxPendingRuns: 1, model: silentFor(600_000) }
           )
           const path = `/agents/${agent.id}`
           const refused = function* (status: number, reason: string) {

@@ -27,6 +27,7 @@ import {
   talk
 } from "../testing/define-words.ts"
 import { shownTo } from "../testing/mcp-runs.ts"
+import { holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { answer } from "../testing/question-words.ts"
 import { ofType, stepsOf } from "../testing/run-words.ts"
@@ -223,7 +224,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             },
             { model: loudUnlessSlow }
           )
+          // No worker takes the run before both are kept, however far apart they come.
+          const claims = yield* holding(story.access, lockOf("claims"))
           yield* Effect.all([say(story, "talk", "one"), say(story, "talk", "two")], { concurrency: 2 })
+          yield* claims.query("commit")
           yield* logWith(story, "talk", "AgentTurnStartedEvent", 2)
           const log = yield* talk(story, "talk", "three")
           const together = expect.stringMatching(/^draft (?:one \+ two|two \+ one)$/)

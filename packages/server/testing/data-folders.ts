@@ -81,6 +81,6 @@ export const ask = (url: Redacted.Redacted<string>, ...statements: ReadonlyArray
 export const waitFor = (condition: () => boolean) =>
   Effect.sync(condition).pipe(
     Effect.repeat({ until: (met) => met, schedule: Schedule.spaced(1) }),
-    Effect.timeout(20_000),
+    Effect.timeout(100_000),
     Effect.orDie
   )

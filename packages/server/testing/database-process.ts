@@ -96,7 +96,7 @@ export const processesOf = Effect.fnUntraced(function* (folder: string) {
 export const noProcessLeft = (folder: string) =>
   processesOf(folder).pipe(
     Effect.repeat({ until: (pids) => pids.length === 0, schedule: Schedule.spaced(20) }),
-    Effect.timeout(20_000),
+    Effect.timeout(100_000),
     Effect.orDie
   )
 

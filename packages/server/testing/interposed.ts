@@ -8,6 +8,15 @@ import { freshDatabase } from "./fresh-database.ts"
 import { ask } from "./owner-rows.ts"
 import { eventually, newProject, startServer } from "./platform.ts"
 
+/** Whoever is held inside of a transaction is none that stands still: a busy machine takes its time for what is done meanwhile. */
+export const patiently = (access: PostgresAccess): PostgresAccess => ({
+  ...access,
+  serverStartupParameters: {
+    ...access.serverStartupParameters,
+    idle_in_transaction_session_timeout: "60000"
+  }
+})
+
 export const interposedServer = Effect.fn("interposedServer")(function* (access: PostgresAccess) {
   let planned: { readonly place: CrashPointName; readonly act: Effect.Effect<void> } | undefined
   const hit = (name: CrashPointName): Effect.Effect<void> =>
@@ -17,7 +26,7 @@ export const interposedServer = Effect.fn("interposedServer")(function* (access:
       planned = undefined
       return act
     })
-  const doors = yield* Effect.provideService(startServer(access), CrashPoint, { hit })
+  const doors = yield* Effect.provideService(startServer(patiently(access)), CrashPoint, { hit })
   return {
     doors,
     /** Whoever passes the place next does not go on before this is done. */

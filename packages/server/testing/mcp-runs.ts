@@ -21,6 +21,10 @@ export const newCaller = (
     ...overrides
   })
 
+/** The run of such an agent, begun. */
+export const beginRun = (story: Story, calls: ReadonlyArray<ScriptedCall>): Effect.Effect<Json> =>
+  Effect.flatMap(newCaller(story, calls), (agent) => story.post(`/agents/${agent.id}/trigger?wait=false`, {}))
+
 /** The run of such an agent, ended. */
 export const runOf = (
   story: Story,

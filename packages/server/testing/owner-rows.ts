@@ -26,8 +26,8 @@ export const holding = Effect.fnUntraced(function* (
   return holder
 }, Effect.orDie)
 
-/** Takes a lock of the server's own: of those who claim runs, or who look after the kill switches. */
-export const lockOf = (name: "claims" | "switches", mode: "" | "_shared" = ""): string =>
+/** Takes a lock of the server's own: of those who claim runs, or of a sweep: after the kill switches, or after what is stuck in a project. */
+export const lockOf = (name: "claims" | "switches" | `stuck ${string}`, mode: "" | "_shared" = ""): string =>
   `select pg_advisory_xact_lock${mode}(hashtextextended('tropism.${name}', 0))`
 
 /** The code with which PostgreSQL refuses a statement; undefined when it does not. */

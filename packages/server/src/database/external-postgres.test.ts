@@ -131,7 +131,7 @@ describe("a PostgreSQL that others run", () => {
         assert.strictEqual(seen.activeConnections, 1)
         assert.isAtLeast(seen.idleConnections, 1)
       }).pipe(Effect.scoped),
-    60_000
+    120_000
   )
 
   it.live("is refused with the statements to run by hand when the login may not make the role", () =>

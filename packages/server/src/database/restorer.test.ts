@@ -99,14 +99,16 @@ const secondWaits = ({ serverUrl }: PostgresAccess) =>
     Effect.orDie
   )
 
+/** Waits until the restore has asked for some ids, and does nothing. */
+const isAsked = (access: PostgresAccess) =>
+  eventually(
+    lastAsked(access),
+    (last) => last !== undefined && last.query.includes("insert into kb.restored_ids")
+  )
+
 describe("A restore", () => {
   it.live("asks for the ids of some rows before it reads the others", () =>
     Effect.gen(function* () {
-      const isAsked = (access: PostgresAccess) =>
-        eventually(
-          lastAsked(access),
-          (last) => last !== undefined && last.query.includes("insert into kb.restored_ids")
-        )
       expect(yield* restored(isAsked)).toMatchObject({ keptIds: true, disabledAgents: expect.any(Number) })
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -133,7 +135,8 @@ describe("A restore", () => {
         const restoring = yield* Effect.forkScoped(
           Effect.flip(
             Effect.andThen(
-              eventually(lastAsked(there), (last) => last !== undefined),
+              // By then it has its turn.
+              isAsked(there),
               second.restore(again, wish, () => Effect.void)
             )
           )

@@ -10,12 +10,18 @@ import { acquireSilentWay } from "../../testing/silent-way.ts"
 import { isBrokenByAway } from "./database-away.ts"
 import { poolLayer } from "./pool.ts"
 
+/** Longer than whoever takes part stands still on a busy machine. */
+const silentMs = 1_500
+
+/** A statement that takes so long that its connection is looked at again and again meanwhile. */
+const long = (sql: SqlClient.SqlClient) => sql`select pg_sleep(${(silentMs + 1_000) / 1_000})`
+
 /** A pool behind a way that can fall silent, and the way. */
 const behindAWay = Effect.gen(function* () {
   const database = yield* freshDatabase
   const way = yield* acquireSilentWay(database)
   const { serverStartupParameters: startupParameters, serverUrl: url } = way.access
-  const pool = poolLayer({ url, startupParameters, silence: { silentMs: 300, silenceLookMs: 50 } })
+  const pool = poolLayer({ url, startupParameters, silence: { silentMs, silenceLookMs: 50 } })
   const context = yield* Layer.build(pool)
   return { ...way, database, sql: yield* Effect.provideContext(SqlClient.SqlClient, context) }
 })
@@ -24,11 +30,9 @@ layer(Logger.layer([]), { excludeTestServices: true })("A pool", (it) => {
   it.effect("lets a statement take as long as PostgreSQL works on it", () =>
     Effect.gen(function* () {
       const { sql } = yield* behindAWay
-      yield* sql`select pg_sleep(2)`
+      yield* long(sql)
       // And one that waits for somebody else's lock.
-      const locked = sql.withTransaction(
-        Effect.andThen(sql`select pg_advisory_xact_lock(1)`, sql`select pg_sleep(2)`)
-      )
+      const locked = sql.withTransaction(Effect.andThen(sql`select pg_advisory_xact_lock(1)`, long(sql)))
       yield* Effect.all([locked, locked], { concurrency: 2 })
     })
   )
@@ -38,7 +42,7 @@ layer(Logger.layer([]), { excludeTestServices: true })("A pool", (it) => {
       const { database, sql } = yield* behindAWay
       const { change } = yield* operatedDatabase(database)
       yield* change("set track_activities = off")
-      yield* sql`select pg_sleep(2)`
+      yield* long(sql)
     })
   )
 

@@ -22,7 +22,7 @@ const listening = Effect.acquireRelease(
 
 const ask = (port: number, init?: RequestInit) =>
   Effect.promise(() =>
-    fetch(`http://127.0.0.1:${port}/ready`, { signal: AbortSignal.timeout(5_000), ...init })
+    fetch(`http://127.0.0.1:${port}/ready`, { signal: AbortSignal.timeout(60_000), ...init })
   )
 
 describe("a server whose doors are not hung yet", () => {
