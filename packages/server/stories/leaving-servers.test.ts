@@ -3,12 +3,45 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
+import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, startServer, storyIn } from "../testing/platform.ts"
+import { eventually, newProject, startServer, storyIn, storyKeys } from "../testing/platform.ts"
 import { entriesWhen, make, runsOf, silentFor, watcher } from "../testing/story-words.ts"
 
+/** Keeps for how many runs there was a worker each time a server told the others that it is gone. */
+const leavings = [
+  `create table kb.story_leavings (held int not null)`,
+  `create function kb.story_leaves() returns trigger language plpgsql security definer as $$ begin
+    insert into kb.story_leavings select count(*) from kb.agent_runs where attempt_token is not null; return old; end $$`,
+  `create trigger story_leaves before delete on kb_cluster.tropism_runners for each row execute function kb.story_leaves()`,
+  `create trigger story_leaves after update on kb_cluster.workers for each row
+    when (new.seen_at = '-infinity') execute function kb.story_leaves()`
+]
+
 describe("A run whose server leaves", () => {
+  it.live("is handed back before the other servers of the cluster can miss its worker", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = { ...(yield* freshDatabase), embedded: false }
+        for (const statement of leavings) yield* ask(access, statement)
+        const leaving = yield* Scope.make()
+        const start = Effect.flatMap(freeAddress, (at) =>
+          startServer(access, [], undefined, false, storyKeys, at)
+        )
+        const story = yield* newProject(yield* Scope.provide(start, leaving), access)
+        const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000) }))
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, ({ status }) => status === "processing")
+        yield* Scope.close(leaving, Exit.void)
+        expect(yield* ask(access, "select held from kb.story_leavings")).toEqual([[0], [0]])
+        const here = storyIn(yield* start, access, story.projectId)
+        const [run] = yield* eventually(runsOf(here, agent), ([found]) => found.attempt > 0)
+        expect([run.status, run.attempt]).toEqual(["running", 1])
+      })
+    )
+  )
+
   it.live("has one attempt less, also where a kill switch stops it before another server takes it", () =>
     Effect.scoped(
       Effect.gen(function* () {

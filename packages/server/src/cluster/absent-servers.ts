@@ -120,7 +120,7 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
       looksUnreached = isReached ? 0 : before + 1
       if (looksUnreached === clusterLimits.unreachedLooks) yield* Effect.logWarning(unreached(address))
       if (isReached && before >= clusterLimits.unreachedLooks)
-        yield* Effect.logInfo(`This server is taken for reachable at ${address} again`)
+        yield* Effect.logWarning(`This server is taken for reachable at ${address} again`)
     })
 
     /** Whoever came to the address while this server stood still has it, until it is gone. */

@@ -32,7 +32,7 @@ export class Presence extends Context.Service<
           return yield* Effect.logWarning(
             "The other servers do not see this one, or it cannot find out: it takes no runs until they do"
           )
-        yield* Effect.logInfo("The other servers see this one again, and it takes runs")
+        yield* Effect.logWarning("The other servers see this one again, and it takes runs")
         yield* wakeUps.hear(["runs"])
       })
 

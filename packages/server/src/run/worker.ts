@@ -40,7 +40,7 @@ interface DueProject {
 export class Worker extends Context.Service<
   Worker,
   {
-    /** Claims and works for ever. */
+    /** Claims and works for ever; whoever interrupts it waits until all that it worked on is handed back. */
     readonly run: Effect.Effect<never>
     /** Claims what is due now, as far as there are free hands; true when something was claimed. */
     readonly round: Effect.Effect<boolean>
@@ -62,13 +62,13 @@ export class Worker extends Context.Service<
       const hands = yield* FiberSet.make<void>()
       const givingUp = yield* FiberMap.make<ProjectId, void>()
       const claiming = yield* Semaphore.make(1)
-      // Set before the hands are stopped: what they hand back is for another worker, and not for this one again.
       let isLeaving = false
-      yield* Effect.addFinalizer(() =>
-        Effect.sync(() => {
-          isLeaving = true
-        })
-      )
+      /** Stops the hands; what they hand back is for another worker, and not for this one again. */
+      const leave = Effect.suspend(() => {
+        isLeaving = true
+        return FiberSet.clear(hands)
+      })
+      yield* Effect.addFinalizer(() => leave)
       /** Hands at work, by project; a project without any is not in it. */
       const handsOf = new Map<ProjectId, number>()
       /** Hands at work for backtests. */
@@ -204,7 +204,10 @@ export class Worker extends Context.Service<
         Math.max(handsOf.has(projectId) ? 0 : 1, free - runLimits.spareHands)
 
       return Worker.of({
-        run: drive("Worker", "runs", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps)),
+        run: drive("Worker", "runs", untilWoken, round).pipe(
+          Effect.onInterrupt(() => leave),
+          Effect.provideService(WakeUps, wakeUps)
+        ),
         round
       })
     })
