@@ -31,6 +31,14 @@ it("a part that does not exist is refused with the names of those that do", () =
     expect([code, output]).toEqual([2, expect.stringContaining("--only knows idle, writes")])
   }))
 
+it("a file that cannot be kept is refused before anything is measured", () =>
+  runBench("--small", "--only", "writes", "--json", "/nonexistent/x.json").then(({ code, output }) => {
+    expect([code, output]).toEqual([
+      2,
+      "--json takes a file that can be written, and not /nonexistent/x.json: no such file or directory\n"
+    ])
+  }))
+
 it("a load of which one request fails begins no more and fails with its reason", () => {
   const begun: Array<number> = []
   const load = atRate(50, 20, (index) => {

@@ -6,7 +6,7 @@
  * `--small` runs for a few seconds and proves nothing but that the bench works.
  */
 import { appendFile } from "node:fs/promises"
-import { readOptions } from "../scripts/program-options.ts"
+import { readKeptFile, readOptions } from "../scripts/program-options.ts"
 import { openRows } from "./database.ts"
 import { measureContexts } from "./contexts.ts"
 import { doorsOf } from "./doors.ts"
@@ -96,6 +96,7 @@ const { values } = readOptions(
 )
 const size = values.small ? small : whole
 const wanted = namedIn(parts, values.only)
+const kept = values.json === undefined ? undefined : readKeptFile("json", values.json)
 
 const figures: Array<Figure> = []
 const lines: Array<string> = []
@@ -115,5 +116,5 @@ try {
   await rows.close()
   await server.stop()
 }
-if (values.json !== undefined) await appendFile(values.json, lines.map((line) => `${line}\n`).join(""))
+if (kept !== undefined) await appendFile(kept, lines.map((line) => `${line}\n`).join(""))
 console.log(`\n${tableOf(figures)}`)

@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { runProgram } from "../packages/server/testing/run-program.ts"
 import {
   arrivalsOf,
   costs,
@@ -93,5 +94,12 @@ describe("docs/sizing.md", () => {
           `- Enough for ${events.toLocaleString("en")} a day are ${servers} and ${databaseProcessors}`
       )
     )
+  })
+})
+
+it.each([["--x"], ["x"]])("npm run sizing takes no %s", async (option) => {
+  expect(await runProgram(join(import.meta.dirname, "queueing.ts"), option)).toEqual({
+    code: 2,
+    output: expect.stringMatching(new RegExp(`${option}[^]*\n\nnpm run sizing\n$`))
   })
 })

@@ -8,6 +8,7 @@
  * not in it, so true times are longer, and a size that queues here is too small.
  */
 import { fileURLToPath } from "node:url"
+import { readOptions } from "../scripts/program-options.ts"
 import { quantile } from "./figures.ts"
 
 /** Numbers between 0 and 1 that follow from a seed. */
@@ -173,4 +174,7 @@ export const table = (seconds = 60): ReadonlyArray<string> => [
   })
 ]
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(table().join("\n"))
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  readOptions("npm run sizing", {})
+  console.log(table().join("\n"))
+}

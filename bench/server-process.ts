@@ -81,13 +81,19 @@ const launch = async (
   if (hear !== undefined && child.stderr !== undefined) void hearAll(child.stderr, hear)
   // What was at work when somebody stopped the bench may end it before the folder is gone.
   process.on("exit", remove)
-  const stop = async () => {
-    for (const signal of stops) process.off(signal, leave)
-    child.kill("SIGTERM")
-    await child.exited
-    remove()
-    process.off("exit", remove)
+  const end = async () => {
+    try {
+      child.kill("SIGTERM")
+      await child.exited
+      remove()
+      process.off("exit", remove)
+    } finally {
+      for (const signal of stops) process.off(signal, leave)
+    }
   }
+  let ending: Promise<void> | undefined
+  // Signals are heard until the folder is gone: one may come while the server ends, or twice.
+  const stop = () => (ending ??= end())
   // Whoever is stopped leaves neither a server nor its folder behind.
   const leave = (signal: NodeJS.Signals): void => void stop().finally(() => process.kill(process.pid, signal))
   for (const signal of stops) process.on(signal, leave)

@@ -22,6 +22,27 @@ it(
   300_000
 )
 
+it("a folder without what is to be sent is refused before a server starts", async () => {
+  const empty = mkdtempSync(join(quickFolder, "empty-"))
+  const nothing = "/nonexistent"
+  try {
+    const refusals = [
+      [[nothing], `${nothing} is no folder`],
+      [[import.meta.filename], `${import.meta.filename} is no folder`],
+      [[empty], `${empty} has no naughty-strings.json for texts`],
+      [[empty, "--only", "files"], `${empty} has no json-test-suite for files`],
+      [[empty, nothing], "name one folder, and not 2"]
+    ] as const
+    for (const [flags, said] of refusals)
+      expect(await runHostile("--requests", "1", "--minutes", "1", ...flags)).toEqual({
+        code: 2,
+        output: `${said}\n`
+      })
+  } finally {
+    rmSync(empty, { recursive: true })
+  }
+})
+
 it("a run that is stopped takes its server and its data folder with it", async () => {
   const folder = mkdtempSync(join(quickFolder, "stopped-"))
   // Behind a folder that is closed to others a server of root's keeps its cluster elsewhere.

@@ -9,6 +9,8 @@
  * which places of texts, by what their names contain. It prints figures and ends
  * with 1 when it found anything.
  */
+import { existsSync, statSync } from "node:fs"
+import { join } from "node:path"
 import { readNumber, readOptions, refuse } from "../scripts/program-options.ts"
 import { startServerProcess } from "../bench/server-process.ts"
 import { Findings } from "./findings.ts"
@@ -21,6 +23,8 @@ import { sendNumbers } from "./wire-faults.ts"
 /** What the server may hold in memory when all has been sent and it is at rest: no request leaves anything behind. */
 const residentMaxBytes = 1_200_000_000
 
+/** What of the folder a part sends. */
+const sources = { texts: "naughty-strings.json", files: "json-test-suite" }
 const parts = ["texts", "files", "wire", "generated"]
 const { positionals, values } = readOptions(
   `npm run hostile -- [FOLDER] [--requests N] [--minutes N] [--seed S] [--only ${parts.join(",")}] [--places WORDS]`,
@@ -40,6 +44,13 @@ const wanted = values.only.split(",")
 for (const part of wanted) if (!parts.includes(part)) refuse(`--only knows ${parts.join(", ")}, not ${part}`)
 if (folder === undefined && !wanted.includes("wire") && !wanted.includes("generated"))
   refuse(`${values.only} come out of a folder: name it`)
+if (positionals.length > 1) refuse(`name one folder, and not ${positionals.length}`)
+if (folder !== undefined) {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) refuse(`${folder} is no folder`)
+  for (const [part, name] of Object.entries(sources))
+    if (wanted.includes(part) && !existsSync(join(folder, name)))
+      refuse(`${folder} has no ${name} for ${part}`)
+}
 const isWanted = (part: string) => wanted.includes(part)
 
 const findings = new Findings()

@@ -78,3 +78,10 @@ it("a comparison that does not exist is refused with the names of those that do,
     expect([code, output]).toEqual([2, expect.stringContaining("--only knows steps, ")])
     expect(output).not.toContain("Installing")
   }))
+
+it("a file that cannot be kept is refused before anything is installed", () =>
+  runProgram(join(import.meta.dirname, "main.ts"), "--small", "--json", import.meta.dirname).then(
+    ({ code, output }) => {
+      expect([code, output]).toEqual([2, expect.stringMatching(/^--json takes a file that can be written/)])
+    }
+  ))

@@ -9,7 +9,7 @@
  */
 import { appendFile } from "node:fs/promises"
 import { loadavg } from "node:os"
-import { readNumber, readOptions } from "../../scripts/program-options.ts"
+import { readKeptFile, readNumber, readOptions } from "../../scripts/program-options.ts"
 import { openRows } from "../database.ts"
 import { doorsOf } from "../doors.ts"
 import { namedIn } from "../parts.ts"
@@ -106,6 +106,7 @@ const { values } = readOptions(
 )
 const wanted = namedIn(comparisons, values.only)
 const rounds = readNumber("rounds", values.rounds ?? (values.small ? "1" : "5"), 1)
+const kept = values.json === undefined ? undefined : readKeptFile("json", values.json)
 
 const outcomes: Array<Outcome> = []
 const verdicts: Array<Verdict> = []
@@ -139,7 +140,7 @@ try {
   await rows.close()
   await server.stop()
 }
-if (values.json !== undefined) await appendFile(values.json, lines.map((line) => `${line}\n`).join(""))
+if (kept !== undefined) await appendFile(kept, lines.map((line) => `${line}\n`).join(""))
 const load = loadavg().map((average) => average.toFixed(1))
 console.log(`\n${outcomeTable(outcomes)}\n\n${verdictTable(verdicts)}`)
 console.log(`\n${rounds} rounds; load average at the end ${load.join(", ")}`)

@@ -14,6 +14,7 @@ import { ownAddresses } from "./cluster/absent-servers.ts"
 import { joinCluster } from "./cluster/cluster.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
 import { findStranger } from "./cluster/proofs.ts"
+import { makeDataFolder } from "./database/data-folder.ts"
 import { orAway } from "./database/database-away.ts"
 import { embedded } from "./database/embedded-postgres.ts"
 import { PassingFolder } from "./database/dump-file.ts"
@@ -305,7 +306,7 @@ const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions, isA
   const token = Redacted.make(kept === "" ? yield* (yield* Ids).secret : kept)
   if (kept === "") {
     const write = Effect.andThen(
-      fileSystem.makeDirectory(path.dirname(file), { recursive: true }),
+      makeDataFolder(path.dirname(file)),
       fileSystem.writeFileString(file, `${Redacted.value(token)}\n`, { mode: 0o600 })
     )
     yield* Effect.mapError(

@@ -1,6 +1,8 @@
 /**
  * The admin's token is what servers are started with: while one of them is there it lets in, and no longer.
  */
+import { chmodSync, mkdirSync, statSync } from "node:fs"
+import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Redacted, Scope } from "effect"
@@ -11,20 +13,25 @@ import { type Ready, serveOn } from "../src/main.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, storyKeys } from "../testing/platform.ts"
+import { quickDataFolder } from "../testing/quick-folder.ts"
 import { patientDatabase } from "../testing/shared-server.ts"
 
 const [before, after] = ["the-token-of-before", "the-token-of-after"]
 
-/** Starts a server with this token; it answers where, and how to stop it. */
-const start = Effect.fnUntraced(function* (access: PostgresAccess, token: string) {
+/** Starts a server with this token, else with one of its data folder; it answers where, and how to stop it. */
+const start = Effect.fnUntraced(function* (
+  access: PostgresAccess,
+  token: string | undefined,
+  dataFolder = "/nonexistent"
+) {
   const scope = yield* Scope.fork(yield* Scope.Scope)
   const ready = yield* Deferred.make<Ready>()
   const server = yield* serveOn(access, {
     host: "127.0.0.1",
     port: 0,
-    dataFolder: "/nonexistent",
+    dataFolder,
     encryptionKeys: Redacted.make(storyKeys),
-    token: Redacted.make(token),
+    token: token === undefined ? undefined : Redacted.make(token),
     leaveNoticeMs: 0,
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
   }).pipe(
@@ -161,6 +168,27 @@ describe("Requirement: a replaced token of the admin lets nobody in", () => {
       const third = yield* start(access, after)
       expect([yield* statusOf(third, bearer(before)), yield* statusOf(third, bearer(issued))]).toEqual([
         401, 200
+      ])
+    })
+  )
+})
+
+describe("Requirement: a token that the server makes is its owner's alone", () => {
+  it.effect("with the folder that is made for it; one that was there stays as it was", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* freshDatabase), embedded: false }
+      const folder = yield* quickDataFolder
+      const [made, found] = [join(folder, "above", "data"), join(folder, "found")]
+      mkdirSync(found)
+      chmodSync(found, 0o750)
+      const modes = []
+      for (const dataFolder of [made, found]) {
+        yield* (yield* start(access, undefined, dataFolder)).stop
+        modes.push([dataFolder, join(dataFolder, "token")].map((path) => statSync(path).mode & 0o777))
+      }
+      expect(modes).toEqual([
+        [0o700, 0o600],
+        [0o750, 0o600]
       ])
     })
   )

@@ -16,6 +16,8 @@ it.each([
   [["--seeds", "0"], 2, "--seeds takes a whole number from 1 on, and not 0"],
   [["--seed", "x"], 2, "--seed takes a whole number from 0 on, and not x"],
   [["--lanes", "1e3"], 2, "--lanes takes a whole number from 1 on, and not 1e3"],
+  [["--seeds", "-5"], 2, "--seeds takes a whole number from 1 on, and not -5"],
+  [["--until-broken", "-5"], 2, expect.stringContaining("-5")],
   [["--nonsense"], 2, expect.stringContaining("--nonsense")],
   [["--help"], 0, usage]
 ])("%j ends with %d and a sentence", async (options, status, sentence) => {

@@ -8,6 +8,8 @@ import { findSealingKeys, keyFile } from "./sealing-keys.ts"
 
 const newFolder = Effect.flatMap(FileSystem.FileSystem, (fileSystem) => fileSystem.makeTempDirectoryScoped())
 
+const keyText = Buffer.alloc(32, 7).toString("base64")
+
 const find = (dataFolder: string) => findSealingKeys({ given: undefined, dataFolder, mayMake: true })
 
 /** The one key that is found. */
@@ -87,10 +89,36 @@ layer(NodeServices.layer, { excludeTestServices: true })("A server without a key
       yield* fileSystem.writeFileString(`${folder}/${keyFile}`, "not a key")
       expect(yield* found(folder)).toContain("must be a key of 32 bytes")
       expect(yield* fileSystem.readFileString(`${folder}/${keyFile}`)).toBe("not a key")
-      const given = Redacted.make(Buffer.alloc(32, 7).toString("base64"))
+      const given = Redacted.make(keyText)
       expect(yield* findSealingKeys({ given, dataFolder: folder, mayMake: true })).toMatchObject({
         keys: [{}]
       })
+    })
+  )
+
+  it.effect("in a folder that is made for its owner alone, and in one that was there as it was", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const folder = yield* newFolder
+      const modeOf = (path: string) => Effect.map(fileSystem.stat(path), ({ mode }) => mode & 0o777)
+      yield* found(`${folder}/above/data`)
+      yield* fileSystem.chmod(folder, 0o755)
+      yield* found(folder)
+      expect([yield* modeOf(`${folder}/above/data`), yield* modeOf(folder)]).toEqual([0o700, 0o755])
+    })
+  )
+})
+
+layer(NodeServices.layer, { excludeTestServices: true })("Keys that are given", (it) => {
+  it.effect("are refused where one of them is empty", () =>
+    Effect.gen(function* () {
+      for (const text of [`${keyText},`, `,${keyText}`, `${keyText}, ,${keyText}`, ","])
+        expect([
+          text,
+          yield* findSealingKeys({ given: Redacted.make(text), dataFolder: "/nonexistent", mayMake: false })
+        ]).toEqual([text, { fault: expect.stringContaining("has an empty part") }])
+      const both = { given: Redacted.make(` ${keyText} , ${keyText}\n`), dataFolder: "/nonexistent" }
+      expect(yield* findSealingKeys({ ...both, mayMake: false })).toMatchObject({ keys: [{}, {}] })
     })
   )
 })

@@ -7,6 +7,7 @@
  * find it again at the next start, or at another server of the same database.
  */
 import { Effect, FileSystem, Path, Redacted } from "effect"
+import { makeDataFolder } from "./data-folder.ts"
 import { newKeyText, readKey, type SealingKey } from "./sealed-text.ts"
 
 /** The file's name in the data folder. */
@@ -47,7 +48,7 @@ export const findSealingKeys = Effect.fn("findSealingKeys")(function* (options: 
 const makeKeyFile = Effect.fnUntraced(function* (dataFolder: string, file: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  yield* fileSystem.makeDirectory(dataFolder, { recursive: true })
+  yield* makeDataFolder(dataFolder)
   const beside = yield* fileSystem.makeTempDirectoryScoped({ directory: dataFolder, prefix: `${keyFile}-` })
   const written = path.join(beside, keyFile)
   const handle = yield* fileSystem.open(written, { flag: "wx", mode: 0o600 })
@@ -59,13 +60,12 @@ const makeKeyFile = Effect.fnUntraced(function* (dataFolder: string, file: strin
 }, Effect.scoped)
 
 const keysOf = (text: string, where: string) => {
-  const keys = text
-    .split(",")
-    .map((one) => one.trim())
-    .filter((one) => one !== "")
-    .map(readKey)
-  const known = keys.filter((key) => key !== undefined)
-  return known.length === 0 || known.length < keys.length
+  const parts = text.split(",").map((one) => one.trim())
+  // A variable that is not set leaves such a part, where two keys were meant.
+  if (parts.length > 1 && parts.includes(""))
+    return { fault: `${where} has an empty part: put a comma only between two keys.` }
+  const known = parts.map(readKey).filter((key) => key !== undefined)
+  return known.length < parts.length
     ? {
         fault: `${where} must be a key of 32 bytes in base64, or several with commas between them: make one with "openssl rand -base64 32".`
       }
