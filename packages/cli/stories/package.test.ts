@@ -8,8 +8,23 @@ import { spawnSync } from "node:child_process"
 import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { expect, layer } from "@effect/vitest"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { inject } from "vitest"
+import { nameOf } from "../../server/src/cluster/cluster-address.ts"
+import { withDatabase } from "../../server/src/database/postgres-access.ts"
+import { freeAddress } from "../../server/testing/cluster-servers.ts"
+import { newContext, say } from "../../server/testing/context-words.ts"
+import { openStream } from "../../server/testing/event-stream.ts"
+import { freshDatabase } from "../../server/testing/fresh-database.ts"
+import {
+  doorsAt,
+  eventually,
+  newProject,
+  scripted,
+  storyKeys,
+  storyToken
+} from "../../server/testing/platform.ts"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { until } from "../testing/invoke.ts"
 import { launch, type Launched } from "../testing/launch.ts"
@@ -33,13 +48,25 @@ const installed = Effect.map(quickDataFolder, (folder) => {
   return { folder, own, manifest, bin: join(own, manifest.bin.tropism) }
 })
 
-/** Starts the installed server on a data folder, and answers how to ask it. */
-const start = (bin: string, data: string, ...args: ReadonlyArray<string>) =>
+/** It takes seconds to pack: all stories have the same one. */
+class Installed extends Context.Service<Installed, Effect.Success<typeof installed>>()("Installed") {
+  static readonly layer = Layer.effect(Installed, installed)
+}
+
+/** Starts the installed server, and answers where it is reached. */
+const launchServer = (bin: string, environment: Record<string, string>, ...args: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const server = yield* launch(bin, ["start", "--json", ...args], { TROPISM_DATA: data, PORT: "0" })
+    const server = yield* launch(bin, ["start", "--json", ...args], { PORT: "0", ...environment })
     yield* until(() => server.out().includes("\n") || server.code() !== undefined)
     expect(server.error()).toBe("")
-    const { url } = JSON.parse(server.out().split("\n", 1)[0] ?? "")
+    const { url }: { url: string } = JSON.parse(server.out().split("\n", 1)[0] ?? "")
+    return { server, url }
+  })
+
+/** Starts it on a data folder, and answers how to ask it. */
+const start = (bin: string, data: string, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { server, url } = yield* launchServer(bin, { TROPISM_DATA: data }, ...args)
     const authorization = `Bearer ${readFileSync(join(data, "token"), "utf8").trim()}`
     const ask = (path: string, body?: unknown) =>
       Effect.promise(() =>
@@ -58,12 +85,14 @@ const stop = (server: Launched) =>
     expect(server.code()).toBe(0)
   })
 
-describe("the package that npm pack makes", () => {
-  it.live(
+const shared = { excludeTestServices: true, timeout: "5 minutes" } as const
+
+layer(Installed.layer, shared)("the package that npm pack makes", (it) => {
+  it.effect(
     "starts with its demo in an empty folder, chats and stops, and its folder starts elsewhere",
     () =>
       Effect.gen(function* () {
-        const { bin, folder, manifest, own } = yield* installed
+        const { bin, folder, manifest, own } = yield* Installed
         const files = readdirSync(own, { recursive: true, encoding: "utf8" })
         expect(
           files.filter((file) => /\.(test|soak)\.|\.tsx?$|stories|testing|bench|specs/.test(file))
@@ -108,6 +137,49 @@ describe("the package that npm pack makes", () => {
         const todos = yield* again.ask(`/api/projects/${projects[0].id}/tasks?type=todo`)
         expect(JSON.parse(todos.text).items).toMatchObject([{ title: expect.stringMatching(/buy milk/i) }])
         yield* stop(again.server)
+      }),
+    300_000
+  )
+
+  it.effect(
+    "starts servers that work together on one database: words that are made at one are heard at both",
+    () =>
+      Effect.gen(function* () {
+        const { bin, folder } = yield* Installed
+        const access = yield* freshDatabase
+        const { pathname } = new URL(Redacted.value(access.ownerUrl))
+        const databaseUrl = withDatabase(Redacted.make(inject("postgres").adminUrl), pathname.slice(1))
+        const startOne = Effect.flatMap(freeAddress, (at) => {
+          const environment = {
+            TROPISM_DATA: join(folder, nameOf(at)),
+            TROPISM_CLUSTER_ADDRESS: nameOf(at),
+            TROPISM_TOKEN: storyToken,
+            TROPISM_ENCRYPTION_KEY: storyKeys,
+            DATABASE_URL: Redacted.value(databaseUrl)
+          }
+          return launchServer(bin, environment, "--cluster")
+        })
+        const servers = yield* Effect.all([startOne, startOne], { concurrency: 2 })
+        const doors = servers.map(({ url }) => doorsAt(url, ""))
+        const [first = doorsAt("", "")] = doors
+        const story = yield* newProject(first, access)
+        yield* newContext(story, "talk", scripted([{ say: "Both of us hear it", tokensPerSecond: 20 }]))
+        const path = `/api/projects/${story.projectId}/contexts/talk/events`
+        const streams = yield* Effect.forEach(doors, (one) => openStream(one, path))
+        const heardAtBoth = Effect.sync(() => {
+          const [here = [], there = []] = streams.map(({ heard }) =>
+            heard.filter(({ name }) => name === "TextDeltaEvent").map(({ json }) => json.id)
+          )
+          return here.filter((id) => there.includes(id))
+        })
+        // What is said before the servers have found each other passes by: it is said until it is heard.
+        yield* eventually(
+          Effect.andThen(say(story, "talk", "Go on"), heardAtBoth),
+          ({ length }) => length > 0,
+          20_000,
+          [500, 1_000]
+        )
+        yield* Effect.forEach(servers, ({ server }) => stop(server), { concurrency: 2 })
       }),
     300_000
   )

@@ -25,6 +25,7 @@ import {
 } from "effect/cluster"
 import { HttpRouter } from "effect/http"
 import { RpcSerialization } from "effect/rpc"
+import { Socket } from "effect/socket"
 import { createServer } from "node:http"
 import { goneClients } from "../database/pool.ts"
 import type { PostgresAccess } from "../database/postgres-access.ts"
@@ -69,7 +70,7 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
   )
   const doors = HttpRouter.serve(
     Layer.provideMerge(HttpRunner.layerWebsocketOptions({ path: "/" }), onlyServers(keys)),
-    { disableLogger: true, disableListenLog: true }
+    { disableLogger: true, disableListenLog: true, middleware: tellOfFaults() }
   ).pipe(
     Layer.provide(
       NodeHttpServer.layer(() => createServer(), {
@@ -98,6 +99,18 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
     Layer.provide(ShardingConfig.layer(config(at))),
     Layer.provide(RpcSerialization.layerNdjson)
   )
+}
+
+/** Says what went wrong here where another server is only told that something did; it asks again and again, so once. */
+const tellOfFaults = () => {
+  let told = ""
+  return <A, E, R>(answering: Effect.Effect<A, E, R>) =>
+    Effect.tapDefect(answering, (defect) => {
+      // A server that is gone in the middle of a word is no fault.
+      if (Socket.isSocketError(defect) || told === String(defect)) return Effect.void
+      told = String(defect)
+      return Effect.logError("What another server asked failed", defect)
+    })
 }
 
 /** What `effect/cluster` says each second while the database is away, in words of its own; the lookout tells that for all. */
