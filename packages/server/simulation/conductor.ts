@@ -191,16 +191,34 @@ export const makeConductor = ({
     if (!program.isAlive) return
     trace?.(`${program.name} dies`)
     program.isAlive = false
+    await bury(program)
+    stir()
+    program.tellEnd()
+    mayAnyBeFree = true
+    await answerUnblocked()
+  }
+
+  /** Takes away what a program that is dead would have done next, and breaks its lines. */
+  const bury = async (program: Program): Promise<void> => {
     for (let at = waiting.length - 1; at >= 0; at--) {
       if (waiting[at]?.program === program) waiting.splice(at, 1)
     }
     clock.forget(program)
     const busy = new Set(blocked.map((attempt) => attempt.statement.line))
     for (const line of [...program.lines]) if (!busy.has(line)) await drop(line)
-    stir()
-    program.tellEnd()
-    mayAnyBeFree = true
-    await answerUnblocked()
+  }
+
+  /** All die at once, and nobody hears of it: who keeps servers would start the next. */
+  const endAll = async (): Promise<void> => {
+    for (const program of programs) {
+      program.isAlive = false
+      program.mourners.clear()
+    }
+    for (const program of programs) await bury(program)
+    // One may wait for the lock of another: each lets go of its own as soon as it has it.
+    await Promise.all(
+      blocked.splice(0).map((attempt) => attempt.settled.then(() => attempt.statement.line.drop()))
+    )
   }
 
   /** What may go on now: statements of programs that are awake, and alarms that ring. */
@@ -288,10 +306,7 @@ export const makeConductor = ({
     play,
     turns: () => turns,
     hasRaced: () => hasRaced,
-    endAll: async () => {
-      for (const program of programs) await kill(program)
-      for (const attempt of blocked.splice(0)) await attempt.settled.then(() => attempt.statement.line.drop())
-    }
+    endAll
   }
 }
 

@@ -23,6 +23,9 @@ import { type Project, seeds, Simulated } from "./simulated-for-tests.ts"
 import { reportText, simulate } from "./simulate.ts"
 import { openSurroundings } from "./surroundings.ts"
 
+/** What is said to the database when the phase of liveness begins. */
+const calendarEnds = "interval '1000 days'"
+
 /** Of this database, but for who asks. */
 const openTransactions = `select state, query from pg_stat_activity
   where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`
@@ -127,29 +130,33 @@ layer(Simulated.layer, { excludeTestServices: true, timeout: withinMs })(
         withinMs
       )
 
-      it.effect("moves no more once it is broken off, and lets go of its database", () =>
-        Effect.gen(function* () {
-          const access = yield* simulationDatabase
-          const told: Array<string> = []
-          const isUnderWay = yield* Deferred.make<void>()
-          const lanes = yield* Effect.forkChild(
-            simulateAll({
-              seeds: [1, 4],
-              lanes: 1,
-              openDatabase: Effect.succeed(access),
-              onReport: () => Effect.die("It came to its end"),
-              trace: (line) => {
-                if (told.push(line) === 300) Deferred.doneUnsafe(isUnderWay, Effect.void)
-              }
-            })
-          )
-          yield* Deferred.await(isUnderWay)
-          yield* Fiber.interrupt(lanes)
-          const before = [...told]
-          expect(yield* ask(access, openTransactions)).toEqual([])
-          expect(told).toEqual(before)
-        })
-      )
+      for (const [phase, isUnderWay] of [
+        ["safety", (lines) => lines === 300],
+        ["liveness", (_, line) => line.includes(calendarEnds)]
+      ] as ReadonlyArray<readonly [string, (lines: number, line: string) => boolean]>)
+        it.effect(`moves no more once it is broken off in its ${phase}, and lets go of its database`, () =>
+          Effect.gen(function* () {
+            const access = yield* simulationDatabase
+            const told: Array<string> = []
+            const isTime = yield* Deferred.make<void>()
+            const lanes = yield* Effect.forkChild(
+              simulateAll({
+                seeds: [1, 4],
+                lanes: 1,
+                openDatabase: Effect.succeed(access),
+                onReport: () => Effect.die("It came to its end"),
+                trace: (line) => {
+                  if (isUnderWay(told.push(line), line)) Deferred.doneUnsafe(isTime, Effect.void)
+                }
+              })
+            )
+            yield* Deferred.await(isTime)
+            yield* Fiber.interrupt(lanes)
+            const before = [...told]
+            expect(yield* ask(access, openTransactions)).toEqual([])
+            expect(told).toEqual(before)
+          })
+        )
     })
 
     describe("A checker", () => {
