@@ -1,7 +1,7 @@
 /**
- * `npm run chaos`: three real servers are killed, frozen and cut off while people write, and nothing may be lost or twofold.
+ * `npm run chaos`: three real servers are killed, frozen, cut off and restarted while people write, and nothing may be lost or twofold.
  *
- * `--kills N --freezes N --database-stops N --cuts N --silences N --terminations N` say how
+ * `--kills N --freezes N --database-stops N --cuts N --silences N --terminations N --restarts N` say how
  * often, `--freeze-seconds S` how long, `--seed S` in which order; with `--cluster` the
  * servers know each other. Up to two stand still at a time while the rest of the
  * plan goes on; a server is killed only where another one is at work. `--json` prints a line of JSON for each thing. It ends
@@ -22,7 +22,7 @@ import { MortalServer } from "./servers.ts"
 import { type People, senderOf, startPeople } from "./writers.ts"
 
 const { values } = readOptions(
-  "npm run chaos -- [--kills N] [--freezes N] [--database-stops N] [--cuts N] [--silences N] [--terminations N] [--freeze-seconds S] [--seed S] [--cluster] [--json]",
+  "npm run chaos -- [--kills N] [--freezes N] [--database-stops N] [--cuts N] [--silences N] [--terminations N] [--restarts N] [--freeze-seconds S] [--seed S] [--cluster] [--json]",
   {
     kills: { type: "string", default: "3" },
     freezes: { type: "string", default: "2" },
@@ -30,6 +30,7 @@ const { values } = readOptions(
     cuts: { type: "string", default: "1" },
     silences: { type: "string", default: "1" },
     terminations: { type: "string", default: "1" },
+    restarts: { type: "string", default: "2" },
     "freeze-seconds": { type: "string", default: "10" },
     seed: { type: "string", default: "1" },
     cluster: { type: "boolean", default: false },
@@ -44,7 +45,8 @@ const howOften = {
   "database stop": readNumber("database-stops", values["database-stops"], 0),
   cut: readNumber("cuts", values.cuts, 0),
   silence: readNumber("silences", values.silences, 0),
-  terminate: readNumber("terminations", values.terminations, 0)
+  terminate: readNumber("terminations", values.terminations, 0),
+  restart: readNumber("restarts", values.restarts, 0)
 }
 const freezeMs = readNumber("freeze-seconds", values["freeze-seconds"], 1) * 1_000
 const voyageMs = voyageMsOf(freezeMs)
@@ -166,6 +168,24 @@ const killOne = async (server: MortalServer | undefined, there: BreakableDatabas
   })
 }
 
+const restartFaults: Array<string> = []
+
+/** Has a server stop in good order and come back: nobody may take it for dead, for what it was at work on would have one attempt less. */
+const restartOne = async (server: MortalServer | undefined) => {
+  await untilAnotherWorks(server)
+  if (server === undefined || (await waited(patienceMs, () => server.isReady())) === null)
+    throw new Error("the server that is to stop did not come to work")
+  const { clusterAddress = "nowhere" } = server
+  const missed = () => servers.reduce((sum, one) => sum + one.missed(clusterAddress), 0)
+  const before = missed()
+  const from = performance.now()
+  const code = await Promise.race([server.stop(), Bun.sleep(patienceMs).then(() => "none")])
+  tell("restart", { "stopped after ms": Math.round(performance.now() - from), code })
+  if (code !== 0) restartFaults.push(`a server that was to stop in good order ended with ${code}`)
+  if (missed() > before)
+    restartFaults.push(`the server at ${clusterAddress} was taken for dead while it stopped in good order`)
+}
+
 /** Lets all connections to the database fall silent, and measures until each server that does not stand still takes a write again. */
 const fallSilent = async (there: BreakableDatabase, people: People) => {
   there.fallSilent()
@@ -189,6 +209,8 @@ const commit = async (
       return there.stopAndStart()
     case "cut":
       return there.cut()
+    case "restart":
+      return restartOne(await upright(server, 2))
     case "silence":
       return fallSilent(there, people)
     case "terminate":
@@ -257,6 +279,7 @@ const run = async (): Promise<ReadonlyArray<string>> => {
     "ended by itself": servers.reduce((sum, server) => sum + server.endedByItself, 0)
   })
   return [
+    ...restartFaults,
     ...unended.map((row) => `not final: ${JSON.stringify(row)}`),
     ...judge(rows, people, shop.deeds, fires)
   ]

@@ -1,7 +1,7 @@
 /**
  * The faults of one run, in an order that the seed decides.
  */
-export type Fault = "kill" | "freeze" | "database stop" | "cut" | "silence" | "terminate"
+export type Fault = "kill" | "freeze" | "database stop" | "cut" | "silence" | "terminate" | "restart"
 
 export interface Planned {
   readonly fault: Fault

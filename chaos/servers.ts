@@ -20,7 +20,10 @@ export class MortalServer {
   endedByItself = 0
   private child: ChildProcess | undefined
   private isWanted = true
-  private isKilled = false
+  /** Whether somebody has ended it. */
+  private isEnded = false
+  /** The last that it wrote in its log. */
+  private remarks = ""
 
   private readonly database: BreakableDatabase
   private readonly dataFolder: string
@@ -56,20 +59,24 @@ export class MortalServer {
       }
     )
     this.child = child
-    this.isKilled = false
+    this.isEnded = false
     let said = ""
-    let remarks = ""
+    this.remarks = ""
     child.stdout.on("data", (part: Buffer) => {
       said += part.toString()
       const line = /^\{.*"url".*\}$/m.exec(said)?.[0]
       if (line !== undefined && this.url === "") this.url = JSON.parse(line).url
     })
-    child.stderr.on("data", (part: Buffer) => (remarks = (remarks + part.toString()).slice(-2_000)))
+    child.stderr.on("data", (part: Buffer) => {
+      this.remarks = (this.remarks + part.toString()).slice(-20_000)
+    })
     child.once("close", () => {
       if (!this.isWanted) return
-      if (!this.isKilled) {
+      if (!this.isEnded) {
         this.endedByItself += 1
-        console.error(`A server ended by itself and is started again. It last wrote: ${remarks.trim()}`)
+        console.error(
+          `A server ended by itself and is started again. It last wrote: ${this.remarks.slice(-2_000).trim()}`
+        )
       }
       void Bun.sleep(pauseBeforeStartMs).then(() => this.isWanted && this.start())
     })
@@ -83,8 +90,25 @@ export class MortalServer {
     )
   }
 
+  /** How often the last of its log says that the server at an address is gone, and its runs are free. */
+  missed(address: string): number {
+    return this.remarks
+      .split("\n")
+      .filter((line) => line.includes("A server is gone") && line.includes(address)).length
+  }
+
+  /** Asks it to stop in good order, and answers its exit code; null where a signal ended it. It comes back as always. */
+  stop(): Promise<number | null> {
+    this.isEnded = true
+    const { child } = this
+    return new Promise((resolve) => {
+      child?.once("close", resolve)
+      child?.kill("SIGTERM")
+    })
+  }
+
   kill(): void {
-    this.isKilled = true
+    this.isEnded = true
     this.child?.kill("SIGKILL")
   }
 

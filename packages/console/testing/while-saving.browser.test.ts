@@ -126,3 +126,35 @@ it("of a form that goes once it is saved, which takes no letter meanwhile", asyn
   made.resolve()
   await page.getByRole("heading", { level: 1, name: /greeter/ }).waitFor()
 })
+
+/** Lets the page draw late what came from elsewhere, and what is typed at once: as on a machine that is busy. */
+const drawLate = (page: Page, lateMs: number) =>
+  page.evaluate((ms) => {
+    const { setTimeout: wait } = window
+    const post = Reflect.get(MessagePort.prototype, "postMessage")
+    MessagePort.prototype.postMessage = function (this: MessagePort, ...given: ReadonlyArray<unknown>) {
+      wait(() => Reflect.apply(post, this, given), ms)
+    }
+    const later = (act: () => void, after = 0) => wait(act, Math.max(after, ms))
+    window.setTimeout = later as typeof window.setTimeout
+  }, lateMs)
+
+it("of the bounds of a chain, letter by letter while the answer comes", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=project")
+  const answer = await holdAnswer(page, "**/settings")
+  await page.getByLabel("Runs").fill("50")
+  await page.keyboard.press("Enter")
+  await page.getByRole("button", { name: "Save the bounds", disabled: true }).waitFor()
+  await drawLate(page, 300)
+  const dollars = page.getByLabel("Dollars")
+  const typing = dollars.pressSequentially("123456789", { delay: 100 })
+  await inTime(() => dollars.inputValue()).toMatch(/^12/)
+  answer()
+  await typing
+  await page.getByText("The bounds hold from the next event on.").first().waitFor()
+  expect(await dollars.inputValue()).toBe("123456789")
+  // What was saved is not typed any more: what another admin says takes its place.
+  await run(story.patch("/settings", { chainLimits: { maxRuns: 60 } }))
+  await inTime(() => page.getByLabel("Runs").inputValue()).toBe("60")
+})

@@ -29,8 +29,9 @@ layer(SharedServer.layer)((it) => {
         const [waits] = yield* eventually(questionsOf(story), (items) => items.length === 1)
         const { sessionIdleMs } = mcpLimits
         expect(2 * sessionIdleMs).toBeLessThan(taskBounds.waitMaxMs)
-        // In one long step a statement that is under way would seem to be silent, and its connection be given up.
-        yield* passing(2 * sessionIdleMs, poolLimits.silenceLookMs)
+        // In long steps a statement that is under way would seem to be silent, and its connection be given up: between two
+        // of them the database answers.
+        yield* passing(2 * sessionIdleMs, poolLimits.silenceLookMs, story.get("/kill-switch"))
         yield* answer(story, { id: task.taskId }, "red", waits)
         expect(yield* Fiber.join(waiting)).toMatchObject({
           content: [{ text: expect.stringContaining("red") }]

@@ -63,13 +63,12 @@ const setToNow = Effect.flatMap(Clock.Clock, (clock) =>
 /** A project of one's own in the file's server. */
 export const newStoryHere = Effect.flatMap(SharedServer, ({ doors, access }) => newProject(doors, access))
 
-/** Lets the server's clock go on for so long, in steps between which the server does what is due. */
-export const passing = (ms: number, stepMs: number): Effect.Effect<void> =>
+/** Lets the server's clock go on for so long, in steps between which the server does what is due, and a story what it wants to. */
+export const passing = (ms: number, stepMs: number, between: Effect.Effect<unknown> = Effect.void) =>
   TestClock.testClockWith((clock) => {
     const endMs = clock.currentTimeMillisUnsafe() + ms
-    return Effect.asVoid(
-      asTimePasses(stepMs, Effect.sync(clock.currentTimeMillisUnsafe), (nowMs) => nowMs >= endMs)
-    )
+    const nowMs = Effect.andThen(between, Effect.sync(clock.currentTimeMillisUnsafe))
+    return Effect.asVoid(asTimePasses(stepMs, nowMs, (now) => now >= endMs))
   })
 
 /**

@@ -65,7 +65,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     at: (pointer) => ({ pointer, error: refused }),
     change: (changes) => {
       props.onTouch?.()
-      setDraft({ ...draft, ...changes })
+      setDraft((now) => ({ ...now, ...changes }))
     }
   }
   const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }

@@ -72,7 +72,7 @@ const SendForm = (): ReactNode => {
         Writes an object into the graph, as you. Agents that react to it wake for real.
       </p>
       {error !== null && <Failure error={error} />}
-      <Fields draft={draft} error={error} onChange={(change) => setDraft({ ...draft, ...change })} />
+      <Fields draft={draft} error={error} onChange={(change) => setDraft((now) => ({ ...now, ...change }))} />
       <div className="flex justify-end">
         <Button type="submit" weight="primary" disabled={isPending}>
           Send

@@ -43,7 +43,7 @@ export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDi
           error={error}
           type="number"
           value={texts[name]}
-          onChange={(text) => setTexts({ ...texts, [name]: text })}
+          onChange={(text) => setTexts((now) => ({ ...now, [name]: text }))}
         />
       ))}
       <TextField

@@ -91,7 +91,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
             pointer={pointers[place] ?? ""}
             error={save.error}
             value={typed[name] ?? textOf(limits[name])}
-            onChange={(value) => setTyped({ ...typed, [name]: value })}
+            onChange={(value) => setTyped((now) => ({ ...now, [name]: value }))}
             type="number"
           />
         ))}

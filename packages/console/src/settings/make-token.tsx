@@ -63,7 +63,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
     days: "90",
     projectIds: []
   })
-  const change = (changes: Partial<Wish>) => setWish({ ...wish, ...changes })
+  const change = (changes: Partial<Wish>) => setWish((now) => ({ ...now, ...changes }))
   const { first } = useLettingIn(wish)
   const make = useAct({
     act: (body: TokenWish, key) => Effect.andThen(first(key), makeToken(project.id, body, key)),
