@@ -3,10 +3,10 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import type { CrashPointName } from "../src/crash-point.ts"
 import { promoted, reverse } from "../testing/autonomy-words.ts"
 import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, promptWithObject, scripted, type Story } from "../testing/platform.ts"
 import { clerk, passUntil } from "../testing/schedule-words.ts"
 import { callsOf, make, runsOf, watcher } from "../testing/story-words.ts"
@@ -23,9 +23,7 @@ const newScene = Effect.gen(function* () {
 
 /** Holds an object, as a long write of somebody does, until what is answered is done. */
 const held = Effect.fnUntraced(function* ({ access }: Story, object: Json) {
-  const holder = yield* connect(access.ownerUrl)
-  yield* holder.query("begin")
-  yield* holder.query(`select from kb.graph_objects where id = '${object.id}' for update`)
+  const holder = yield* holding(access, `select from kb.graph_objects where id = '${object.id}' for update`)
   return Effect.orDie(holder.query("commit"))
 })
 
@@ -97,10 +95,11 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newInterposedStory
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual" }))
-        const holder = yield* connect(story.access.ownerUrl)
-        yield* holder.query("begin")
         // As whoever writes a row that names the agent, and then waits for the agent's turn.
-        yield* holder.query(`select from kb.agents where id = '${agent.id}' for key share`)
+        const holder = yield* holding(
+          story.access,
+          `select from kb.agents where id = '${agent.id}' for key share`
+        )
         const renamed = yield* story.ask("PATCH", `/agents/${agent.id}`, { role: "Talks" })
         expect([renamed.status, renamed.body.role]).toEqual([200, "Talks"])
         const applied = yield* story.ask("POST", "/agents/apply", {

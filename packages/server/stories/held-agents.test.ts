@@ -3,19 +3,16 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import { poolLimits } from "../src/database/pool-limits.ts"
 import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { endedRuns, entriesWhen, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
 
 /** Holds an agent's row until what is answered is done. */
 const held = Effect.fnUntraced(function* ({ access }: Story, agent: Json, mode: string) {
-  const holder = yield* connect(access.ownerUrl)
-  yield* holder.query("begin")
-  yield* holder.query(`select from kb.agents where id = '${agent.id}' for ${mode}`)
+  const holder = yield* holding(access, `select from kb.agents where id = '${agent.id}' for ${mode}`)
   return Effect.orDie(holder.query("commit"))
 })
 
