@@ -9,10 +9,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { endLineOf } from "@tropism/domain/dump"
 import { Effect, Fiber } from "effect"
 import { dumpParts, leftOut } from "../../server/src/database/dump-plan.ts"
-import { connect } from "../../server/src/database/postgres-access.ts"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { startMortal } from "../../server/testing/mortal-servers.ts"
-import { ask } from "../../server/testing/owner-rows.ts"
+import { ask, holding } from "../../server/testing/owner-rows.ts"
 import {
   type Doors,
   eventually,
@@ -219,9 +218,7 @@ describe("Requirement: a project is dumped as one moment and restored as a whole
       // The restore has written the objects, and stands before their events, when its server dies.
       yield* Effect.scoped(
         Effect.gen(function* () {
-          const owner = yield* connect(access.ownerUrl)
-          yield* owner.query("begin")
-          yield* owner.query("lock table kb.graph_events in share mode")
+          const owner = yield* holding(access, "lock table kb.graph_events in share mode")
           const restoring = yield* Effect.forkScoped(tropism(story, "restore", file))
           yield* eventually(
             ask(

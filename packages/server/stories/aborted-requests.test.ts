@@ -3,10 +3,10 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Deferred, Effect } from "effect"
-import { couriers } from "../testing/couriers.ts"
 import { firstOf } from "../testing/context-words.ts"
 import { eventually, type Json, storyIn } from "../testing/platform.ts"
 import { answering, hanging, newProviderStory } from "../testing/provider-story.ts"
+import { couriers } from "../testing/server-connections.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
 import { begin, partialOf, runLog } from "../testing/time-words.ts"
 

@@ -3,8 +3,9 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import type { Answer, Json, Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { make } from "../testing/story-words.ts"
 import { approve, suggested, updating } from "../testing/suggestion-words.ts"
 

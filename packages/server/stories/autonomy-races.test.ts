@@ -16,20 +16,12 @@ import {
   told,
   toldOf
 } from "../testing/autonomy-words.ts"
-import { askAsServer } from "../testing/couriers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { patiently } from "../testing/interposed.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
-import {
-  type Doors,
-  eventually,
-  type Json,
-  newProject,
-  startServer,
-  type Story,
-  storyIn
-} from "../testing/platform.ts"
+import { type Doors, type Json, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { endedRuns, suggestionsOf } from "../testing/story-words.ts"
-import { patiently, whenWaiting } from "../testing/interposed.ts"
 import { begin } from "../testing/sub-agent-words.ts"
 import { approve, reject } from "../testing/suggestion-words.ts"
 import { undoRun } from "../testing/undo-words.ts"
@@ -193,13 +185,7 @@ layer(TwoServers.layer, { excludeTestServices: true })((it) => {
         const writing = yield* Effect.forkChild(told(story, agent, "note"))
         yield* Fiber.join(held)
         const reversing = yield* Effect.forkChild(reverse(other, agent, promotion))
-        yield* eventually(
-          askAsServer(
-            access,
-            `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%kb.promotions%'`
-          ),
-          (waiting) => waiting.length === 1
-        )
+        yield* whenWaiting(access, 1, "kb.promotions")
         expect((yield* earned(other, agent)).promotions).toMatchObject([{ endedAt: null }])
         yield* release
         const call = yield* Fiber.join(writing)

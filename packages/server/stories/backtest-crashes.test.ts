@@ -13,7 +13,6 @@ import {
   isBacktestOver,
   resultsOf
 } from "../testing/backtest-words.ts"
-import { couriers } from "../testing/couriers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
 import { ask } from "../testing/owner-rows.ts"
@@ -27,6 +26,7 @@ import {
   type Story,
   storyIn
 } from "../testing/platform.ts"
+import { couriers } from "../testing/server-connections.ts"
 import { endedRuns, feedOf, make, saying, silentFor, watcher } from "../testing/story-words.ts"
 
 const count = 12

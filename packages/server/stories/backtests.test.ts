@@ -3,7 +3,6 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import {
   askBacktest,
   backtested,
@@ -13,7 +12,7 @@ import {
   beginBacktest,
   resultsOf
 } from "../testing/backtest-words.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -201,9 +200,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* feedOf(story, 2)
         yield* Effect.scoped(
           Effect.gen(function* () {
-            const holder = yield* connect(story.access.ownerUrl)
-            yield* holder.query("begin")
-            yield* holder.query(`select from kb.feeds where project_id = '${story.projectId}' for update`)
+            const feed = `select from kb.feeds where project_id = '${story.projectId}' for update`
+            const holder = yield* holding(story.access, feed)
             const late = [yield* make(story, "Person"), yield* make(story, "Person")]
             const places = (yield* ask(
               story.access,

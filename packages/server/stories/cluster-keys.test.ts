@@ -5,11 +5,11 @@ import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Redacted, Scope } from "effect"
 import { type ClusterAddress, nameOf } from "../src/cluster/cluster-address.ts"
-import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
+import { type PostgresAccess } from "../src/database/postgres-access.ts"
 import { serveOn } from "../src/main.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, startServer, storyToken } from "../testing/platform.ts"
 
 const [old, fresh] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString("base64"))
@@ -57,9 +57,7 @@ const togetherUnseen = <A, B>(
   Effect.gen(function* () {
     const fibers = yield* Effect.scoped(
       Effect.gen(function* () {
-        const hold = yield* connect(access.ownerUrl)
-        yield* hold.query("begin")
-        yield* hold.query("lock table kb_cluster.tropism_runners in share mode")
+        const holder = yield* holding(access, "lock table kb_cluster.tropism_runners in share mode")
         const begun = yield* Effect.forEach(starts, (one: Effect.Effect<A | B>) => Effect.forkDetach(one))
         yield* eventually(
           ask(
@@ -68,7 +66,7 @@ const togetherUnseen = <A, B>(
           ),
           (waiting) => waiting.length >= 2
         )
-        yield* hold.query("commit")
+        yield* holder.query("commit")
         return begun
       })
     )

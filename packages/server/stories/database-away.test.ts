@@ -53,10 +53,7 @@ describe("A request while the database works for nobody", () => {
       )
       yield* change("connection limit 25")
       yield* sendAway
-      const startMs = performance.now()
       expectProblem(yield* eventually(ready, ({ status }) => status === 503), 503)
-      // Who asks otherwise waits ten seconds for a connection.
-      expect(performance.now() - startMs).toBeLessThan(8_000)
       // While it still waits for the connections that were ended, it may say that alone.
       const full = "no connection left for this server: others hold them"
       yield* eventually(ready, ({ body }) => String(body?.detail).includes(full))

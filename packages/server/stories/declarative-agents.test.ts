@@ -3,10 +3,11 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
-import { newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { newInterposedStory } from "../testing/interposed.ts"
+import { holding } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { agentsOf, watcher } from "../testing/story-words.ts"
 import { interposedInLine } from "../testing/waiting-in-line.ts"
@@ -173,9 +174,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 layer(interposedInLine, { excludeTestServices: true })((it) => {
   describe("An agent that somebody changes while others are at work on it", () => {
     const held = Effect.fnUntraced(function* ({ access }: Story, agent: Json) {
-      const holder = yield* connect(access.ownerUrl)
-      yield* holder.query("begin")
-      yield* holder.query(`select from kb.agents where id = '${agent.id}' for update`)
+      const holder = yield* holding(access, `select from kb.agents where id = '${agent.id}' for update`)
       return Effect.orDie(holder.query("commit"))
     })
 
@@ -204,9 +203,8 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
         const letGo = yield* held(story, first)
         const taking = yield* Effect.forkChild(story.ask("PATCH", `/agents/${first.id}`, { name: "taken" }))
         yield* whenWaiting(story.access, 1)
-        const holder = yield* connect(story.access.ownerUrl)
-        yield* holder.query("begin")
-        yield* holder.query(`update kb.agents set name = 'taken' where id = '${second.id}'`)
+        const naming = `update kb.agents set name = 'taken' where id = '${second.id}'`
+        const holder = yield* holding(story.access, naming)
         yield* letGo
         // Behind its own row it waits for the name.
         yield* whenWaiting(story.access, 1)

@@ -3,11 +3,10 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
-import { whenWaiting } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import type { Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 const objectsOf = (story: Story) => `/api/projects/${story.projectId}/objects`
@@ -50,9 +49,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* joining("bob", story)
-        const holder = yield* connect(story.access.ownerUrl)
-        yield* holder.query("begin")
-        yield* holder.query(
+        const holder = yield* holding(
+          story.access,
           `delete from kb.members where project_id = '${story.projectId}' and user_id = 'bob'`
         )
         // Bob is judged a member, and his row is waited for.

@@ -4,8 +4,8 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { connect } from "../src/database/postgres-access.ts"
 import { type Heard, openStream } from "../testing/event-stream.ts"
+import { holding } from "../testing/owner-rows.ts"
 import type { Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { feedOf } from "../testing/story-words.ts"
@@ -16,9 +16,8 @@ const makeThing = (story: Story, key: string) => story.post("/objects", { type: 
 
 /** Asks about this project in a transaction that stays open until the scope ends. */
 const held = Effect.fnUntraced(function* (story: Story, question: string) {
-  const connection = yield* connect(story.access.ownerUrl)
-  yield* connection.query("begin")
-  yield* connection.query("select set_config('tropism.project', $1, true)", [story.projectId])
+  const inProject = `select set_config('tropism.project', '${story.projectId}', true)`
+  const connection = yield* holding(story.access, inProject)
   expect((yield* connection.queryValues(question, [story.projectId])).length).toBe(1)
   return connection
 }, Effect.orDie)

@@ -3,14 +3,14 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { couriers } from "../testing/couriers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { outcomesOf } from "../testing/mcp-runs.ts"
 import { answering, newOddShop } from "../testing/mcp-odd-server.ts"
+import { outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer, type Diary, isThere, newDiary, program } from "../testing/mcp-words.ts"
 import { eventually, newProject, startServer, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { whileServing } from "../testing/restarts.ts"
+import { couriers } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }

@@ -3,11 +3,11 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
-import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, storyIn } from "../testing/platform.ts"
+import { holding } from "../testing/owner-rows.ts"
+import { newProject, storyIn } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { make } from "../testing/story-words.ts"
 
 const waiting = 4
@@ -26,20 +26,12 @@ describe("Transactions of a server that stands still", () => {
         const story = yield* newProject(first, access)
         const elsewhere = storyIn(second, access, story.projectId)
         const ada = yield* make(story, "Person", { n: 0 })
-        const owner = yield* connect(access.ownerUrl)
-        yield* owner.query("begin")
-        yield* owner.query("select 1 from kb.graph_objects where id = $1 for update", [ada.id])
+        const owner = yield* holding(access, `select from kb.graph_objects where id = '${ada.id}' for update`)
         for (let n = 1; n <= waiting; n++)
           yield* Effect.forkScoped(
             Effect.ignoreCause(story.patch(`/objects/${ada.id}`, { properties: { n } }))
           )
-        yield* eventually(
-          ask(
-            { ...access, ownerUrl: access.serverUrl },
-            "select count(*)::int from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-          ),
-          ([row]) => row?.[0] === waiting
-        )
+        yield* whenWaiting(access, waiting)
         yield* first.freeze
         yield* owner.query("rollback")
         const changed = yield* Effect.timeoutOption(

@@ -3,11 +3,12 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { runLimits } from "../src/limits.ts"
 import { poolLimits } from "../src/database/pool-limits.ts"
-import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { runLimits } from "../src/limits.ts"
+import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { endedRuns, entriesWhen, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
 
 /** Holds an agent's row until what is answered is done. */

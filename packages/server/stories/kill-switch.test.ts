@@ -4,9 +4,9 @@
 import { describe, expect, it as live, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { runLimits } from "../src/limits.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, scripted, type Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   change,

@@ -3,9 +3,10 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
-import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { Interposed, newInterposedStory } from "../testing/interposed.ts"
+import { holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { entriesWhen, make, runsOf, silentFor, watcher } from "../testing/story-words.ts"
 
 const newAgent = (story: Story) =>
@@ -56,10 +57,8 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         const story = yield* newInterposedStory
         const agent = yield* newAgent(story)
         yield* story.post(`/runs/${(yield* trigger(story, agent)).body.id}/cancel`)
-        const other = yield* connect(access.ownerUrl)
-        yield* other.query("begin")
         // Agents can be read, and not be held.
-        yield* other.query("lock table kb.agents in exclusive mode")
+        const other = yield* holding(access, "lock table kb.agents in exclusive mode")
         yield* make(story, "Person")
         yield* whenWaiting(access, 1)
         yield* other.query(
@@ -79,9 +78,8 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         Effect.gen(function* () {
           const story = yield* newInterposedStory
           const agent = yield* newAgent(story)
-          const door = yield* connect(story.access.ownerUrl)
-          yield* door.query("begin")
-          yield* door.query(`select from kb.agents where id = '${agent.id}' for no key update`)
+          const counts = `select from kb.agents where id = '${agent.id}' for no key update`
+          const door = yield* holding(story.access, counts)
           yield* make(story, "Person")
           const waits = ({ runId, status }: Json) => runId === null && status === "pending"
           yield* entriesWhen(story, agent, 1, waits)

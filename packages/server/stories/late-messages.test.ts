@@ -20,9 +20,10 @@ import {
   turnsOf,
   typesOf
 } from "../testing/context-words.ts"
-import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Answer, eventually, type Json, scripted, type Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { interposedInLine } from "../testing/waiting-in-line.ts"
 
 /** A project, in whose contexts nobody writes while somebody else holds their logs. */

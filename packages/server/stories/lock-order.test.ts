@@ -14,9 +14,10 @@ import {
   quietLog,
   say
 } from "../testing/context-words.ts"
-import { Interposed, newInterposedStory, whenWaiting } from "../testing/interposed.ts"
+import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { begin, boss, isEnded, runWhen, saysAfter, spawning, worker } from "../testing/sub-agent-words.ts"
 
 /** A project, and somebody who holds an agent's row as whoever speaks or retries does. */

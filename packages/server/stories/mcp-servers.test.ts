@@ -3,13 +3,12 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber, Layer } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, type Json } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
@@ -235,9 +234,8 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         const diary = yield* newDiary
         const shop = yield* addServer(story, program(diary))
         const other = yield* addServer(story, program(diary), { name: "other" })
-        const holder = yield* connect(story.access.ownerUrl)
-        yield* holder.query("begin")
-        yield* holder.query(`update kb.mcp_servers set name = 'taken' where id = '${other.id}'`)
+        const naming = `update kb.mcp_servers set name = 'taken' where id = '${other.id}'`
+        const holder = yield* holding(story.access, naming)
         const renaming = yield* Effect.forkChild(
           story.ask("PATCH", `/mcp-servers/${shop.id}`, { name: "taken" })
         )

@@ -3,13 +3,13 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { answering, filled, taskOf, taskWhen } from "../testing/mcp-extension-words.ts"
 import { prepareMortal, startMortal } from "../testing/mortal-servers.ts"
+import { holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, scripted, type Story, storyIn } from "../testing/platform.ts"
 import { asked, asking, ended, logOfRun, questionsOf } from "../testing/question-words.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
 import { callsOf, watcher } from "../testing/story-words.ts"
 import { creating, suggested } from "../testing/suggestion-words.ts"
@@ -93,9 +93,8 @@ const atOnce = Effect.fnUntraced(function* (
   const { access } = yield* TwoServers
   return yield* Effect.scoped(
     Effect.gen(function* () {
-      const holder = yield* Effect.orDie(connect(access.ownerUrl))
-      const statements = ["begin", `select from kb.${held.table} where id = '${held.id}' for update`]
-      for (const statement of statements) yield* Effect.orDie(holder.query(statement))
+      const row = `select from kb.${held.table} where id = '${held.id}' for update`
+      const holder = yield* holding(access, row)
       const release = Effect.andThen(
         whenWaiting(access, stories.length),
         Effect.orDie(holder.query("commit"))

@@ -6,17 +6,16 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { connect } from "../src/database/postgres-access.ts"
-import { taskBounds } from "../src/mcp/task-bounds.ts"
 import { streamLimits } from "../src/http/stream-limits.ts"
-import { newConversation, talker } from "../testing/conversation-words.ts"
+import { taskBounds } from "../src/mcp/task-bounds.ts"
 import { addEvent } from "../testing/context-words.ts"
-import { askAsServer } from "../testing/couriers.ts"
-import { answering, filled, resultOf, rpc } from "../testing/mcp-extension-words.ts"
+import { newConversation, talker } from "../testing/conversation-words.ts"
 import { type EventMessages, openListening } from "../testing/mcp-event-stream.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { answering, filled, resultOf, rpc } from "../testing/mcp-extension-words.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { answer, asked, asking } from "../testing/question-words.ts"
+import { lockWaits } from "../testing/server-connections.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { watcher } from "../testing/story-words.ts"
 import { approve, creating, reject, suggested } from "../testing/suggestion-words.ts"
@@ -54,16 +53,8 @@ const heardSoon = Effect.fnUntraced(function* (
 const looksDuring = ({ access }: Story, happens: (looks: Effect.Effect<number>) => Effect.Effect<unknown>) =>
   Effect.scoped(
     Effect.gen(function* () {
-      const holder = yield* Effect.orDie(connect(access.ownerUrl))
-      for (const statement of ["begin", "lock table kb.declined_inputs in access exclusive mode"])
-        yield* Effect.orDie(holder.query(statement))
-      const looks = Effect.map(
-        askAsServer(
-          access,
-          "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-        ),
-        ({ length }) => length
-      )
+      const holder = yield* holding(access, "lock table kb.declined_inputs in access exclusive mode")
+      const looks = lockWaits(access)
       yield* happens(looks)
       const count = yield* looks
       yield* Effect.orDie(holder.query("rollback"))

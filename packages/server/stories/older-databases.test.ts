@@ -5,12 +5,12 @@ import { PgClient } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
-import { statements as firstMigration } from "../src/database/migrations/0001-house.ts"
-import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
 import { migrate } from "../src/database/migrations.ts"
+import { statements as firstMigration } from "../src/database/migrations/0001-house.ts"
+import { type PostgresAccess } from "../src/database/postgres-access.ts"
 import { unmigratedDatabase } from "../testing/fresh-database.ts"
 import { everyRow, olderDatabase } from "../testing/older-database.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, type Json, startServer, storyIn } from "../testing/platform.ts"
 
 const first = (access: PostgresAccess) =>
@@ -246,9 +246,7 @@ describe("an upgrade", () => {
       yield* Effect.scoped(
         Effect.gen(function* () {
           // Somebody reads the runs, so a migration that changes their table waits; then the program is killed.
-          const reader = yield* connect(access.ownerUrl).pipe(Effect.orDie)
-          yield* reader.query("begin").pipe(Effect.orDie)
-          yield* reader.query("select count(*) from kb.agent_runs").pipe(Effect.orDie)
+          yield* holding(access, "select count(*) from kb.agent_runs")
           const migrating = yield* Effect.forkChild(Effect.exit(migrate(access.ownerUrl)))
           yield* eventually(
             ask(access, `select pg_terminate_backend(pid) from pg_stat_activity where ${waiting}`),

@@ -7,12 +7,12 @@
 import { createHash } from "node:crypto"
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { contentsOf, countOf, echo, logOf, typesOf } from "../testing/context-words.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { chunksOf, newModel, openAiClient, outcomeOf, sendCompletion } from "../testing/openai-words.ts"
+import { holding } from "../testing/owner-rows.ts"
 import { type Json, scripted } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { runsOf } from "../testing/story-words.ts"
 import { asUser } from "../testing/token-words.ts"
@@ -308,11 +308,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
           const digest = createHash("sha256").update(bytes).digest("hex")
           const send = sendCompletion(story, { model: "clerk", messages: [user([picture])] })
           // Somebody's upload of the same bytes, which is committed when the completion has looked for them.
-          const uploading = yield* connect(story.access.ownerUrl)
-          yield* uploading.query("begin")
-          yield* uploading.query(
-            `insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes) values ($1, $2, 'image/png', $3, true, decode($4, 'hex'))`,
-            [story.projectId, digest, bytes.length, bytes.toString("hex")]
+          const uploading = yield* holding(
+            story.access,
+            `insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes)
+             values ('${story.projectId}', '${digest}', 'image/png', ${bytes.length}, true, decode('${bytes.toString("hex")}', 'hex'))`
           )
           const sending = yield* Effect.forkScoped(send)
           yield* whenWaiting(story.access, 1)

@@ -3,9 +3,9 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { whenWaiting } from "../testing/interposed.ts"
 import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,

@@ -3,13 +3,12 @@
  */
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { whenWaiting } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, startServer } from "../testing/platform.ts"
-import { endedRuns, entriesOf, make, runsOf, watcher } from "../testing/story-words.ts"
 import { keptLines } from "../testing/kept-lines.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
+import { eventually, newProject, startServer } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
+import { endedRuns, entriesOf, make, runsOf, watcher } from "../testing/story-words.ts"
 
 it.live("S001-R24 what waits goes on waiting, behind the run at work, and nothing breaks", () =>
   Effect.scoped(
@@ -36,11 +35,9 @@ it.live("S001-R24 what waits goes on waiting, behind the run at work, and nothin
       const waits = yield* eventually(later, (entry) => entry?.status === "pending")
 
       // Somebody whose transaction is still open has put the agent to work on the object.
-      const other = yield* connect(access.ownerUrl)
       const atWork = (status: string) =>
         `update kb.agent_processing_log set status = '${status}' where agent_id = '${agent.id}' and object_version = 1`
-      yield* other.query("begin")
-      yield* other.query(atWork("processing"))
+      const other = yield* holding(access, atWork("processing"))
       yield* story.patch(`/agents/${agent.id}`, rule(1))
       yield* ask(access, "update kb.agent_processing_log set due_at = now() where id = $1", [waits?.id])
       yield* whenWaiting(access, 1)

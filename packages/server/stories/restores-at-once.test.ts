@@ -3,11 +3,12 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
+import { type PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { linesOf } from "../testing/import-words.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { holding } from "../testing/owner-rows.ts"
 import { type Doors, eventually, type Json, newStory, startServer, storyIn } from "../testing/platform.ts"
+import { askAsServer } from "../testing/server-connections.ts"
 
 const dumped = Effect.gen(function* () {
   const story = yield* newStory
@@ -25,9 +26,8 @@ const restored = ({ send }: Doors, dump: string): Effect.Effect<Json> =>
 /** Waits until so many restores stand still: before a row that is locked, or because it is another one's turn. */
 const whenStanding = (access: PostgresAccess, count: number) =>
   eventually(
-    // Only the server's own role sees what its connections wait for.
-    ask(
-      { ...access, ownerUrl: access.serverUrl },
+    askAsServer(
+      access,
       `select 1 from pg_stat_activity where datname = current_database()
         and (wait_event_type = 'Lock' or (state = 'idle in transaction' and query like '%tropism.restores%'))`
     ),
@@ -40,10 +40,8 @@ describe("Requirement: a restore answers with a project, also while another serv
       const dump = yield* dumped
       const access = yield* freshDatabase
       const servers = [yield* startServer(access), yield* startServer(access)] as const
-      const owner = yield* connect(access.ownerUrl)
-      yield* owner.query("begin")
       // Whoever has written objects stands before their events.
-      yield* owner.query("lock table kb.graph_events in share mode")
+      const owner = yield* holding(access, "lock table kb.graph_events in share mode")
       const restores = yield* Effect.forEach(servers, (server) => Effect.forkScoped(restored(server, dump)))
       yield* whenStanding(access, 2)
       yield* owner.query("rollback")

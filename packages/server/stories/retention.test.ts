@@ -4,15 +4,14 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { chatLimits } from "../src/chat/chat-limits.ts"
-import { connect } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import { inTime } from "../testing/chat-time.ts"
 import { countOf, echo, logOf } from "../testing/context-words.ts"
-import { askAsServer } from "../testing/couriers.ts"
 import { newModel, sendCompletion } from "../testing/openai-words.ts"
-import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, startServer, type Story } from "../testing/platform.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
+import { type Json, startServer, type Story } from "../testing/platform.ts"
 import { answer, asking, askingModel } from "../testing/question-words.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,
@@ -180,17 +179,9 @@ layer(SharedServer.layer)((it) => {
         yield* newModel(story, "clerk", echo)
         const name = contextOf(yield* saidIn(story))
         yield* lastSaid(story, [name], 32)
-        const sweeper = yield* Effect.orDie(connect(story.access.ownerUrl))
-        for (const statement of ["begin", "select kb.forget_brought_contexts(86400, 50)"])
-          yield* Effect.orDie(sweeper.query(statement))
+        const sweeper = yield* holding(story.access, "select kb.forget_brought_contexts(86400, 50)")
         const speaking = yield* Effect.forkChild(saidIn(story, { conversation: name }))
-        yield* eventually(
-          askAsServer(
-            story.access,
-            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-          ),
-          ({ length }) => length > 0
-        )
+        yield* whenWaiting(story.access, 1)
         yield* Effect.orDie(sweeper.query("commit"))
         expect((yield* Fiber.join(speaking)).body.error).toMatchObject({ code: "conversation_not_found" })
         expect((yield* story.get("/verify")).differences).toEqual([])

@@ -3,11 +3,10 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { connect } from "../src/database/postgres-access.ts"
-import { ask } from "../testing/owner-rows.ts"
-import { askAsServer } from "../testing/couriers.ts"
-import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
+import { lockWaits } from "../testing/server-connections.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   entriesOf,
   entriesWhen,
@@ -190,16 +189,11 @@ layer(SharedServer.layer)((it) => {
           yield* make(story, "Person")
           const [, , working] = yield* entriesWhen(story, agent, 3, ({ status }) => status !== "pending")
 
-          const retrier = yield* Effect.orDie(connect(story.access.ownerUrl))
+          const counts = `select from kb.agents where id = '${agent.id}' for no key update`
+          const retrier = yield* holding(story.access, counts)
+          yield* asTimePasses(5_000, lockWaits(story.access), (waits) => waits > 0)
           const inRetrier = (statement: string, id: string) =>
             Effect.orDie(retrier.queryValues(statement, [id]))
-          yield* Effect.orDie(retrier.query("begin"))
-          yield* inRetrier("select from kb.agents where id = $1 for no key update", agent.id)
-          const waiting = askAsServer(
-            story.access,
-            "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-          )
-          yield* asTimePasses(5_000, waiting, ({ length }) => length > 0)
           expect(
             yield* inRetrier(
               "select run_id from kb.agent_processing_log where id = $1 for no key update nowait",

@@ -6,9 +6,9 @@ import { tokenBounds } from "@tropism/api/members-api"
 import { Effect, Fiber } from "effect"
 import { connect } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { startServer } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 
 /** Lets whoever writes a token that was asked for wait until the scope's owner lets go. */
 const heldAt = [

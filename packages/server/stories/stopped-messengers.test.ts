@@ -4,15 +4,14 @@
 import { describe, expect, it as alone, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { connect } from "../src/database/postgres-access.ts"
 import { outboxLimits } from "../src/limits.ts"
-import { whenWaiting } from "../testing/interposed.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { eventSource } from "../testing/mcp-event-source.ts"
 import { resultOf } from "../testing/mcp-extension-words.ts"
 import { receiver, subscribing } from "../testing/mcp-receiver.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, newProject, startServer, type Story, storyIn } from "../testing/platform.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { asTimePasses, newStoryHere, passing, SharedServer } from "../testing/shared-server.ts"
 import { addSource, askNow, idsOf, listener } from "../testing/source-words.ts"
 import { feedOf, runsOf, watcher } from "../testing/story-words.ts"
@@ -100,9 +99,7 @@ layer(SharedServer.layer)((it) => {
         yield* turn(story, true)
         yield* thing(story, "1")
         yield* feedOf(story, 1)
-        const holder = yield* connect(story.access.ownerUrl)
-        yield* holder.query("begin")
-        yield* holder.query("lock table kb.graph_events in access exclusive mode")
+        const holder = yield* holding(story.access, "lock table kb.graph_events in access exclusive mode")
         yield* turn(story, false)
         // It is claimed, and what there is to tell is looked for.
         yield* whenWaiting(story.access, 1)

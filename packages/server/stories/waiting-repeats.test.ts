@@ -6,11 +6,11 @@ import { Deferred, Effect, Fiber } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { keyLimits } from "../src/database/idempotency-keys.ts"
 import { outboxLimits } from "../src/limits.ts"
-import { askAsServer } from "../testing/couriers.ts"
 import { beginCall } from "../testing/dropped-call.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { eventually, newProject, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { askAsServer } from "../testing/server-connections.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
 
 const open = `select count(*)::int from pg_stat_activity

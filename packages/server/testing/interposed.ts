@@ -5,8 +5,7 @@ import { Context, Effect, Layer } from "effect"
 import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "./fresh-database.ts"
-import { ask } from "./owner-rows.ts"
-import { eventually, newProject, startServer } from "./platform.ts"
+import { newProject, startServer } from "./platform.ts"
 
 /** Whoever is held inside of a transaction is none that stands still: a busy machine takes its time for what is done meanwhile. */
 export const patiently = (access: PostgresAccess): PostgresAccess => ({
@@ -53,16 +52,3 @@ export class Interposed extends Context.Service<
 export const newInterposedStory = Effect.flatMap(Interposed, ({ access, server }) =>
   newProject(server.doors, access)
 )
-
-/** Waits until so many statements on the database wait for a lock. */
-export const whenWaiting = (access: PostgresAccess, count: number): Effect.Effect<void> =>
-  Effect.asVoid(
-    eventually(
-      // Only the server's own role sees what its connections wait for.
-      ask(
-        { ...access, ownerUrl: access.serverUrl },
-        "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
-      ),
-      (waiting) => waiting.length >= count
-    )
-  )

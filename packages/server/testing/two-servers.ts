@@ -6,8 +6,8 @@
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { couriers } from "./couriers.ts"
 import { type Doors, eventually, newProject, startServer, storyIn } from "./platform.ts"
+import { couriers } from "./server-connections.ts"
 import { asTimePasses, patientDatabase } from "./shared-server.ts"
 
 export class TwoServers extends Context.Service<
