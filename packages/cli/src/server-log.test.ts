@@ -23,7 +23,7 @@ it.effect("says what the database said, and not only that a query failed", () =>
     const why = "PgConnection: Query failed: unsupported Unicode escape sequence"
     expect(lines.map((line) => line.replace(/^\S+ +/, ""))).toEqual([
       `error  An import failed: ${why}`,
-      `error  The relay failed and will try again ${why}`
+      `error  The relay failed and will try again: ${why}`
     ])
   })
 )

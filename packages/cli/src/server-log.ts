@@ -1,7 +1,7 @@
 /**
  * The server's log as lines on standard error, so that standard output stays the command's own.
  *
- * A line is short: time, level, message, and the request that it is about. The cause is added from level debug
+ * A line is short: time, level, message, and the request or the run that it is about. The cause is added from level debug
  * on; a person who started a demo is not helped by a stack.
  */
 import { Cause, Config, Effect, Layer, Logger, Predicate, References } from "effect"
@@ -12,11 +12,12 @@ import { clockTime } from "./terminal/time.ts"
 
 const inDetail = new Set(["Debug", "Trace", "All"])
 
-export const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
+export const lineLogger = Logger.make<unknown, string>(({ date, fiber, logLevel, ...told }) => {
+  const { cause, parts } = partsOf(told)
   // What is told of may be anybody's words: a line is one line, and says nothing to the terminal.
-  const text = printable((Array.isArray(message) ? message : [message]).map(asText).join(" "))
-  const { requestId } = fiber.getRef(References.CurrentLogAnnotations)
-  const about = requestId === undefined ? "" : ` (request ${String(requestId)})`
+  const text = printable(parts.map(asText).join(" "))
+  const { requestId, runId } = fiber.getRef(References.CurrentLogAnnotations)
+  const about = [...named("request", requestId), ...named("run", runId)].slice(0, 1).join("")
   const head = `${clockTime(date.toISOString())}  ${logLevel.toLowerCase()}  ${text}${about}`
   if (cause.reasons.length === 0) return head
   return inDetail.has(fiber.getRef(References.MinimumLogLevel))
@@ -25,8 +26,8 @@ export const lineLogger = Logger.make<unknown, string>(({ cause, date, fiber, lo
 })
 
 /** One JSON object for each event of the log, with all that it is about: its request, else its run, project and trace. */
-export const jsonLogger = Logger.make<unknown, string>(({ cause, date, fiber, logLevel, message }) => {
-  const parts = Array.isArray(message) ? message : [message]
+export const jsonLogger = Logger.make<unknown, string>(({ date, fiber, logLevel, ...told }) => {
+  const { cause, parts } = partsOf(told)
   return JSON.stringify({
     ...Object.assign({}, ...parts.filter(isAbout)),
     ...fiber.getRef(References.CurrentLogAnnotations),
@@ -45,6 +46,18 @@ export const jsonLogger = Logger.make<unknown, string>(({ cause, date, fiber, lo
         })
   })
 })
+
+/** The parts of a message; an error behind its first words is what it tells of as its cause. */
+const partsOf = ({ cause, message }: Pick<Logger.Options<unknown>, "cause" | "message">) => {
+  const parts: ReadonlyArray<unknown> = Array.isArray(message) ? message : [message]
+  const error = parts.slice(1).find((part) => part instanceof Error)
+  return cause.reasons.length > 0 || error === undefined
+    ? { cause, parts }
+    : { cause: Cause.die(error), parts: parts.filter((part) => part !== error) }
+}
+
+const named = (what: string, id: unknown): ReadonlyArray<string> =>
+  id === undefined ? [] : [` (${what} ${String(id)})`]
 
 /** Whether a part of a message names what it is about, and is no word of it. */
 const isAbout = (part: unknown): part is object =>

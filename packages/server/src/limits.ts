@@ -65,6 +65,12 @@ export const databaseLimits = {
   /** Another program on the same database may be making the roles. */
   provisionLockTimeoutMs: 30_000,
   provisionRetries: 3,
+  /** A migration that waits so long for a table lets everybody before whom it stands go first, and begins anew after as long. */
+  migrationLockWaitMs: 2_000,
+  /** Since it first could not have a table; then the start says who has it. */
+  migrationPatienceMs: 60_000,
+  /** Between two of its statements: a program that stands still meanwhile has locked the tables for all others. */
+  migrationIdleMs: 30_000,
   /** Files of PostgreSQL's programs that are copied at once. */
   copiedFiles: 16,
   /** Clusters of one data folder's path, in the folder that is the machine's. */

@@ -11,10 +11,11 @@ import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { tokenLimits } from "../src/http/token-limits.ts"
 import { type Ready, serveOn } from "../src/main.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { operatedDatabase } from "../testing/operated-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, storyKeys } from "../testing/platform.ts"
 import { quickDataFolder } from "../testing/quick-folder.ts"
-import { patientDatabase } from "../testing/shared-server.ts"
+import { asTimePasses, patientDatabase } from "../testing/shared-server.ts"
 
 const [before, after] = ["the-token-of-before", "the-token-of-after"]
 
@@ -144,6 +145,40 @@ describe("Requirement: a replaced token of the admin lets nobody in", () => {
       yield* aMinute
       yield* eventually(both, ([old]) => old === 401)
       expect(yield* both).toEqual([401, 200])
+    })
+  )
+
+  it.effect("and is ended by nobody where all servers were kept from saying so", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* patientDatabase), embedded: false }
+      const servers = [yield* start(access, before), yield* start(access, after)] as const
+      const whenHeld = asTimePasses(
+        5_000,
+        ask(access, "select from kb.api_tokens where held_at > now() - interval '1 minute'"),
+        ({ length }) => length === 2
+      )
+      for (let minute = 0; minute < 3; minute += 1) {
+        yield* agePast(access, 60)
+        yield* whenHeld
+      }
+      const { become } = yield* operatedDatabase(access)
+      for (const statement of [
+        "create table public.ended_tokens ()",
+        `create function public.note_ended() returns trigger language plpgsql security definer as
+         'begin insert into public.ended_tokens default values; return new; end'`,
+        `create trigger note_ended after update on kb.api_tokens for each row when (new.revoked_at is not null)
+         execute function public.note_ended()`
+      ])
+        yield* ask(access, statement)
+
+      yield* become("connection limit 0")
+      for (let minute = 0; minute < 6; minute += 1) yield* aMinute
+      yield* agePast(access, 360)
+      yield* become("connection limit -1")
+      yield* whenHeld
+      expect(yield* ask(access, "select from public.ended_tokens")).toEqual([])
+      expect(yield* Effect.forEach(servers, (each) => statusOf(each, bearer(before)))).toEqual([200, 200])
+      expect(yield* Effect.forEach(servers, (each) => statusOf(each, bearer(after)))).toEqual([200, 200])
     })
   )
 

@@ -2,16 +2,21 @@
  * Servers that call themselves by the same address: one has it, and the others are told so.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Logger, Scope } from "effect"
+import { Effect, Exit, Layer, Logger, Scope } from "effect"
 import { SqlClient } from "effect/sql"
-import { AddressTaken, enter } from "../src/cluster/absent-servers.ts"
+import { AddressTaken, enter, watchForAbsent } from "../src/cluster/absent-servers.ts"
 import { nameOf } from "../src/cluster/cluster-address.ts"
+import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { poolLayer } from "../src/database/pool.ts"
+import { WakeUps } from "../src/outbox/wake-ups.ts"
+import { Presence } from "../src/run/presence.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, newProject, startServer, storyKeys } from "../testing/platform.ts"
 import { serverSql } from "../testing/server-sql.ts"
-import { watcher } from "../testing/story-words.ts"
+import { asTimePasses, passing, patientDatabase } from "../testing/shared-server.ts"
+import { runsOf, silentFor, watcher } from "../testing/story-words.ts"
 
 describe("An address of a cluster", () => {
   it.live("is taken by one worker, and by the next at once when that one has left", () =>
@@ -109,5 +114,48 @@ describe("An address of a cluster", () => {
         yield* eventually(story.get(`/runs/${run.id}`), ({ status }) => status === "completed")
         expect(yield* warnings).toHaveLength(1)
       }).pipe(Effect.scoped)
+  )
+})
+
+describe("A server that has just started", () => {
+  it.effect("takes nobody for dead who may have been kept from giving a sign, until they could", () =>
+    Effect.gen(function* () {
+      const access = { ...(yield* patientDatabase), embedded: false }
+      const story = yield* newProject(yield* startServer(access), access)
+      const agent = yield* story.post(
+        "/agents",
+        watcher({ triggerType: "manual", reactionConfig: null, model: silentFor(600_000) })
+      )
+      yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+      yield* eventually(runsOf(story, agent), ([run]) => run.status === "running")
+      for (const statement of [
+        "update kb.agent_runs set worker_id = 'gone:4500#one', lease_expires_at = now() + interval '1 hour'",
+        "insert into kb_cluster.workers (address, worker_id) values ('here:4500', 'here:4500#own')",
+        "insert into kb_cluster.tropism_runners (address, runner, last_heartbeat) values ('here:4500', '', 'infinity')"
+      ])
+        yield* ask(access, statement)
+      const isFree = Effect.map(
+        // Whoever takes it over is another.
+        ask(
+          access,
+          "select lease_expires_at <= now() or worker_id is distinct from 'gone:4500#one' from kb.agent_runs"
+        ),
+        ([row]) => row?.[0] === true
+      )
+      yield* watchForAbsent("here:4500", "here:4500#own").pipe(
+        Effect.provide(
+          Presence.layer.pipe(
+            Layer.provideMerge(WakeUps.layer),
+            Layer.provideMerge(
+              poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
+            )
+          )
+        ),
+        Effect.forkScoped
+      )
+      yield* passing(clusterLimits.graceMs - clusterLimits.lookMs, clusterLimits.lookMs / 2)
+      expect(yield* isFree).toBe(false)
+      yield* asTimePasses(clusterLimits.lookMs / 2, isFree, (free) => free)
+    }).pipe(Effect.scoped)
   )
 })

@@ -1,12 +1,15 @@
 /**
- * What becomes of a run whose server leaves while it works on it.
+ * What becomes of what a server is at work on when it leaves.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { eventSource } from "../testing/mcp-event-source.ts"
+import { receiver, subscribing } from "../testing/mcp-receiver.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, startServer, storyIn, storyKeys } from "../testing/platform.ts"
+import { eventually, newProject, startServer, type Story, storyIn, storyKeys } from "../testing/platform.ts"
+import { addSource, listener } from "../testing/source-words.ts"
 import { entriesWhen, make, runsOf, silentFor, watcher } from "../testing/story-words.ts"
 
 /** Keeps for how many runs there was a worker each time a server told the others that it is gone. */
@@ -64,6 +67,65 @@ describe("A run whose server leaves", () => {
         yield* here.send("PUT", "/api/kill-switch", { stopped: false })
         const [run] = yield* eventually(runsOf(here, agent), ([found]) => found.status === "running")
         expect(run.attempt).toBe(1)
+      })
+    )
+  )
+})
+
+/** A server that leaves, and what it holds in a table when it has left. */
+const leavesAt = Effect.fnUntraced(function* (
+  table: string,
+  waits: (
+    story: Story
+  ) => Effect.Effect<{ readonly isAsked: (times: number) => Effect.Effect<unknown> }, unknown, Scope.Scope>
+) {
+  const access = yield* freshDatabase
+  const leaving = yield* Scope.make()
+  const story = yield* newProject(yield* Scope.provide(startServer(access), leaving), access)
+  const { isAsked } = yield* waits(story)
+  yield* isAsked(1)
+  const claimed = ask(access, `select claimed_until > now() from kb.${table}`)
+  expect(yield* claimed).toEqual([[true]])
+  yield* Scope.close(leaving, Exit.void)
+  expect(yield* claimed).toEqual([[null]])
+  yield* startServer(access)
+  yield* isAsked(2)
+})
+
+describe("A question to a foreign server whose asker leaves", () => {
+  it.live("is asked by the next server at once", () =>
+    Effect.scoped(
+      leavesAt(
+        "mcp_event_sources",
+        Effect.fnUntraced(function* (story) {
+          const source = yield* eventSource()
+          source.hold()
+          yield* addSource(story, source.url)
+          yield* story.post("/agents", listener())
+          const asked = Effect.sync(() => source.asked.length)
+          return { isAsked: (times: number) => eventually(asked, (count) => count === times) }
+        })
+      )
+    )
+  )
+})
+
+describe("A delivery of an event whose server leaves", () => {
+  it.live("is done by the next server at once, under the same id", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const hook = yield* receiver()
+        yield* leavesAt(
+          "event_subscriptions",
+          Effect.fnUntraced(function* (story) {
+            yield* subscribing(story, hook.url)
+            yield* hook.hold
+            yield* story.post("/objects", { type: "Thing", key: "1" })
+            return { isAsked: hook.until }
+          })
+        )
+        const [first, again] = hook.events().map(({ body }) => body.eventId)
+        expect(again).toBe(first)
       })
     )
   )

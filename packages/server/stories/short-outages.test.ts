@@ -4,20 +4,21 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { runLimits } from "../src/limits.ts"
-import { outageLimits } from "../src/outbox/outage-limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { outageLimits } from "../src/outbox/outage-limits.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { interposedServer } from "../testing/interposed.ts"
+import { keptLines } from "../testing/kept-lines.ts"
 import { oddServer } from "../testing/mcp-odd-server.ts"
 import { callEventsOf, newCaller } from "../testing/mcp-runs.ts"
 import { addServer, newDiary, program } from "../testing/mcp-words.ts"
-import { freshDatabase } from "../testing/fresh-database.ts"
-import { interposedServer } from "../testing/interposed.ts"
 import { sendCompletion } from "../testing/openai-words.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
-import { acquireSilentWay } from "../testing/silent-way.ts"
 import { asTimePasses, passing, patientDatabase } from "../testing/shared-server.ts"
+import { acquireSilentWay } from "../testing/silent-way.ts"
 import { calling, callsOf, endedRuns, watcher } from "../testing/story-words.ts"
 import { begin, partialOf } from "../testing/time-words.ts"
 
@@ -294,7 +295,8 @@ describe("A run that breaks because the database is away", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const access = { ...(yield* freshDatabase), embedded: false }
-        const { doors, interpose } = yield* interposedServer(access)
+        const { logger, said } = keptLines()
+        const { doors, interpose } = yield* interposedServer(access, [logger])
         const story = yield* newProject(doors, access)
         const { become, change } = yield* operatedDatabase(access)
         const call = { tool: "create_object", arguments: { type: "Note", properties: {} } }
@@ -316,6 +318,8 @@ describe("A run that breaks because the database is away", () => {
         yield* change("connection limit -1")
         const [ended] = yield* eventually(endedOf(story, agent), ({ length }) => length === 1)
         expect(ended).toMatchObject({ id: run.id, status: "completed", attempt: 2 })
+        // That is told of the outage, and of no run besides.
+        expect(said.filter((line) => line.includes("attempt broke"))).toEqual([])
       })
     )
   )

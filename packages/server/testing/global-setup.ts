@@ -11,7 +11,7 @@ import { Clock, Effect, Exit, FileSystem, Logger, Option, Path, Redacted, Scope 
 import type { TestProject } from "vitest/node"
 import { holdFolder } from "../src/database/data-folder-lock.ts"
 import { embedded, type EmbeddedPostgres } from "../src/database/embedded-postgres.ts"
-import { migrate } from "../src/database/migrations.ts"
+import { migrate } from "../src/database/migrating.ts"
 import { connect } from "../src/database/postgres-access.ts"
 import { findPostmaster, stopPostmaster } from "../src/database/postmaster.ts"
 import { databaseName } from "../src/database/provision.ts"

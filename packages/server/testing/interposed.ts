@@ -1,7 +1,7 @@
 /**
  * A server in which something happens exactly when it passes a named place.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Logger } from "effect"
 import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "./fresh-database.ts"
@@ -16,7 +16,10 @@ export const patiently = (access: PostgresAccess): PostgresAccess => ({
   }
 })
 
-export const interposedServer = Effect.fn("interposedServer")(function* (access: PostgresAccess) {
+export const interposedServer = Effect.fn("interposedServer")(function* (
+  access: PostgresAccess,
+  loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = []
+) {
   let planned: { readonly place: CrashPointName; readonly act: Effect.Effect<void> } | undefined
   const hit = (name: CrashPointName): Effect.Effect<void> =>
     Effect.suspend(() => {
@@ -25,7 +28,7 @@ export const interposedServer = Effect.fn("interposedServer")(function* (access:
       planned = undefined
       return act
     })
-  const doors = yield* Effect.provideService(startServer(patiently(access)), CrashPoint, { hit })
+  const doors = yield* Effect.provideService(startServer(patiently(access), loggers), CrashPoint, { hit })
   return {
     doors,
     /** Whoever passes the place next does not go on before this is done. */

@@ -36,7 +36,7 @@ export const databaseFindings = (facts: Facts): ReadonlyArray<Finding> => [
           ? `psql "$DATABASE_URL" -c 'alter role tropism_server nosuperuser nobypassrls'`
           : facts.roleFault.startsWith("is not")
             ? `psql "$DATABASE_URL" -c 'grant tropism_server to current_user'`
-            : "let an administrator of that PostgreSQL run: create role tropism_server nologin"
+            : 'let an administrator of that PostgreSQL run: create role tropism_server nologin; grant tropism_server to "the login of DATABASE_URL"'
       ),
   schemaFinding(facts),
   Math.abs(facts.aheadMs) < limits.clockSkewMs

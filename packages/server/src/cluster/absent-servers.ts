@@ -85,7 +85,8 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
     const sql = yield* SqlClient.SqlClient
     const presence = yield* Presence
     let missedBefore: ReadonlySet<string> = new Set()
-    let judgesFromMs = 0
+    // Before that all may have been kept from giving a sign, by what also made this server start.
+    let judgesFromMs = (yield* Clock.currentTimeMillis) + clusterLimits.graceMs
     let isDisplaced = false
     let looksUnreached = 0
 

@@ -15,7 +15,7 @@ export const clusterLimits = {
   lookMs: 500,
   /** After so many looks at which the others did not reach this server it says so. */
   unreachedLooks: 20,
-  /** After the database was away nobody is missed for so long: all of them come back first. */
+  /** After the database was away, and at a start, nobody is missed for so long: all of them come back first. */
   graceMs: 4_000,
   /** How long a server that leaves waits for what is under way between servers. */
   partingMs: 2_000,

@@ -10,7 +10,7 @@ import { Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
 import { embedded } from "./embedded-postgres.ts"
 import { external } from "./external-postgres.ts"
 import { readGauges } from "./gauges.ts"
-import { migrate } from "./migrations.ts"
+import { migrate } from "./migrating.ts"
 import { poolLayer } from "./pool.ts"
 import { connect, type PostgresAccess, serverRole, withDatabase } from "./postgres-access.ts"
 

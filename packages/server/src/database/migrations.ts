@@ -1,15 +1,10 @@
 /**
- * Brings a database to the schema that this program needs.
+ * Every migration of the schema, in order.
  *
  * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
- *
- * Migrations run as the owner, once each, in order, under a lock that effect's
- * Migrator takes; two programs that start at once do not disturb each other. A
- * migration is one transaction, so an interrupted first start leaves nothing.
  */
-import { PgClient } from "@effect/sql-pg"
-import { Effect, type Redacted, Schema } from "effect"
-import { Migrator, SqlClient, SqlError } from "effect/sql"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
 import { statements as graph } from "./migrations/0002-graph.ts"
 import { statements as imports } from "./migrations/0003-imports.ts"
@@ -46,6 +41,7 @@ import { statements as jwt } from "./migrations/0043-jwt.ts"
 import { statements as retention } from "./migrations/0044-retention.ts"
 import { statements as sessions } from "./migrations/0045-sessions.ts"
 import { statements as restores } from "./migrations/0047-restores.ts"
+import { statements as runWords } from "./migrations/0048-run-words.ts"
 import { statements as chosenObjects } from "./migrations/0049-chosen-objects.ts"
 import { statements as moreGauges } from "./migrations/0050-more-gauges.ts"
 import { statements as cluster } from "./migrations/0051-cluster.ts"
@@ -66,19 +62,12 @@ import { statements as heldBySwitches } from "./migrations/0065-what-a-kill-swit
 import { statements as unheard } from "./migrations/0066-what-nobody-hears-of.ts"
 import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts"
 import { statements as endingMemberships } from "./migrations/0068-what-ends-with-a-membership.ts"
-import { statements as runWords } from "./migrations/0048-run-words.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     for (const statement of statements) yield* sql.unsafe(statement)
   })
-
-/** Why a database cannot be brought to this program's schema, in one sentence that says what to do. */
-export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRefused", {
-  reason: Schema.Literals(["newer", "failed"]),
-  message: Schema.String
-}) {}
 
 /** Every migration, in order; one that was released is never edited. */
 export const migrations = {
@@ -143,43 +132,3 @@ export const migrations = {
 
 /** The newest migration that this program knows. */
 export const schemaVersion = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
-
-const table = "tropism_migrations"
-
-/** A program that is older than the database would write rows that the newer one does not expect. */
-const refuseNewer = Effect.gen(function* () {
-  const sql = yield* SqlClient.SqlClient
-  const [found] = yield* sql<{ present: boolean }>`select to_regclass(${table}) is not null as present`
-  if (found?.present !== true) return
-  const [row] = yield* sql<{ id: number | null }>`select max(migration_id) as id from ${sql(table)}`
-  const id = row?.id ?? 0
-  if (id > schemaVersion)
-    return yield* new SchemaRefused({
-      reason: "newer",
-      message: `The database was made by a newer version of this program (its schema is ${id}, this program knows ${schemaVersion}): start the newer version, or choose another database.`
-    })
-})
-
-/** Runs what has not run yet on the database of `ownerUrl`; a migration that fails leaves nothing behind. */
-export const migrate = (ownerUrl: Redacted.Redacted) =>
-  Effect.andThen(refuseNewer, Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })).pipe(
-    Effect.catchTags({
-      MigrationError: ({ message, cause }) => Effect.fail(failed(`${message} (${textOf(cause)})`)),
-      SqlError: (error) => Effect.fail(failed(textOf(error)))
-    }),
-    Effect.provide(PgClient.layer({ url: ownerUrl, maxConnections: 1 })),
-    Effect.catchTag("SqlError", (error) => Effect.fail(failed(textOf(error)))),
-    Effect.scoped
-  )
-
-const failed = (why: string) =>
-  new SchemaRefused({
-    reason: "failed",
-    message: `The database's schema could not be brought up to date: ${why}. Nothing was changed; mend the cause and start again.`
-  })
-
-/** What the database said, without the library's own words. */
-const textOf = (error: unknown): string => {
-  const cause = error instanceof SqlError.SqlError ? error.reason.cause : error
-  return (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, "")
-}

@@ -12,8 +12,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { isStopped } from "../run/kill-switches.ts"
-import { sourceLimits } from "../tool/source-limits.ts"
 import { lineOf } from "../tool/foreign-fault.ts"
+import { sourceLimits } from "../tool/source-limits.ts"
 
 /** A source that this program may ask for now. */
 export interface ClaimedSource {
@@ -76,5 +76,13 @@ export const makeEventSources = Effect.gen(function* () {
       where id = ${id} and project_id = ${projectId} and claim_token = ${claimToken}::uuid`
   }, orDie)
 
-  return { due, claim, noteFault }
+  /** Lets a claim go whose question nobody will hear the answer of: it may be asked again at once. */
+  const release = Effect.fn("EventSources.release")(function* ({ claimToken, id }: ClaimedSource) {
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`
+      update kb.mcp_event_sources set claim_token = null, claimed_until = null
+      where id = ${id} and project_id = ${projectId} and claim_token = ${claimToken}::uuid`
+  }, orDie)
+
+  return { due, claim, noteFault, release }
 })

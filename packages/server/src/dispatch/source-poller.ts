@@ -13,13 +13,13 @@ import { isAllowedEvent } from "@tropism/domain/mcp-server"
 import { Context, Effect, Layer } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { Database } from "../database/database.ts"
-import { sourceLimits } from "../tool/source-limits.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import { makePlaces } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
-import { answered } from "../tool/foreign-fault.ts"
 import { ForeignEvents } from "../tool/foreign-events.ts"
+import { answered } from "../tool/foreign-fault.ts"
 import { type KeptServer, McpServers } from "../tool/mcp-servers.ts"
+import { sourceLimits } from "../tool/source-limits.ts"
 import { type ClaimedSource, makeEventSources } from "./event-sources.ts"
 import { makeTelling } from "./telling.ts"
 
@@ -52,26 +52,26 @@ export class SourcePoller extends Context.Service<
         return { serverId: server.id, telling }
       })
 
-      /** One question, and what comes of it. */
-      const turn = Effect.fnUntraced(function* (
-        projectId: ProjectId,
-        source: ClaimedSource,
-        server: KeptServer | undefined
-      ) {
-        yield* CrashPoint.hit("source.afterClaim")
-        const answer = yield* Effect.result(ask(source, server))
-        yield* CrashPoint.hit("source.beforeKeep")
-        if (answer._tag === "Failure")
-          yield* throughOutages(
-            database.inProject(projectId, sources.noteFault(source, answer.failure.message))
-          )
-        else
-          yield* throughOutages(
-            database.inProject(projectId, tell(source, answer.success.serverId, answer.success.telling))
-          )
-        yield* CrashPoint.hit("source.afterCommit")
-        return 1
-      })
+      /** One question, and what comes of it; whoever leaves in the middle lets others ask at once. */
+      const turn = Effect.fnUntraced(
+        function* (projectId: ProjectId, source: ClaimedSource, server: KeptServer | undefined) {
+          yield* CrashPoint.hit("source.afterClaim")
+          const answer = yield* Effect.result(ask(source, server))
+          yield* CrashPoint.hit("source.beforeKeep")
+          if (answer._tag === "Failure")
+            yield* throughOutages(
+              database.inProject(projectId, sources.noteFault(source, answer.failure.message))
+            )
+          else
+            yield* throughOutages(
+              database.inProject(projectId, tell(source, answer.success.serverId, answer.success.telling))
+            )
+          yield* CrashPoint.hit("source.afterCommit")
+          return 1
+        },
+        (work, projectId, source) =>
+          Effect.onInterrupt(work, () => database.inProject(projectId, sources.release(source)))
+      )
 
       const take = (limit: number) =>
         Effect.gen(function* () {
@@ -101,7 +101,8 @@ export class SourcePoller extends Context.Service<
               )
             )
           return taken.length
-        })
+          // What is taken is under way, and is let go by whoever leaves.
+        }, Effect.uninterruptible)
         const asking = Effect.flatMap(sources.due, (due) =>
           round(due, (projectId, atMost) => share("Source poller", projectId, begin(projectId, atMost)))
         )

@@ -12,14 +12,14 @@
 import { createHash } from "node:crypto"
 import type { Principal, Role } from "@tropism/api/authorization"
 import { ProjectId, UserId } from "@tropism/domain/ids"
-import { Context, Effect, Layer, Redacted } from "effect"
+import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import type { KeyHolder } from "../database/idempotency-keys.ts"
 import { Ids } from "../ids.ts"
+import { digestOf } from "../task/digest.ts"
 import { tokenLimits } from "./token-limits.ts"
 import { isJwt, type Issuer, subjectOf, TrustedIssuer } from "./trusted-issuer.ts"
-import { digestOf } from "../task/digest.ts"
 import { CurrentVisit } from "./visit.ts"
 
 export const adminUser = UserId.make("admin")
@@ -78,6 +78,8 @@ export class Tokens extends Context.Service<
       const hash = (secret: Redacted.Redacted) => digestOf(Redacted.value(secret))
       /** The digest of the admin's secret at this server. */
       let own: string | undefined
+      // Who has just come, or could not say so for a while, cannot tell who is gone from who could not either.
+      let [heldSinceMs, heldAtMs] = [-Infinity, -Infinity]
 
       const findByHash = Effect.fn("Tokens.findByHash")(function* (digest: string) {
         const [row] = yield* sql<StoredPrincipal>`
@@ -128,13 +130,22 @@ export class Tokens extends Context.Service<
 
       const admit = Effect.fn("Tokens.admit")(function* (secret: Redacted.Redacted, isAlone: boolean) {
         const digest = yield* hash(secret)
-        yield* holdAs(digest, isAlone ? 0 : tokenLimits.unheldKeepSeconds)
+        yield* holdAs(digest, isAlone ? 0 : endsNone)
         own = digest
       })
 
-      const hold = Effect.suspend(() =>
-        own === undefined ? Effect.succeed(0) : holdAs(own, tokenLimits.unheldKeepSeconds)
-      )
+      const hold = Effect.gen(function* () {
+        if (own === undefined) return 0
+        const nowMs = yield* Clock.currentTimeMillis
+        const patienceMs = 2 * tokenLimits.holdIntervalMs
+        if (nowMs - heldAtMs > patienceMs) heldSinceMs = nowMs
+        const ended = yield* holdAs(
+          own,
+          nowMs - heldSinceMs >= patienceMs ? tokenLimits.unheldKeepSeconds : endsNone
+        )
+        heldAtMs = nowMs
+        return ended
+      })
 
       const findOwn = Effect.fn("Tokens.findOwn")(function* (secret: Redacted.Redacted) {
         const digest = yield* hash(secret)
@@ -229,6 +240,9 @@ export class Tokens extends Context.Service<
     })
   )
 }
+
+/** Seconds since which no token was held. */
+const endsNone = 3_000_000_000
 
 const serverAdmin: Principal = { userId: adminUser, role: "admin", projectIds: null, roles: null }
 

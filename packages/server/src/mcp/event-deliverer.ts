@@ -79,34 +79,40 @@ export class EventDeliverer extends Context.Service<
         yield* throughOutages(database.inProject(projectId, ended))
       })
 
-      /** One turn of a subscription: a bounded part of what it has to be told. */
-      const turn = Effect.fnUntraced(function* (projectId: ProjectId, claimed: ClaimedSubscription) {
-        const principal = yield* tokens.findByHash(claimed.tokenHash)
-        const listening = listeningOf(claimed)
-        if (!principal || !sees(principal, projectId) || listening === undefined) {
-          yield* terminate(projectId, claimed)
-          return
-        }
-        if (claimed.secrets.length === 0) {
-          yield* Effect.logError(`The secret of ${claimed.handle} does not open: nothing is delivered to it`)
-          yield* database.inProject(projectId, subscriptions.note(claimed, unsigned))
-        }
-        const endMs = (yield* Clock.currentTimeMillis) + eventLimits.turnMs
-        let [position, told] = [claimed.position, claimed.secrets.length === 0 ? eventLimits.turnEvents : 0]
-        while (told < eventLimits.turnEvents) {
-          const looked = Effect.all([
-            reading.look(listening, position, eventLimits.pollEvents),
-            // Asked last: whoever turned it on since the claim was answered that nothing begins any more.
-            switches.find
-          ])
-          const [seen, stop] = yield* database.inProject(projectId, looked)
-          if (stop !== undefined || !(yield* deliver(projectId, claimed, seen, endMs))) break
-          position = seen.position
-          told += seen.occurrences.length
-          if (!seen.hasMore || (yield* Clock.currentTimeMillis) >= endMs) break
-        }
-        yield* throughOutages(database.inProject(projectId, subscriptions.release(claimed)))
-      })
+      /** One turn of a subscription: a bounded part of what it has to be told. Whoever leaves in the middle lets others go on at once. */
+      const turn = Effect.fnUntraced(
+        function* (projectId: ProjectId, claimed: ClaimedSubscription) {
+          const principal = yield* tokens.findByHash(claimed.tokenHash)
+          const listening = listeningOf(claimed)
+          if (!principal || !sees(principal, projectId) || listening === undefined) {
+            yield* terminate(projectId, claimed)
+            return
+          }
+          if (claimed.secrets.length === 0) {
+            yield* Effect.logError(
+              `The secret of ${claimed.handle} does not open: nothing is delivered to it`
+            )
+            yield* database.inProject(projectId, subscriptions.note(claimed, unsigned))
+          }
+          const endMs = (yield* Clock.currentTimeMillis) + eventLimits.turnMs
+          let [position, told] = [claimed.position, claimed.secrets.length === 0 ? eventLimits.turnEvents : 0]
+          while (told < eventLimits.turnEvents) {
+            const looked = Effect.all([
+              reading.look(listening, position, eventLimits.pollEvents),
+              // Asked last: whoever turned it on since the claim was answered that nothing begins any more.
+              switches.find
+            ])
+            const [seen, stop] = yield* database.inProject(projectId, looked)
+            if (stop !== undefined || !(yield* deliver(projectId, claimed, seen, endMs))) break
+            position = seen.position
+            told += seen.occurrences.length
+            if (!seen.hasMore || (yield* Clock.currentTimeMillis) >= endMs) break
+          }
+          yield* throughOutages(database.inProject(projectId, subscriptions.release(claimed)))
+        },
+        (work, projectId, claimed) =>
+          Effect.onInterrupt(work, () => database.inProject(projectId, subscriptions.release(claimed)))
+      )
 
       const run = Effect.gen(function* () {
         const { occupy, round } = yield* makePlaces({
@@ -127,7 +133,8 @@ export class EventDeliverer extends Context.Service<
               )
             )
           return claimed.length
-        })
+          // What is taken is under way, and is let go by whoever leaves.
+        }, Effect.uninterruptible)
         return yield* drive(
           "Deliveries",
           "deliveries",

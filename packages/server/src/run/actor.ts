@@ -26,23 +26,22 @@ import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
 import { throughOutages } from "../outbox/outages.ts"
-import { traceIdOf } from "../telemetry/spans.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
 import { type Bench, decideNow, equipmentNow } from "./bench.ts"
-import { closingEvents, lastWordsOf, nextSession } from "./closing.ts"
-import { makeEquipment } from "./equipment.ts"
-import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { closingEvents, lastWordsOf, nextSession } from "./closing.ts"
 import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
+import { makeEquipment } from "./equipment.ts"
 import type { GuardFlagged } from "./guarding.ts"
 import { makeHearing } from "./hearing.ts"
 import type { RunHalted, RunNotInState } from "./holding.ts"
 import { makeKeeping } from "./keeping.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import { makeObserving } from "./observing.ts"
+import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import { Runs } from "./runs.ts"
 import { permanentSentence, summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
@@ -266,30 +265,20 @@ export class Actor extends Context.Service<
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
               Effect.andThen(
-                Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {
-                  runId: run.id
-                }),
+                Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run"),
                 // Or nobody has: a kill switch that kept it from writing may be off again before the run followed it.
                 database.inProject(run.projectId, runs.yieldToSwitch(run))
               )
             )
           )
         },
-        (work, run) => Effect.annotateLogs(observing.attempt(run, work), aboutOf(run))
+        (work, run) => observing.attempt(run, work)
       )
 
       return Actor.of({ work })
     })
   )
 }
-
-/** What a line of the log is about. */
-const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({
-  runId: id,
-  attempt,
-  projectId,
-  traceId: traceIdOf(ancestors[0] ?? id)
-})
 
 /** What brings a run down, and with what words. */
 interface Downfall {

@@ -7,7 +7,7 @@
  * for seconds, and the lease is good for longer. So the beat is tried again until
  * the lease must be over. What the database says of the run counts at once.
  */
-import { Clock, Effect } from "effect"
+import { Cause, Clock, Effect } from "effect"
 import { isDatabaseAway } from "../database/database-away.ts"
 import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
@@ -31,10 +31,7 @@ export const makeHeartbeat = Effect.gen(function* () {
           ? Effect.as(
               isDatabaseAway(defect)
                 ? tellAway(defect)
-                : Effect.logWarning("A heartbeat failed and is tried again", {
-                    runId: run.id,
-                    cause: defect
-                  }),
+                : Effect.logWarning("A heartbeat failed and is tried again", Cause.die(defect)),
               false
             )
           : Effect.die(defect)

@@ -17,13 +17,14 @@ import { Database, keepingPlans, orDie, type ProjectTransaction } from "../datab
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { outageLimits } from "../outbox/outage-limits.ts"
-import { throughOutages } from "../outbox/outages.ts"
+import { tellAway, throughOutages } from "../outbox/outages.ts"
 import { inTurn } from "../outbox/places.ts"
 import { drive, share, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
+import { traceIdOf } from "../telemetry/spans.ts"
 import { Actor } from "./actor.ts"
 import { Attendance } from "./attendance.ts"
-import { Endings } from "./endings.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import { Endings } from "./endings.ts"
 import { makeHeartbeat } from "./heartbeat.ts"
 import { Presence } from "./presence.ts"
 import { Runs } from "./runs.ts"
@@ -110,13 +111,11 @@ export class Worker extends Context.Service<
           Effect.catchCause((cause) =>
             Cause.hasInterrupts(cause)
               ? Effect.failCause(cause)
-              : Effect.logError("A run's attempt broke and is given back", {
-                  runId: run.id,
-                  cause: Cause.squash(cause)
-                }).pipe(Effect.andThen(giveBack(run, cause)))
+              : Effect.andThen(tellBroken(cause), giveBack(run, cause))
           ),
           Effect.onInterrupt(() => inProject(run, runs.handBack(run))),
-          Effect.ensuring(wakeUps.signal("runs"))
+          Effect.ensuring(wakeUps.signal("runs")),
+          Effect.annotateLogs(aboutOf(run))
         )
 
       /** Ends what nobody may take any more, beside the claims: what it needs may be held for long, and others wait for theirs. */
@@ -213,6 +212,20 @@ export class Worker extends Context.Service<
     })
   )
 }
+
+/** What a line of the log is about. */
+const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({
+  runId: id,
+  attempt,
+  projectId,
+  traceId: traceIdOf(ancestors[0] ?? id)
+})
+
+/** That the database is away is told once for all that it breaks. */
+const tellBroken = (cause: Cause.Cause<never>): Effect.Effect<void> =>
+  isBrokenByAway(cause)
+    ? tellAway(Cause.squash(cause))
+    : Effect.logError("A run's attempt broke and is given back", cause)
 
 const isTest = ({ backtestId }: ClaimedRun): boolean => backtestId !== null
 
