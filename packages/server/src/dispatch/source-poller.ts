@@ -89,6 +89,7 @@ export class SourcePoller extends Context.Service<
           sparePlaces: sourceLimits.sparePolls,
           placesPerProject: sourceLimits.pollsPerProject
         })
+        // Whatever is taken is under way behind it, so that whoever leaves lets it go.
         const begin = Effect.fnUntraced(function* (projectId: ProjectId, atMost: number) {
           const taken = yield* database.inProject(projectId, take(atMost))
           for (const { server, source } of taken)
@@ -101,7 +102,6 @@ export class SourcePoller extends Context.Service<
               )
             )
           return taken.length
-          // What is taken is under way, and is let go by whoever leaves.
         }, Effect.uninterruptible)
         const asking = Effect.flatMap(sources.due, (due) =>
           round(due, (projectId, atMost) => share("Source poller", projectId, begin(projectId, atMost)))

@@ -120,6 +120,7 @@ export class EventDeliverer extends Context.Service<
           sparePlaces: eventLimits.spareDeliverers,
           placesPerProject: eventLimits.deliverersPerProject
         })
+        // Whatever is taken is under way behind it, so that whoever leaves lets it go.
         const begin = Effect.fnUntraced(function* (projectId: ProjectId, atMost: number) {
           yield* database.inProject(projectId, subscriptions.expire)
           const claimed = yield* database.inProject(projectId, subscriptions.claim(atMost))
@@ -133,7 +134,6 @@ export class EventDeliverer extends Context.Service<
               )
             )
           return claimed.length
-          // What is taken is under way, and is let go by whoever leaves.
         }, Effect.uninterruptible)
         return yield* drive(
           "Deliveries",
