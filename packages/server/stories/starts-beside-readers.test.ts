@@ -2,7 +2,7 @@
  * A server that starts while somebody reads the whole database for long, as `pg_dump` does.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, Logger } from "effect"
 import { schemaVersion } from "../src/database/migrations.ts"
 import { migrate } from "../src/database/migrating.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
@@ -66,7 +66,10 @@ describe("A server that changes the schema while somebody reads runs for long", 
       const reader = yield* reading(access, "report", "kb.agent_runs")
       const { logger, said } = keptLines()
       const starting = yield* Effect.forkScoped(startServer(access, [logger]))
-      const besides = yield* Effect.forkScoped(migrate(access.ownerUrl))
+      // Nobody can say which of the two is first.
+      const besides = yield* Effect.forkScoped(
+        Effect.provide(migrate(access.ownerUrl), Logger.layer([logger]))
+      )
       for (let time = 0; time < 2; time += 1) {
         yield* whenQueued(access)
         // Who comes behind it waits no longer than it does.
