@@ -1,7 +1,9 @@
 /**
- * A way into one project of a server: the client, and which project is meant.
+ * A way to a server and into one project of it: the client, and which project is meant.
  *
- * Every failed request leaves here as one sentence for a person. The project is
+ * Every failed request leaves here as one sentence for a person. A command first
+ * asks something that changes nothing, which finds out whether there is a server;
+ * what it asks then is made again where that has no second effect. The project is
  * the one that was named or the only one; among several nothing is guessed.
  */
 import type { Page } from "@tropism/api/page"
@@ -38,14 +40,14 @@ export const inProject = <A, E, R>(
 ): Effect.Effect<A, Failure, R | AccessNeeds> =>
   Effect.gen(function* () {
     const connection = yield* readConnection
-    return yield* withClient(connection, (client) =>
-      Effect.gen(function* () {
-        const projects = yield* whenReady(connection.url, readProjects(client))
-        const project = yield* chooseProject(projects, yield* ProjectFlag)
-        return yield* body(accessTo(client, connection, project))
-      })
-    )
+    const projects = yield* askedFirst(connection, readProjects)
+    const project = yield* chooseProject(projects, yield* ProjectFlag)
+    return yield* withClient(connection, (client) => body(accessTo(client, connection, project)))
   })
+
+/** The question with which a command begins: that there is no server is told at once. */
+const askedFirst = <A, E>(connection: Connection, question: (client: ApiClient) => Effect.Effect<A, E>) =>
+  withClient(connection, (client) => whenReady(connection.url, question(client)), 0)
 
 export const accessTo = (client: ApiClient, connection: Connection, project: Project): Access => ({
   client,
@@ -54,14 +56,15 @@ export const accessTo = (client: ApiClient, connection: Connection, project: Pro
   params: { projectId: project.id }
 })
 
-/** Runs requests and turns what goes wrong with them into sentences. */
+/** Runs requests, each made again up to so many times, and turns what goes wrong with them into sentences. */
 export const withClient = <A, E, R>(
   connection: Connection,
-  body: (client: ApiClient) => Effect.Effect<A, E, R>
+  body: (client: ApiClient) => Effect.Effect<A, E, R>,
+  retries: number = limits.requestRetries
 ): Effect.Effect<A, Failure, Exclude<R, Client>> =>
   Effect.flatMap(Client, body).pipe(
     Effect.mapError((error) => requestFailure(error, connection.url)),
-    Effect.provide(Client.layer(connection))
+    Effect.provide(Client.layer({ ...connection, retries }))
   )
 
 /** All projects that the token reaches. */

@@ -5,7 +5,7 @@
  * which prints its message on standard error and ends with its exit code. What is
  * left is a fault of the program.
  */
-import { failureSentence, isUnreachable, problemOf, statusOf } from "@tropism/client/failure-sentence"
+import { failureSentence, isAbsent, problemOf, statusOf } from "@tropism/client/failure-sentence"
 import { Option, Schema } from "effect"
 import { type ExitCode, exitCodes } from "./exit-codes.ts"
 
@@ -41,7 +41,7 @@ export const stoppedAtOnce: Failure = failure("Stopped at once: the next start t
 /** Says why a request to the server failed and what to do about it. */
 export const requestFailure = (error: unknown, url: string): Failure => {
   if (error instanceof Failure) return error
-  if (isUnreachable(error)) {
+  if (isAbsent(error)) {
     return failure(
       `No Tropism server answers at ${url}. Start one with "tropism start", or name another with --url.`
     )

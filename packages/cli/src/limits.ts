@@ -19,6 +19,8 @@ export const limits = {
   rememberedRuns: 5_000,
   /** Object keys that are remembered so that each is asked for once. */
   rememberedKeys: 5_000,
+  /** How often a request is made again that has no second effect: a few seconds. */
+  requestRetries: 4,
   /** How often `run` asks again for the run it wants: about a minute and a half. */
   triggerRetries: 20,
   /** How long a command waits at its beginning for a server that is not ready yet, or busy; `run` asks about as long for its run. */

@@ -9,12 +9,18 @@ import { Effect } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, HttpClientResponse } from "effect/http"
 import { makeClient } from "./client.ts"
 import { FeedLost, FeedRefused } from "./feed.ts"
-import { failureSentence, isUnreachable, statusOf } from "./failure-sentence.ts"
+import { failureSentence, isAbsent, isUnreachable, statusOf } from "./failure-sentence.ts"
 
 const request = HttpClientRequest.get("http://tropism.test/")
-const unreachable = new HttpClientError.HttpClientError({
-  reason: new HttpClientError.TransportError({ request })
-})
+/** What the system says of a connection, wrapped as some engines do. */
+const failed = (code: string, asked = request) =>
+  new HttpClientError.HttpClientError({
+    reason: new HttpClientError.TransportError({
+      request: asked,
+      cause: new TypeError("fetch failed", { cause: Object.assign(new Error(code), { code }) })
+    })
+  })
+const unreachable = failed("ECONNREFUSED")
 const teapot = new HttpClientError.HttpClientError({
   reason: new HttpClientError.StatusCodeError({
     request,
@@ -35,6 +41,20 @@ describe("failureSentence", () => {
       true,
       false
     ])
+  })
+
+  it("tells a connection that broke from one that never was, and that a change may have been made", () => {
+    const broken = [
+      failed("ECONNRESET"),
+      failed("ECONNRESET", HttpClientRequest.post("http://tropism.test/"))
+    ]
+    expect(broken.map(isUnreachable)).toEqual([true, true])
+    expect(broken.map(isAbsent)).toEqual([false, false])
+    expect(broken.map(failureSentence)).toEqual([
+      "The connection to the server broke before it answered.",
+      "The connection to the server broke before it answered. What was asked for may have been done all the same: look before you ask again."
+    ])
+    expect(["ENOTFOUND", "ECONNREFUSED"].map((code) => isAbsent(failed(code)))).toEqual([true, true])
   })
 
   it("prefers the detail of a problem to its title", () => {

@@ -12,6 +12,7 @@ import { HttpClientError } from "effect/http"
 import { AnswerUnreadable } from "./client.ts"
 import { FeedLost, FeedRefused, FeedUnreadable } from "./feed.ts"
 import { retryAfterMs } from "./retrying.ts"
+import { isNeverMade, isUnanswered, mayBeDone } from "./unanswered.ts"
 
 /** Problem details as any server of this kind sends them (RFC 9457). */
 const Problem = Schema.Struct({
@@ -29,10 +30,11 @@ const decodeProblemText = Schema.decodeUnknownOption(Schema.fromJsonString(Probl
 
 const decodeAsking = Schema.decodeUnknownOption(Schema.Struct({ retryAfterSeconds: Schema.Int }))
 
-/** Whether the request never reached a server. */
-export const isUnreachable = (error: unknown): boolean =>
-  error instanceof FeedLost ||
-  (HttpClientError.isHttpClientError(error) && error.reason._tag === "TransportError")
+/** Whether no server answered: none is there, or the connection broke. */
+export const isUnreachable = (error: unknown): boolean => error instanceof FeedLost || isUnanswered(error)
+
+/** Whether no server is there. */
+export const isAbsent = (error: unknown): boolean => error instanceof FeedLost || isNeverMade(error)
 
 /** The HTTP status of the answer, if there was one. */
 export const statusOf = (error: unknown): number | undefined => {
@@ -53,7 +55,9 @@ export const problemOf = (error: unknown): Option.Option<typeof Problem.Type> =>
   error instanceof FeedRefused ? decodeProblemText(error.answer) : decodeProblem(error)
 
 export const failureSentence = (error: unknown): string => {
-  if (isUnreachable(error)) return "No server answers there."
+  if (isAbsent(error)) return "No server answers there."
+  if (isUnreachable(error))
+    return `The connection to the server broke before it answered.${mayBeDone(error) ? " What was asked for may have been done all the same: look before you ask again." : ""}`
   if (error instanceof FeedUnreadable)
     return `The server sent an event that this version does not understand: ${error.reason}`
   const problem = problemOf(error)

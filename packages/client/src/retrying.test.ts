@@ -8,10 +8,18 @@ import { Effect, type Layer, Stream } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import { HttpApi } from "effect/http-api"
 import { TestClock } from "effect/testing"
-import { type Answer, cannotBeReached, says, server, whileTimePasses } from "../testing/scripted-server.ts"
+import {
+  type Answer,
+  cannotBeReached,
+  refusesConnections,
+  says,
+  server,
+  whileTimePasses
+} from "../testing/scripted-server.ts"
 import { makeClient } from "./client.ts"
 import { limits } from "./limits.ts"
 import { retrying } from "./retrying.ts"
+import { mayBeDone } from "./unanswered.ts"
 
 const busy = (retryAfter?: string, status = 503): Answer =>
   says("", { status, headers: retryAfter === undefined ? {} : { "retry-after": retryAfter } })
@@ -136,6 +144,20 @@ describe("retrying", () => {
     Effect.gen(function* () {
       const never = Array.from({ length: 30 }, () => cannotBeReached)
       expect(yield* asked(reading, ...never)).toMatchObject({ status: "TransportError", made: 5 })
+    })
+  )
+
+  it.effect("tells that a connection broke, and not that the server was gone or busy afterwards", () =>
+    Effect.gen(function* () {
+      for (const last of [refusesConnections, busy()]) {
+        const told = (request: HttpClientRequest.HttpClientRequest) =>
+          Effect.flip(
+            Effect.flatMap(HttpClient.HttpClient, (client) =>
+              Effect.filterOrFail(retrying(4)(client).execute(request), () => false)
+            )
+          ).pipe(Effect.provide(server(cannotBeReached, last, last, last, last).layer), whileTimePasses)
+        expect([mayBeDone(yield* told(writing)), mayBeDone(yield* told(reading))]).toEqual([true, false])
+      }
     })
   )
 

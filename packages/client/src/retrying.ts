@@ -10,6 +10,7 @@
 import { Effect, Random, Result } from "effect"
 import { HttpClient, HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { limits } from "./limits.ts"
+import { isNeverMade, mayBeDone } from "./unanswered.ts"
 
 type Outcome = Result.Result<HttpClientResponse.HttpClientResponse, HttpClientError.HttpClientError>
 
@@ -42,15 +43,25 @@ const madeAgain = (
   retries: number
 ) =>
   Effect.gen(function* () {
+    let broken: Outcome | undefined
     for (let made = 0; ; made += 1) {
       const outcome = yield* Effect.result(inTime(attempt, request))
+      if (Result.isFailure(outcome) && mayBeDone(outcome.failure)) broken = outcome
       const pauseMs = made < retries ? yield* pauseBefore(outcome, request, made) : undefined
-      if (pauseMs === undefined) return yield* Effect.fromResult(outcome)
+      // A server that is gone now says nothing of what an attempt before this one came to.
+      if (pauseMs === undefined)
+        return yield* Effect.fromResult(broken !== undefined && saysNothing(outcome) ? broken : outcome)
       // What nobody reads would hold the connection.
       if (Result.isSuccess(outcome)) yield* Effect.ignore(outcome.success.text)
       yield* Effect.sleep(pauseMs)
     }
   })
+
+/** Whether an outcome tells nothing of the request but that it was not done this time. */
+const saysNothing = (outcome: Outcome): boolean =>
+  Result.isFailure(outcome)
+    ? isNeverMade(outcome.failure)
+    : [429, 502, 503, 504].includes(outcome.success.status)
 
 /** Gives an answer up that does not begin. */
 const inTime = (

@@ -8,6 +8,8 @@ import { Effect } from "effect"
 export interface Cut {
   readonly text: string
   readonly times: number
+  /** Whether what was said last before the cut does not arrive. */
+  readonly isLost?: boolean
 }
 
 export interface CuttingProxy {
@@ -43,11 +45,12 @@ export const cuttingProxy = (server: string, cuts: ReadonlyArray<Cut>) =>
             const [cut] = left
             if (cut === undefined || told.split(cut.text).length <= cut.times) return void client.write(part)
             left.shift()
-            // What was said before the cut arrives.
-            client.write(part, () => {
+            const destroy = () => {
               client.resetAndDestroy()
               far.destroy()
-            })
+            }
+            if (cut.isLost === true) destroy()
+            else client.write(part, destroy)
           })
         })
         return new Promise<{ url: string; left: () => ReadonlyArray<Cut>; close: () => void }>((resolve) =>

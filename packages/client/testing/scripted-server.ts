@@ -26,6 +26,17 @@ export const fallsSilentAfter =
         )
     )
 
+/** No connection comes about. */
+export const refusesConnections: Answer = (request) =>
+  Effect.fail(
+    new HttpClientError.HttpClientError({
+      reason: new HttpClientError.TransportError({
+        request,
+        cause: Object.assign(new Error("refused"), { code: "ECONNREFUSED" })
+      })
+    })
+  )
+
 export const cannotBeReached: Answer = (request) =>
   Effect.fail(
     new HttpClientError.HttpClientError({ reason: new HttpClientError.TransportError({ request }) })

@@ -3,13 +3,11 @@
  *
  * The run belongs to the server: leaving this command does not cancel it.
  */
-import { makeClient } from "@tropism/client/client"
 import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import { Effect, Option, Schedule, Schema } from "effect"
-import { FetchHttpClient } from "effect/http"
 import { Argument, Command, Flag } from "effect/cli"
 import { findAgent } from "../agents-by-name.ts"
-import { type Access, inProject } from "../access.ts"
+import { type Access, inProject, withClient } from "../access.ts"
 import { exitCodes } from "../exit-codes.ts"
 import { Failure, failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
@@ -36,44 +34,45 @@ export const runCommand = Command.make(
   },
   ({ agent, detach, input }) =>
     inProject((access) =>
-      Effect.provide(
-        Effect.gen(function* () {
-          const screen = yield* Screen
-          const { id, name } = yield* whenReady(access.connection.url, findAgent(access, agent))
-          // Made again under one key until it is answered: a server that is started anew meanwhile begins one run of it.
-          const patient = yield* makeClient({ ...access.connection, retries: limits.triggerRetries })
-          const started = yield* patient.agents.trigger({
-            params: { ...access.params, agentId: id },
-            query: { wait: "false" },
-            payload: Option.isSome(input) ? { input: input.value } : {}
-          })
-          yield* showStatus(`${name} is at work …`)
-          const run = detach ? started : yield* awaitEnd(access, started)
-          yield* screen.redraw(undefined)
-          const toolCalls = yield* withinWait(
-            access,
-            run,
-            whenAnswered(
-              access.client.runs.toolCalls({
-                params: { ...access.params, runId: run.id },
-                query: { limit: 200 }
-              })
-            )
+      Effect.gen(function* () {
+        const screen = yield* Screen
+        const { id, name } = yield* whenReady(access.connection.url, findAgent(access, agent))
+        // Made again under one key until it is answered: a server that is started anew meanwhile begins one run of it.
+        const started = yield* withClient(
+          access.connection,
+          (patient) =>
+            patient.agents.trigger({
+              params: { ...access.params, agentId: id },
+              query: { wait: "false" },
+              payload: Option.isSome(input) ? { input: input.value } : {}
+            }),
+          limits.triggerRetries
+        )
+        yield* showStatus(`${name} is at work …`)
+        const run = detach ? started : yield* awaitEnd(access, started)
+        yield* screen.redraw(undefined)
+        const toolCalls = yield* withinWait(
+          access,
+          run,
+          whenAnswered(
+            access.client.runs.toolCalls({
+              params: { ...access.params, runId: run.id },
+              query: { limit: 200 }
+            })
           )
-          yield* printOr(run, printFacts(runFacts(run, toolCalls.items.length, screen.paint)))
-          if (run.status === "failed")
-            return yield* failure(`The run failed: ${run.errorMessage ?? "no reason was recorded"}`)
-          if (run.status === "cancelled") return yield* failure(cancelledSentence(run))
-          if (run.status === "paused" && !detach)
-            return yield* failure(
-              run.pauseReason === "question"
-                ? `The run asks a question and rests until somebody answers: "tropism tasks" shows it.`
-                : `The run rests (${run.pauseReason ?? "nobody said why"}): "tropism runs resume ${run.id}" lets it go on.`,
-              exitCodes.waits
-            )
-        }),
-        FetchHttpClient.layer
-      )
+        )
+        yield* printOr(run, printFacts(runFacts(run, toolCalls.items.length, screen.paint)))
+        if (run.status === "failed")
+          return yield* failure(`The run failed: ${run.errorMessage ?? "no reason was recorded"}`)
+        if (run.status === "cancelled") return yield* failure(cancelledSentence(run))
+        if (run.status === "paused" && !detach)
+          return yield* failure(
+            run.pauseReason === "question"
+              ? `The run asks a question and rests until somebody answers: "tropism tasks" shows it.`
+              : `The run rests (${run.pauseReason ?? "nobody said why"}): "tropism runs resume ${run.id}" lets it go on.`,
+            exitCodes.waits
+          )
+      })
     )
 ).pipe(
   Command.withDescription("Trigger an agent by hand and wait for the run to end"),
