@@ -102,7 +102,11 @@ const list = (projects: ReadonlyArray<Project>): string => {
   )
 }
 
-/** Reads a list page by page until it has so many records, and says whether there are more. */
+/**
+ * Reads a list page by page until it has so many records, and says whether there are more.
+ *
+ * **Details** Of infinitely many it has all that there are.
+ */
 export const readPages = <A, E, R>(
   read: (query: { readonly cursor?: string; readonly limit: number }) => Effect.Effect<Page<A>, E, R>,
   count: number
@@ -115,7 +119,10 @@ export const readPages = <A, E, R>(
       const answer: Page<A> = yield* read(cursor === null ? { limit: wanted } : { cursor, limit: wanted })
       items.push(...answer.items)
       cursor = answer.nextCursor
-      if (cursor === null || items.length >= count) break
+      if (cursor === null || items.length >= count) return { items, hasMore: cursor !== null }
     }
-    return { items, hasMore: cursor !== null }
+    return yield* Effect.die(endless)
   })
+
+/** Nobody has so much: the server goes on telling the same. */
+const endless = failure(`The server's list has no end: ${limits.pagesRead} pages of it were read.`)

@@ -4,8 +4,10 @@
 export const limits = {
   /** Records that one list command prints unless it is told otherwise. */
   listedRecords: 50,
-  /** Pages that one command reads to find a record or to count them. */
-  pagesRead: 50,
+  /** Records that one list command prints at most. */
+  listedRecordsMost: 10_000,
+  /** Pages of one list that one command reads: ten million records. */
+  pagesRead: 50_000,
   /** How often runs are asked for while some are open, and while none is. */
   runPollBusyMs: 400,
   runPollIdleMs: 1_500,

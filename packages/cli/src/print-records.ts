@@ -2,6 +2,7 @@
  * Records on standard output: a table for a person, JSON for a program.
  */
 import { Effect } from "effect"
+import { notice } from "./notice.ts"
 import { JsonFlag } from "./settings.ts"
 import { Screen } from "./terminal/screen.ts"
 import { type Column, renderTable } from "./terminal/table.ts"
@@ -20,20 +21,23 @@ export const printRecords = <A>(options: {
   readonly records: ReadonlyArray<A>
   readonly columns: ReadonlyArray<Column<A>>
   readonly nothing: string
-  readonly hasMore: boolean
+  /** Whether there is more than a limit let through; a list without one is here whole. */
+  readonly hasMore?: boolean
 }) =>
-  printOr(
-    options.records,
-    Effect.gen(function* () {
-      const screen = yield* Screen
-      if (options.records.length === 0) return yield* screen.print(options.nothing)
-      yield* screen.print(
-        ...renderTable(options.records, options.columns, { paint: screen.paint, width: yield* screen.width })
-      )
-      if (options.hasMore)
-        yield* screen.print(screen.paint.dim(`The newest ${options.records.length}; --limit shows more.`))
-    })
-  )
+  Effect.gen(function* () {
+    const screen = yield* Screen
+    const table = { paint: screen.paint, width: yield* screen.width }
+    yield* printOr(
+      options.records,
+      options.records.length === 0
+        ? screen.print(options.nothing)
+        : screen.print(...renderTable(options.records, options.columns, table))
+    )
+    if (options.hasMore === true) yield* noticeMore(`newest ${options.records.length}`)
+  })
+
+/** Says that there is more than was printed. */
+export const noticeMore = (printed: string) => notice(`The ${printed}; --limit shows more.`)
 
 /** A name, a value that anybody may have written, and how to paint it. */
 export type Fact = readonly [name: string, value: string, paint?: (text: string) => string]

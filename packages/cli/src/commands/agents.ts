@@ -22,7 +22,6 @@ const list = Command.make("agents", {}, () =>
       const now = yield* Clock.currentTimeMillis
       yield* printRecords({
         records: yield* readAgents(access),
-        hasMore: false,
         nothing: `The project has no agent yet. "tropism agents apply -f FILE" adds one.`,
         columns: [
           { title: "AGENT", cell: (agent) => agent.name },

@@ -135,7 +135,6 @@ const compare = Command.make(
 const printCompared = (compared: ReadonlyArray<ReportedBacktest>) =>
   printRecords({
     records: compared,
-    hasMore: false,
     nothing: "There is no backtest to compare.",
     columns: [
       { title: "VERSION", align: "right", cell: ({ agentVersion }) => String(agentVersion) },

@@ -12,7 +12,7 @@ import { readAgents } from "../agents-by-name.ts"
 import { type Access, inProject } from "../access.ts"
 import { eventActor, eventSubject } from "../event-text.ts"
 import { findEvent } from "../events-by-place.ts"
-import { type Fact, printFacts, printOr } from "../print-records.ts"
+import { type Fact, noticeMore, printFacts, printOr } from "../print-records.ts"
 import { paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
 import { cutEnd, printable } from "../terminal/text.ts"
@@ -37,6 +37,7 @@ export const chainCommand = Command.make(
         const { event, id } = yield* findEvent(access, reference)
         const chain = yield* readChain(access, event?.rootEventId ?? id, limit)
         yield* printOr(chain, printChain(access, chain))
+        if (chain.nextCursor !== null) yield* noticeMore(`first ${chain.items.length} links`)
       })
     )
 ).pipe(
@@ -77,8 +78,6 @@ const printChain = (access: Access, chain: Chain) =>
         return `${margin}${paintState(screen.paint, state)(state)} ${cutEnd(printable(text), room)}`.trimEnd()
       })
     )
-    if (chain.nextCursor !== null)
-      yield* screen.print(screen.paint.dim(`The first ${chain.items.length} links; --limit shows more.`))
   })
 
 const factsOf = (

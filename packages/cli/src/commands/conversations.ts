@@ -12,7 +12,7 @@ import { findAgent, readAgents } from "../agents-by-name.ts"
 import { shortId } from "../change-text.ts"
 import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
-import { printOr, printRecords } from "../print-records.ts"
+import { noticeMore, printOr, printRecords } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable, printableLines } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
@@ -95,11 +95,11 @@ const show = Command.make(
           limit
         )
         const lines = items.flatMap((message) => messageLines(message, screen.paint.dim))
-        const more = screen.paint.dim(`The first ${items.length} messages; --limit shows more.`)
         yield* printOr(
           { ...conversation, messages: items },
-          screen.print(`${printable(conversation.title)}`, "", ...lines, ...(hasMore ? [more] : []))
+          screen.print(`${printable(conversation.title)}`, "", ...lines)
         )
+        if (hasMore) yield* noticeMore(`first ${items.length} messages`)
       })
     )
 ).pipe(Command.withDescription("Read a conversation, the oldest message first"))

@@ -8,6 +8,6 @@ import { limits } from "../limits.ts"
 export const limitFlag = Flag.Int("limit").pipe(
   Flag.withMetavar("<count>"),
   Flag.withDescription(`How many records to list, newest first (default: ${limits.listedRecords})`),
-  Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.pagesRead * 200 }))),
+  Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: limits.listedRecordsMost }))),
   Flag.withDefault(limits.listedRecords)
 )

@@ -44,10 +44,9 @@ const find = (access: Access, reference: string) =>
 const list = Command.make("list", {}, () =>
   inProject((access) =>
     Effect.gen(function* () {
-      const { hasMore, items } = yield* read(access)
+      const { items } = yield* read(access)
       yield* printRecords({
         records: items,
-        hasMore,
         nothing: `The project has no MCP server. "tropism mcp-servers add NAME -- COMMAND" adds one.`,
         columns: [
           { title: "SERVER", cell: (one) => one.name },

@@ -26,10 +26,9 @@ const list = Command.make("members", {}, () =>
       const { paint } = yield* Screen
       const now = yield* Clock.currentTimeMillis
       const { client, params } = access
-      const { hasMore, items } = yield* readPages((query) => client.members.list({ params, query }), Infinity)
+      const { items } = yield* readPages((query) => client.members.list({ params, query }), Infinity)
       yield* printRecords({
         records: items,
-        hasMore,
         nothing: `The project has no member yet. "tropism members add USER --role editor" lets somebody in.`,
         columns: [
           { title: "USER", cell: (member) => member.userId },

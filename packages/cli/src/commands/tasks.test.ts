@@ -54,9 +54,9 @@ describe("tropism tasks", () => {
       const server = yield* fakeServer({
         tasks: Array.from({ length: 250 }, (_, index) => task(250 - index))
       })
-      const { out } = yield* invoke(server, "tasks", "--limit", "220")
-      expect(out).toHaveLength(222)
-      expect(out.at(-1)).toBe("The newest 220; --limit shows more.")
+      const { error, out } = yield* invoke(server, "tasks", "--limit", "220")
+      expect(out).toHaveLength(221)
+      expect(error).toBe("The newest 220; --limit shows more.")
     })
   )
 

@@ -45,13 +45,12 @@ const list = Command.make("token", { server }, ({ server }) =>
   Command.withShortDescription("List tokens; make one, or end one")
 )
 
-const printTokens = (found: { readonly items: ReadonlyArray<Token>; readonly hasMore: boolean }) =>
+const printTokens = ({ items }: { readonly items: ReadonlyArray<Token> }) =>
   Effect.gen(function* () {
     const { paint } = yield* Screen
     const now = yield* Clock.currentTimeMillis
     yield* printRecords<Token>({
-      records: found.items,
-      hasMore: found.hasMore,
+      records: items,
       nothing: `There is no token yet. "tropism token create NAME" makes one.`,
       columns: [
         { title: "TOKEN", cell: (token) => token.id, paint: () => paint.dim },

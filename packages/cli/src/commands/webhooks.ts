@@ -27,13 +27,9 @@ const list = Command.make("list", { agent }, ({ agent }) =>
       const now = yield* Clock.currentTimeMillis
       const { id, name } = yield* findAgent(access, agent)
       const params = { ...access.params, agentId: id }
-      const { hasMore, items } = yield* readPages(
-        (query) => access.client.webhooks.list({ params, query }),
-        Infinity
-      )
+      const { items } = yield* readPages((query) => access.client.webhooks.list({ params, query }), Infinity)
       yield* printRecords({
         records: items,
-        hasMore,
         nothing: `The agent ${name} has no webhook. "tropism webhooks create ${name}" makes one.`,
         columns: [
           { title: "WEBHOOK", cell: (one) => one.id, paint: () => paint.dim },
