@@ -10,17 +10,20 @@ const units = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as cons
 
 const isInstant = Schema.is(Instant)
 
-/** Reads `90d`, `12h`, `30m`, `2w` or an instant as an instant. */
+/** Reads `90d`, `12h`, `30m`, `2w` or an instant as an instant that is still to come. */
 export const readExpiry = (text: string) =>
   Effect.gen(function* () {
     const { count, unit } = /^(?<count>[1-9]\d{0,5})(?<unit>[mhdw])$/.exec(text)?.groups ?? {}
-    if (count === undefined)
-      return isInstant(text)
-        ? text
-        : yield* failure(
-            `--expires must be how long it is good, such as 12h, 90d or 2w, or when it ends, such as 2027-06-30T00:00:00Z; "${text}" is neither.`,
-            exitCodes.usage
-          )
     const now = yield* Clock.currentTimeMillis
+    if (count === undefined) {
+      if (!isInstant(text))
+        return yield* failure(
+          `--expires must be how long it is good, such as 12h, 90d or 2w, or when it ends, such as 2027-06-30T00:00:00Z; "${text}" is neither.`,
+          exitCodes.usage
+        )
+      if (Date.parse(text) <= now)
+        return yield* failure(`--expires must be still to come, and ${text} is over.`, exitCodes.usage)
+      return text
+    }
     return new Date(now + Number(count) * units[unit as keyof typeof units]).toISOString()
   })

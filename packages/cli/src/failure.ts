@@ -38,6 +38,14 @@ export const outputLost = (error: unknown): Failure =>
 /** Whoever stops a server did not want to wait for what it had in hand. */
 export const stoppedAtOnce: Failure = failure("Stopped at once: the next start takes up what was under way.")
 
+/** A failure that says one thing more. */
+export const sayingAlso = ({ message, ...rest }: Failure, sentence: string): Failure =>
+  new Failure({
+    exitCode: rest.exitCode,
+    message: `${message} ${sentence}`,
+    ...(rest.problem === undefined ? {} : { problem: rest.problem })
+  })
+
 /** Says why a request to the server failed and what to do about it. */
 export const requestFailure = (error: unknown, url: string): Failure => {
   if (error instanceof Failure) return error

@@ -13,7 +13,8 @@ import { type Access, inProject, readPages, withClient } from "../access.ts"
 import { readExpiry } from "../expiry.ts"
 import { statusOf } from "@tropism/client/failure-sentence"
 import { exitCodes } from "../exit-codes.ts"
-import { failure } from "../failure.ts"
+import { failure, requestFailure, sayingAlso } from "../failure.ts"
+import { makeNotice } from "../notice.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
 import { readConnection } from "../settings.ts"
 import { typed } from "../typed-input.ts"
@@ -129,7 +130,8 @@ const create = Command.make(
 
 const createInProject = (access: Access, payload: TokenInput) =>
   Effect.gen(function* () {
-    const { client, params, project } = access
+    const { client, connection, params, project } = access
+    const say = yield* makeNotice
     const me = yield* client.projects.me()
     const userId = payload.userId ?? me.userId
     const member = yield* findMember(access, userId)
@@ -149,9 +151,14 @@ const createInProject = (access: Access, payload: TokenInput) =>
       )
     // What bounds a token of one's own is no bound on oneself.
     const memberRole = userId === me.userId ? "admin" : role
+    const letIn = `${userId} was let into "${project.name}" as ${memberRole}.`
     yield* client.members.add({ params, payload: { userId, role: memberRole } })
-    const made = yield* client.tokens.create({ params, payload: { ...payload, role } })
-    yield* printMade(made, `${userId} was let into "${project.name}" as ${memberRole}.`, true)
+    const undone = `${letIn} "tropism members remove ${userId}" undoes that.`
+    const made = yield* client.tokens.create({ params, payload: { ...payload, role } }).pipe(
+      Effect.mapError((error) => sayingAlso(requestFailure(error, connection.url), undone)),
+      Effect.onInterrupt(() => say(`It is not known whether the token was made. ${undone}`))
+    )
+    yield* printMade(made, letIn, true)
   })
 
 /** That a token does no more than its member may; undefined where it may do all that it was made for. */
