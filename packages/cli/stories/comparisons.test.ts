@@ -14,7 +14,7 @@ const commandsOf = (story: Story) => {
   const tropism = (...args: ReadonlyArray<string>) =>
     invokeWith({ TROPISM_TOKEN: story.token }, ...args, "--url", story.url)
   const json = (...args: ReadonlyArray<string>) =>
-    Effect.map(tropism(...args, "--json"), ({ error, out }): Json => {
+    Effect.map(tropism(...args, "--json", "--quiet"), ({ error, out }): Json => {
       expect(error).toBe("")
       return JSON.parse(out.join("\n"))
     })
@@ -36,9 +36,10 @@ describe("Requirement: comparisons by the command line", () => {
       yield* newContext(story, "talk", scripted([{ say: "You asked: {{ message }}" }]), { tools: [] })
       const variants = ["--variant", "plain", "--system", "brief=Be brief.", "--ask", "brief=Rose?"]
       const said = yield* tropism("contexts", "compare", "talk", "What is a rose?", ...variants)
-      expect({ exitCode: said.exitCode, error: said.error }).toEqual({ exitCode: 0, error: "" })
       const text = said.out.join("\n")
       const [, id = ""] = /^Comparison (\S+)\n/.exec(text) ?? []
+      const begun = `The comparison ${id} has begun: "tropism contexts comparison talk ${id}" shows it.`
+      expect({ exitCode: said.exitCode, error: said.error }).toEqual({ exitCode: 0, error: begun })
       expect(text.split("\n").slice(-5)).toEqual([
         "plain",
         "You asked: What is a rose?",

@@ -3,9 +3,11 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { fakeServer } from "../../testing/fake-server.ts"
-import { invoke } from "../../testing/invoke.ts"
+import { fakeServer, token } from "../../testing/fake-server.ts"
+import { invoke, until } from "../../testing/invoke.ts"
+import { launch, launcher } from "../../testing/launch.ts"
 import { agent, at, id } from "../../testing/records.ts"
+import { limits } from "../limits.ts"
 
 const backtestId = "00000000-0000-7000-8009-000000000001"
 
@@ -96,6 +98,34 @@ describe("tropism backtest", () => {
       expect(JSON.parse(out.join("\n"))).toMatchObject({ status: "failed", report })
       expect(exitCode).toBe(1)
       expect(error).toContain("The agent was deleted")
+    })
+  )
+
+  it.live("says which it has begun, outlives an answer that is for later, and names it on Ctrl-C", () =>
+    Effect.gen(function* () {
+      const server = yield* serverWith({ status: "running", completedAt: null })
+      const look = `${path}/${backtestId}`
+      const running = server.state.failing.get(look)
+      server.state.failing.set(look, {
+        status: 503,
+        body: { type: "about:blank", status: 503, title: "Later" }
+      })
+      const looks = () => server.requests.filter(({ line }) => line === `GET ${look}`).length
+      const begun = yield* launch(launcher, ["backtest", "review", "--url", server.url], {
+        TROPISM_TOKEN: token
+      })
+      // More often than one request is made again.
+      yield* until(() => looks() > limits.requestRetries + 1 || begun.code() !== undefined)
+      if (running) server.state.failing.set(look, running)
+      const before = looks()
+      yield* until(() => looks() > before + 1 || begun.code() !== undefined)
+      begun.process.kill("SIGINT")
+      yield* until(() => begun.code() !== undefined)
+      const shown = `"tropism backtests show review ${backtestId}" shows it.`
+      expect([begun.code(), begun.error()]).toEqual([
+        130,
+        `The backtest ${backtestId} has begun: ${shown}\nThe backtest ${backtestId} goes on without this command: ${shown}\n`
+      ])
     })
   )
 

@@ -17,6 +17,8 @@ import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
 import { transferProgress } from "../transfer-progress.ts"
 import { typed } from "../typed-input.ts"
+import { noticeBegun, withinWait } from "../waiting-for-end.ts"
+import { whenAnswered } from "../waiting-for-server.ts"
 
 export const backtestCommand = Command.make(
   "backtest",
@@ -62,7 +64,7 @@ export const backtestCommand = Command.make(
           params: { ...access.params, agentId: id },
           payload
         })
-        const over = yield* follow(access, begun)
+        const over = yield* follow(access, name, begun)
         yield* printOr(over, printBacktest(name, over))
         if (over.status === "failed" || over.status === "cancelled")
           return yield* failure(
@@ -109,21 +111,22 @@ const isOver = ({ status }: ReportedBacktest): boolean => status !== "queued" &&
 /** Shows how far it has come until it is over. */
 const follow = Effect.fnUntraced(function* (
   access: Access,
+  agentName: string,
   { agentId, id }: Pick<ReportedBacktest, "agentId" | "id">
 ) {
   const screen = yield* Screen
+  const begun = { name: `The backtest ${id}`, shownBy: `tropism backtests show ${agentName} ${id}` }
+  yield* noticeBegun(begun)
   const progress = yield* transferProgress("Backtest")
   const look = access.client.backtests
     .get({ params: { ...access.params, agentId, backtestId: id } })
     .pipe(Effect.tap(({ events: { chosen, done } }) => progress({ done, total: chosen, unit: "steps" })))
-  const over = yield* look.pipe(
-    Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) }),
-    Effect.timeoutOrElse({
-      duration: limits.runWaitMs,
-      orElse: () =>
-        Effect.fail(failure(`The backtest ${id} is still under way; it goes on without this command.`))
-    })
+  return yield* withinWait(
+    access,
+    begun,
+    whenAnswered(look).pipe(
+      Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) }),
+      Effect.ensuring(screen.redraw(undefined))
+    )
   )
-  yield* screen.redraw(undefined)
-  return over
 })

@@ -23,6 +23,8 @@ import { renderTable } from "../terminal/table.ts"
 import { printable, printableLines } from "../terminal/text.ts"
 import { formatDuration } from "../terminal/time.ts"
 import { typed } from "../typed-input.ts"
+import { noticeBegun, withinWait } from "../waiting-for-end.ts"
+import { whenAnswered } from "../waiting-for-server.ts"
 import { contextArgument } from "./context-log.ts"
 
 const labelled = (name: string, metavar: string, description: string) =>
@@ -145,27 +147,23 @@ const settingOf = (flag: "system" | "model" | "ask", value: string) => {
 /** A variant that has ended, or waits for a person. */
 const isAtRest = ({ status }: ComparedVariant): boolean => isTerminal(status) || status === "paused"
 
-const awaitAll = Effect.fnUntraced(function* ({ client, params }: Access, begun: Comparison) {
+const awaitAll = Effect.fnUntraced(function* (access: Access, { context, id, variants }: Comparison) {
   const screen = yield* Screen
-  yield* showStatus(`${begun.variants.length} variants are at work …`)
-  return yield* client.comparisons
-    .comparison({ params: { ...params, name: begun.context, comparisonId: begun.id } })
-    .pipe(
+  const begun = { name: `The comparison ${id}`, shownBy: `tropism contexts comparison ${context} ${id}` }
+  yield* noticeBegun(begun)
+  yield* showStatus(`${variants.length} variants are at work …`)
+  const params = { ...access.params, name: context, comparisonId: id }
+  return yield* withinWait(
+    access,
+    begun,
+    whenAnswered(access.client.comparisons.comparison({ params })).pipe(
       Effect.repeat({
         until: ({ variants }) => variants.every(isAtRest),
         schedule: Schedule.spaced(limits.runPollBusyMs)
       }),
-      Effect.timeoutOrElse({
-        duration: limits.runWaitMs,
-        orElse: () =>
-          Effect.fail(
-            failure(
-              `The comparison goes on without this command. "tropism contexts comparison ${begun.context} ${begun.id}" shows it.`
-            )
-          )
-      }),
       Effect.ensuring(screen.redraw(undefined))
     )
+  )
 })
 
 export const comparisonCommand = Command.make(

@@ -9,11 +9,12 @@ import { Argument, Command, Flag } from "effect/cli"
 import { findAgent } from "../agents-by-name.ts"
 import { type Access, inProject, withClient } from "../access.ts"
 import { exitCodes } from "../exit-codes.ts"
-import { Failure, failure, requestFailure } from "../failure.ts"
+import { failure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { showStatus } from "../notice.ts"
 import { printFacts, printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
+import { type Begun, withinWait } from "../waiting-for-end.ts"
 import { whenAnswered, whenReady } from "../waiting-for-server.ts"
 import { runFacts } from "./runs.ts"
 
@@ -53,7 +54,7 @@ export const runCommand = Command.make(
         yield* screen.redraw(undefined)
         const toolCalls = yield* withinWait(
           access,
-          run,
+          begunOf(run),
           whenAnswered(
             access.client.runs.toolCalls({
               params: { ...access.params, runId: run.id },
@@ -96,31 +97,14 @@ const awaitEnd = (access: Access, started: Run) =>
     ? Effect.succeed(started)
     : withinWait(
         access,
-        started,
+        begunOf(started),
         whenAnswered(access.client.runs.get({ params: { ...access.params, runId: started.id } })).pipe(
           Effect.repeat({ until: isOver, schedule: Schedule.spaced(limits.runPollBusyMs) })
         )
       )
 
-/** What is asked of a run, for as long as this command waits; the server may be started anew meanwhile. */
-const withinWait = <A, E, R>({ connection }: Access, run: Run, asked: Effect.Effect<A, E, R>) => {
-  const shown = `"tropism runs show ${run.id}" shows it.`
-  return asked.pipe(
-    Effect.mapError((error) => {
-      const { exitCode, message, problem } = requestFailure(error, connection.url)
-      const whereabouts = isOver(run)
-        ? `The run ${run.id} was made: ${shown}`
-        : `The run ${run.id} goes on without this command: ${shown}`
-      return new Failure({
-        exitCode,
-        message: `${message} ${whereabouts}`,
-        ...(problem === undefined ? {} : { problem })
-      })
-    }),
-    Effect.timeoutOrElse({
-      duration: limits.runWaitMs,
-      orElse: () =>
-        Effect.fail(failure(`The run ${run.id} is still at work; it goes on without this command. ${shown}`))
-    })
-  )
-}
+const begunOf = (run: Run): Begun => ({
+  name: `The run ${run.id}`,
+  shownBy: `tropism runs show ${run.id}`,
+  isOver: isOver(run)
+})

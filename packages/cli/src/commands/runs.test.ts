@@ -5,8 +5,9 @@ import type { RunStep } from "@tropism/domain/model-call"
 import { describe, expect, it } from "@effect/vitest"
 import { UserId } from "@tropism/domain/ids"
 import { Effect, Fiber } from "effect"
-import { fakeServer } from "../../testing/fake-server.ts"
+import { fakeServer, token } from "../../testing/fake-server.ts"
 import { invoke, until } from "../../testing/invoke.ts"
+import { launch, launcher } from "../../testing/launch.ts"
 import { agent, graphEvent, id, run } from "../../testing/records.ts"
 
 const project = id("project", 1)
@@ -39,6 +40,26 @@ describe("tropism runs", () => {
       expect(shown.out.map((line) => line.split(/\s{2,}/))).toContainEqual(["Cancelled by", "ada"])
       const { error, exitCode } = yield* invoke(server, "run", "digest")
       expect([exitCode, error]).toEqual([1, "ada cancelled the run."])
+    })
+  )
+
+  it.live("names the run that it waits for on Ctrl-C", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({
+        agents: [agent(1, { name: "digest" })],
+        runs: [run(1, { status: "running", completedAt: null })]
+      })
+      const at = ["--url", server.url]
+      const waiting = yield* launch(launcher, ["run", "digest", ...at], { TROPISM_TOKEN: token })
+      const looks = () => server.requests.filter(({ line }) => line.endsWith(`/runs/${id("run", 1)}`)).length
+      yield* until(() => looks() > 0 || waiting.code() !== undefined)
+      waiting.process.kill("SIGINT")
+      yield* until(() => waiting.code() !== undefined)
+      const shown = `"tropism runs show ${id("run", 1)}" shows it.`
+      expect([waiting.code(), waiting.error()]).toEqual([
+        130,
+        `The run ${id("run", 1)} goes on without this command: ${shown}\n`
+      ])
     })
   )
 
