@@ -3,49 +3,56 @@
  *
  * Each that wants an answer is waited for before the next is said. A message
  * answers the question that waits, as a line at a terminal does; an event is
- * added as it stands. Ctrl-C ends the turn that is open and then the command.
+ * added as it stands. Ctrl-C ends the turn that is open and then the command; at
+ * rest, and pressed again, it ends the command at once.
  */
 import { EventInput } from "@tropism/api/contexts-api"
-import { Effect, Fiber, Option, Queue, Schema, Stream } from "effect"
+import { Deferred, Effect, Option, Queue, Schema, Stream } from "effect"
 import { exitCodes } from "../exit-codes.ts"
 import { type Failure, failure } from "../failure.ts"
 import type { Listening } from "../terminal/keyboard.ts"
 import { printable } from "../terminal/text.ts"
 import { typed } from "../typed-input.ts"
 import { cancelledSentence, type Conversation, type Rest } from "./conversation.ts"
-import type { KnownRuns } from "./runs-here.ts"
 
 /** Says all there is to say, messages and events; fails where the agent could not answer. */
-export const feed = <E, R>(
+export const feed = Effect.fnUntraced(function* <E, R>(
   conversation: Conversation,
-  listening: Listening,
+  { typed: interrupts }: Listening,
   inputs: Stream.Stream<string | EventInput, E, R>
-) =>
-  Stream.runForEach(inputs, (input) =>
+) {
+  let isSaying = false
+  let isLeaving = false
+  const ended = yield* Deferred.make<void>()
+  const saying = Stream.runForEach(inputs, (input) =>
     Effect.gen(function* () {
       const known = yield* conversation.knownRuns
+      isSaying = true
       const wants = yield* typeof input === "string"
         ? conversation.speak(input, conversation.question())
         : conversation.say(input)
-      if (wants) yield* judged(yield* awaited(conversation, listening, known), conversation.name)
+      const rest = wants ? yield* conversation.rest(known) : undefined
+      isSaying = false
+      if (isLeaving) {
+        yield* Deferred.succeed(ended, undefined)
+        return yield* Effect.never
+      }
+      if (rest) yield* judged(rest, conversation.name)
     })
   )
-
-const awaited = (conversation: Conversation, { typed: inputs }: Listening, known: KnownRuns) =>
-  Effect.scoped(
-    Effect.gen(function* () {
-      const resting = yield* Effect.forkScoped(conversation.rest(known))
-      const first = yield* Effect.raceFirst(
-        Effect.map(Fiber.join(resting), Option.some),
-        Effect.as(Queue.take(inputs), Option.none<Rest>())
-      )
-      if (Option.isSome(first)) return first.value
-      yield* Effect.ignore(conversation.interrupt)
-      // The second time, nothing is waited for.
-      yield* Effect.raceFirst(Fiber.join(resting), Queue.take(inputs))
-      return yield* Effect.interrupt
-    })
-  )
+  const leaving = Effect.gen(function* () {
+    yield* Queue.take(interrupts)
+    if (!isSaying) return
+    isLeaving = true
+    // The second time, nothing is waited for.
+    yield* Effect.raceFirst(
+      Effect.andThen(Effect.ignore(conversation.interrupt), Deferred.await(ended)),
+      Queue.take(interrupts)
+    )
+  })
+  const isLeft = yield* Effect.raceFirst(Effect.as(saying, false), Effect.as(leaving, true))
+  if (isLeft) return yield* Effect.interrupt
+})
 
 const judged = (rest: Rest, context: string): Effect.Effect<void, Failure> => {
   switch (rest.type) {

@@ -6,9 +6,9 @@
  * on. A line that is typed while the agent speaks breaks in, as any message does.
  */
 import { ContextName } from "@tropism/domain/context-event"
-import { Effect, Option, Queue, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { failure, type Failure } from "../failure.ts"
-import type { Keyboard, Typed } from "../terminal/keyboard.ts"
+import { type Keyboard, takingTyped, type Typed } from "../terminal/keyboard.ts"
 import type { Screen } from "../terminal/screen.ts"
 import { printable, printableLines } from "../terminal/text.ts"
 import { SetLlmConfigInput } from "@tropism/api/contexts-api"
@@ -32,27 +32,31 @@ export const talk = Effect.fnUntraced(function* (
   screen: Screen["Service"],
   keyboard: Keyboard["Service"]
 ) {
-  const { prompt, typed: inputs } = yield* keyboard.listen("lines")
+  const listening = yield* keyboard.listen("lines")
+  const inputs = takingTyped(listening)
   /** The runs before what was said last. */
   let known: KnownRuns | undefined
   /** The question that stands on the screen: what is typed answers no other. */
   let shown: Question | undefined
   let isInterrupting = false
+  /** Whether Ctrl-C broke off what was done last. */
+  let isPressed = false
   while (true) {
     const question = conversation.question()
     if (question && question !== shown) yield* screen.print(...questionLines(screen, question))
     shown = question
     const isAtWork = conversation.isAtWork()
-    if (!isAtWork) yield* prompt
-    const next: Typed | Rest = yield* isAtWork
-      ? Effect.raceFirst(conversation.rest(known), Queue.take(inputs))
-      : Queue.take(inputs)
+    if (!isAtWork) yield* listening.prompt
+    const next: Typed | Rest = isPressed
+      ? { type: "interrupt" }
+      : yield* isAtWork ? Effect.raceFirst(conversation.rest(known), inputs.next) : inputs.next
+    isPressed = false
     if (next.type === "end") return
     if (next.type === "interrupt") {
       if (isInterrupting || !conversation.isAtWork()) return yield* Effect.interrupt
       isInterrupting = true
       // It may have ended by itself a moment ago.
-      yield* Effect.ignore(stopTurn(conversation, screen))
+      isPressed = Option.isNone(yield* inputs.untilPressed(Effect.ignore(stopTurn(conversation, screen))))
       continue
     }
     isInterrupting = false
@@ -62,13 +66,18 @@ export const talk = Effect.fnUntraced(function* (
     }
     const text = next.text.trim()
     if (text === "/exit") return
-    if (text.startsWith("/")) yield* tolerant(screen, obey(conversation, screen, text))
-    else if (text !== "") {
-      if (!isAtWork) known = yield* Effect.orElseSucceed(conversation.knownRuns, () => known)
-      const said = yield* tolerant(screen, conversation.speak(text, shown))
-      // What was refused is asked again.
-      if (Option.isNone(said)) shown = undefined
-    }
+    const done = yield* inputs.untilPressed(
+      Effect.gen(function* () {
+        if (text.startsWith("/")) yield* tolerant(screen, obey(conversation, screen, text))
+        else if (text !== "") {
+          if (!isAtWork) known = yield* Effect.orElseSucceed(conversation.knownRuns, () => known)
+          const said = yield* tolerant(screen, conversation.speak(text, shown))
+          // What was refused is asked again.
+          if (Option.isNone(said)) shown = undefined
+        }
+      })
+    )
+    isPressed = Option.isNone(done)
   }
 })
 

@@ -6,7 +6,7 @@
  * remembered; from a pipe they come as they are.
  */
 import { createInterface, type Interface } from "node:readline"
-import { Clock, Context, Effect, Layer, Queue, type Scope } from "effect"
+import { Clock, Context, Effect, Layer, Option, Queue, type Scope } from "effect"
 import { limits } from "../limits.ts"
 
 export type Typed =
@@ -42,6 +42,29 @@ export class Keyboard extends Context.Service<
       })
     })
   })
+}
+
+/** What is typed, one after another, while something is done now and then. */
+export const takingTyped = ({ typed }: Listening) => {
+  const ahead: Array<Typed> = []
+  const pressed: Effect.Effect<void> = Effect.suspend(() =>
+    ahead.length >= limits.typedAhead
+      ? Effect.never
+      : Effect.flatMap(Queue.take(typed), (each) => {
+          if (each.type === "interrupt") return Effect.void
+          ahead.push(each)
+          return pressed
+        })
+  )
+  return {
+    next: Effect.suspend(() => {
+      const first = ahead.shift()
+      return first ? Effect.succeed(first) : Queue.take(typed)
+    }),
+    /** Does something until Ctrl-C is pressed, which breaks it off; all else that is typed meanwhile waits its turn. */
+    untilPressed: <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.raceFirst(Effect.asSome(effect), Effect.as(pressed, Option.none<A>()))
+  }
 }
 
 const reader = (isTerminal: boolean, offer: (typed: Typed) => void) =>
