@@ -45,6 +45,16 @@ export const inProject = <A, E, R>(
     return yield* withClient(connection, (client) => body(accessTo(client, connection, project)))
   })
 
+/** Runs a command of the whole server, which is waited for in the same way. */
+export const onServer = <A, E, R>(
+  body: (client: ApiClient) => Effect.Effect<A, E, R>
+): Effect.Effect<A, Failure, Exclude<R, Client> | AccessNeeds> =>
+  Effect.gen(function* () {
+    const connection = yield* readConnection
+    yield* askedFirst(connection, (client) => client.projects.list({ query: { limit: 1 } }))
+    return yield* withClient(connection, body)
+  })
+
 /** The question with which a command begins: that there is no server is told at once. */
 const askedFirst = <A, E>(connection: Connection, question: (client: ApiClient) => Effect.Effect<A, E>) =>
   withClient(connection, (client) => whenReady(connection.url, question(client)), 0)

@@ -36,7 +36,9 @@ describe("A command that begins while the server cannot answer", () => {
       for (const [status, ...args] of [
         [503, "runs"],
         [502, "projects"],
-        [429, "run", "digest"]
+        [429, "run", "digest"],
+        [503, "projects", "create", "Shop"],
+        [502, "kill-switch", "on", "--server", "--reason", "Quiet"]
       ] as const) {
         const server = yield* fakeServer({
           agents: [digest],

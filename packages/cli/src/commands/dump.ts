@@ -8,11 +8,10 @@ import { ProjectId } from "@tropism/domain/ids"
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { fileArgument, fileFlag } from "../file-word.ts"
-import { inProject, withClient } from "../access.ts"
+import { inProject, onServer } from "../access.ts"
 import { dumpFile } from "../dump-file.ts"
 import { Failure, failure } from "../failure.ts"
 import { printOr } from "../print-records.ts"
-import { readConnection } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { transferProgress } from "../transfer-progress.ts"
@@ -70,8 +69,7 @@ export const restoreCommand = Command.make(
   ({ file, name }) =>
     Effect.gen(function* () {
       const screen = yield* Screen
-      const connection = yield* readConnection
-      const restored = yield* withClient(connection, (client) =>
+      const restored = yield* onServer((client) =>
         Effect.gen(function* () {
           const content = yield* openFile(file)
           const id = ProjectId.make(randomUUID())

@@ -4,9 +4,8 @@
 import { StopReason, type Stop } from "@tropism/domain/kill-switch"
 import { Clock, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { inProject, withClient } from "../access.ts"
+import { inProject, onServer } from "../access.ts"
 import { printOr } from "../print-records.ts"
-import { readConnection } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
@@ -24,10 +23,8 @@ const reason = Flag.String("reason").pipe(
 /** Reads or turns a switch. */
 const turn = (ofServer: boolean, payload?: { readonly stopped: boolean; readonly reason?: string }) =>
   ofServer
-    ? Effect.flatMap(readConnection, (connection) =>
-        withClient(connection, ({ killSwitch }) =>
-          payload === undefined ? killSwitch.ofServer() : killSwitch.setServer({ payload })
-        )
+    ? onServer(({ killSwitch }) =>
+        payload === undefined ? killSwitch.ofServer() : killSwitch.setServer({ payload })
       )
     : inProject(({ client: { killSwitch }, params }) =>
         payload === undefined ? killSwitch.ofProject({ params }) : killSwitch.setProject({ params, payload })

@@ -3,16 +3,14 @@
  */
 import { Clock, Effect } from "effect"
 import { Command } from "effect/cli"
-import { withClient } from "../access.ts"
+import { onServer } from "../access.ts"
 import { printFacts, printOr } from "../print-records.ts"
-import { readConnection } from "../settings.ts"
 import { formatWait } from "../terminal/time.ts"
 
 export const linkCommand = Command.make("link", {}, () =>
   Effect.gen(function* () {
-    const connection = yield* readConnection
     const now = yield* Clock.currentTimeMillis
-    const link = yield* withClient(connection, (client) => client.serverTokens.loginLink())
+    const link = yield* onServer((client) => client.serverTokens.loginLink())
     yield* printOr(
       link,
       printFacts([

@@ -4,28 +4,21 @@
 import { ProjectInput } from "@tropism/api/system-api"
 import { Clock, Effect } from "effect"
 import { Argument, Command } from "effect/cli"
-import { inProject, readPages, withClient } from "../access.ts"
+import { inProject, onServer, readPages } from "../access.ts"
 import { printOr, printRecords } from "../print-records.ts"
-import { readConnection } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
 import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
-import { whenReady } from "../waiting-for-server.ts"
 
 const list = Command.make("projects", {}, () =>
   Effect.gen(function* () {
     const { paint } = yield* Screen
     const now = yield* Clock.currentTimeMillis
-    const connection = yield* readConnection
-    const { hasMore, items } = yield* withClient(connection, (client) =>
-      whenReady(
-        connection.url,
-        readPages((query) => client.projects.list({ query }), Infinity)
-      )
+    const { items } = yield* onServer((client) =>
+      readPages((query) => client.projects.list({ query }), Infinity)
     )
     yield* printRecords({
       records: items,
-      hasMore,
       nothing: `There is no project yet. "tropism projects create NAME" makes one.`,
       columns: [
         { title: "PROJECT", cell: (project) => project.id, paint: () => paint.dim },
@@ -52,8 +45,7 @@ const create = Command.make(
   ({ name }) =>
     Effect.gen(function* () {
       const screen = yield* Screen
-      const connection = yield* readConnection
-      const project = yield* withClient(connection, (client) => client.projects.create({ payload: { name } }))
+      const project = yield* onServer((client) => client.projects.create({ payload: { name } }))
       yield* printOr(project, screen.print(`Created project "${printable(project.name)}": ${project.id}`))
     })
 ).pipe(Command.withDescription("Create a project"))

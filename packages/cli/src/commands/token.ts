@@ -9,14 +9,13 @@ import { type NewToken, ServerTokenInput, type Token, TokenInput } from "@tropis
 import { TokenId, UserId } from "@tropism/domain/ids"
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Access, inProject, readPages, withClient } from "../access.ts"
+import { type Access, inProject, onServer, readPages } from "../access.ts"
 import { readExpiry } from "../expiry.ts"
 import { statusOf } from "@tropism/client/failure-sentence"
 import { exitCodes } from "../exit-codes.ts"
 import { failure, requestFailure, sayingAlso } from "../failure.ts"
 import { makeNotice } from "../notice.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
-import { readConnection } from "../settings.ts"
 import { typed } from "../typed-input.ts"
 import { Screen } from "../terminal/screen.ts"
 import { formatAge, formatWait } from "../terminal/time.ts"
@@ -27,13 +26,10 @@ const server = Flag.Boolean("server").pipe(
   Flag.withDefault(false)
 )
 
-const ofServer = <A, E, R>(body: (client: Access["client"]) => Effect.Effect<A, E, R>) =>
-  Effect.flatMap(readConnection, (connection) => withClient(connection, body))
-
 const list = Command.make("token", { server }, ({ server }) =>
   Effect.flatMap(
     server
-      ? ofServer((client) => readPages((query) => client.serverTokens.list({ query }), Infinity))
+      ? onServer((client) => readPages((query) => client.serverTokens.list({ query }), Infinity))
       : inProject(({ client, params }) =>
           readPages((query) => client.tokens.list({ params, query }), Infinity)
         ),
@@ -111,7 +107,7 @@ const create = Command.make(
       }
       const asked = { name: wish.name, role: role ?? "viewer", userId: userId ?? wish.name, expiresAt }
       const payload = yield* typed(ServerTokenInput, asked)
-      const made = yield* ofServer((client) => client.serverTokens.create({ payload }))
+      const made = yield* onServer((client) => client.serverTokens.create({ payload }))
       yield* printMade(made, undefined)
     })
 ).pipe(
@@ -197,7 +193,7 @@ const revoke = Command.make(
     Effect.gen(function* () {
       const screen = yield* Screen
       yield* server
-        ? ofServer((client) => client.serverTokens.revoke({ params: { tokenId: token } }))
+        ? onServer((client) => client.serverTokens.revoke({ params: { tokenId: token } }))
         : inProject(({ client, params }) => client.tokens.revoke({ params: { ...params, tokenId: token } }))
       yield* printOr({ revoked: token }, screen.print(`The token ${token} has ended.`))
     })
