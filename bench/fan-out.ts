@@ -30,7 +30,11 @@ export const gatherCrowd = async (server: ServerProcess, path: string, count: nu
         const blocks = (state.rest + part.toString("latin1")).split("\n\n")
         state.rest = blocks.pop() ?? ""
         for (const block of blocks) {
-          if (block.includes("retry: ")) resolve()
+          // What a stream begins with has the id of what came before it.
+          if (block.includes("retry: ")) {
+            resolve()
+            continue
+          }
           const id = /^id: (\d+)$/m.exec(block)?.[1]
           if (id === undefined) continue
           if (Number(id) !== state.next) throw new Error(`Event ${id} came instead of ${state.next}`)

@@ -379,7 +379,8 @@ const liveEvents = (state: FakeState, request: Request): Response => {
   const encoder = new TextEncoder()
   return new Response(
     new ReadableStream({
-      start: (controller) => controller.enqueue(encoder.encode(`retry: 1000\n\n${text.join("")}`))
+      start: (controller) =>
+        controller.enqueue(encoder.encode(`id: ${after}\nretry: 1000\n\n${text.join("")}`))
     }),
     { headers: { "content-type": "text/event-stream" } }
   )

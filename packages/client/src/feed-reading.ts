@@ -2,9 +2,10 @@
  * Reads a live feed (server-sent events) across as many connections as it takes: below both clients.
  *
  * After a cut it reconnects with `Last-Event-ID`, so no event is lost and none
- * comes twice; it gives up only after `limits.reconnectsInARow` failures in a
- * row, or at once when the server refuses. A feed is left by interrupting the
- * stream. Texts are not understood here: who reads them brings the meaning.
+ * comes twice, also before the first: the server says where a connection begins.
+ * It gives up only after `limits.reconnectsInARow` failures in a row, or at once
+ * when the server refuses. A feed is left by interrupting the stream. Texts are
+ * not understood here: who reads them brings the meaning.
  */
 import { Data, Duration, Effect, Random, Result, Schedule, Stream } from "effect"
 import { Sse } from "effect/encoding"
@@ -37,6 +38,8 @@ export interface ReadingOptions {
    * nothing: so a server closes the stream of such a log, and also any when it stops.
    */
   readonly isOver?: Effect.Effect<boolean> | undefined
+  /** Hears behind which place a connection begins, from the server. */
+  readonly begins?: ((lastEventId: string) => void) | undefined
   /** Hears that no connection is to be had, once, and then that there is one again. */
   readonly hear?: ((state: "waiting" | "back") => Effect.Effect<void>) | undefined
 }
@@ -50,6 +53,7 @@ interface Position {
   /** The pause the server asked for with `retry:`. */
   reconnectMs: number | undefined
   readonly isOver: Effect.Effect<boolean>
+  readonly begins: (lastEventId: string) => void
   readonly hear: (state: "waiting" | "back") => Effect.Effect<void>
   isWaiting: boolean
 }
@@ -71,6 +75,7 @@ export const readFeed = (
       failures: 0,
       reconnectMs: undefined,
       isOver: options?.isOver ?? Effect.succeed(false),
+      begins: options?.begins ?? (() => {}),
       hear: options?.hear ?? (() => Effect.void),
       isWaiting: false
     }
@@ -152,6 +157,8 @@ const refusal = (
  *
  * **Gotchas** Effect's own decoder ends the stream at a `retry:` line, although
  * a server may send one at the beginning of each stream: here it is only noted.
+ * The id before it is the place behind which the stream begins; an id without
+ * data is told nowhere else.
  */
 const readItems = (
   bytes: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>,
@@ -163,7 +170,7 @@ const readItems = (
     (event) => {
       if (event._tag === "Event")
         items.push(Result.succeed({ id: event.id, name: event.event, text: event.data }))
-      else position.reconnectMs = Duration.toMillis(event.duration)
+      else noteBeginning(event, position)
     },
     { maxEventSize: limits.feedEventUnits }
   )
@@ -185,4 +192,11 @@ const readItems = (
     Stream.flattenIterable,
     Stream.concat(Stream.unwrap(end))
   )
+}
+
+const noteBeginning = ({ duration, lastEventId }: Sse.Retry, position: Position): void => {
+  position.reconnectMs = Duration.toMillis(duration)
+  if (lastEventId === undefined) return
+  position.lastEventId = lastEventId
+  position.begins(lastEventId)
 }

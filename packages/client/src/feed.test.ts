@@ -70,6 +70,20 @@ describe("followEvents", () => {
     })
   )
 
+  it.effect("goes on where a connection began that was cut before its first event", () =>
+    Effect.gen(function* () {
+      const begins = says("id: 5\nretry: 700\n\n")
+      const scripted = server(begins, says(""), says('id: 5\nretry: 700\n\nid: 6\ndata: {"n":6}\n\n'))
+      expect(yield* whileTimePasses(numbers(scripted))).toEqual([6])
+      expect(scripted.requests.map(({ headers }) => headers["last-event-id"])).toEqual([
+        undefined,
+        "5",
+        "5",
+        "6"
+      ])
+    })
+  )
+
   it.effect("does not take a retry line or a heartbeat for the end", () =>
     Effect.gen(function* () {
       const scripted = server(says('retry: 700\n\n: beat\n\nid: 1\ndata: {"n":1}\n\n'))

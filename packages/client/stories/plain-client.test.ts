@@ -23,6 +23,16 @@ const firstKept = async (events: AsyncIterable<Json>): Promise<Json> => {
   for await (const event of events) if (event.type !== "TextDeltaEvent") return event
 }
 
+const newGate = () => Promise.withResolvers<void>()
+
+/** A connection that ends behind the first that it brings. */
+const cutShort = async (response: Response): Promise<Response> => {
+  const reader = response.body?.getReader()
+  const first = await reader?.read()
+  await reader?.cancel()
+  return new Response(first?.value, { headers: response.headers })
+}
+
 const upTo = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
 describe("The client for programs without Effect", () => {
@@ -84,6 +94,43 @@ describe("The client for programs without Effect", () => {
         expect(keyed.length).toBeGreaterThan(new Set(keyed).size)
       })
     )
+  )
+
+  it.live("misses nothing of a feed that is cut before its first event", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const write = (key: string, count: number) =>
+        Effect.andThen(
+          story.post("/objects", { type: "Thing", key }),
+          // What was written has its place in the feed a moment later.
+          eventually(story.get("/events"), ({ items }) => items.length === count)
+        )
+      yield* write("before", 1)
+      const [isCut, isWritten, isBack] = [newGate(), newGate(), newGate()]
+      const places: Array<string | null | undefined> = []
+      const breaking = Object.assign(
+        async (input: string | URL | Request, init?: RequestInit) => {
+          places.push(new Headers(init?.headers).get("last-event-id"))
+          if (places.length === 1) return cutShort(await fetch(input, init)).finally(isCut.resolve)
+          places.push(feed.lastEventId)
+          await isWritten.promise
+          return fetch(input, init).finally(isBack.resolve)
+        },
+        { preconnect: fetch.preconnect }
+      )
+      const { projectId: project, token, url } = story
+      const feed = createClient({ url, token, project, fetch: breaking }).events()
+      const heard = take(1, feed)
+      yield* Effect.promise(() => isCut.promise)
+      yield* write("meanwhile", 2)
+      isWritten.resolve()
+      yield* Effect.promise(() => isBack.promise)
+      yield* write("afterwards", 3)
+      const [event] = yield* Effect.promise(() => heard)
+      expect(event.snapshot.key).toBe("meanwhile")
+      expect(places).toEqual([null, "1", "1"])
+      expect(feed.lastEventId).toBe("2")
+    })
   )
 
   it.live(

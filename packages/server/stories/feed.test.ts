@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { type Heard, openStream } from "../testing/event-stream.ts"
 import { holding } from "../testing/owner-rows.ts"
-import type { Story } from "../testing/platform.ts"
+import { eventually, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { feedOf } from "../testing/story-words.ts"
 
@@ -107,6 +107,31 @@ layer(SharedServer.layer)((it) => {
           yield* live.until((heard) => heard.length >= expected.length)
           expect(live.heard.map((heard) => heard.id)).toEqual(expected)
         }
+      })
+    )
+
+    it.effect("says first behind which place it begins, so a cut before the first event hides nothing", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const beginningOf = (query: string, lastEventId?: string) =>
+          Effect.scoped(
+            Effect.gen(function* () {
+              const live = yield* openStream(story, eventsOf(story) + query, lastEventId)
+              const place = yield* eventually(Effect.sync(live.lastEventId), (id) => id !== undefined)
+              return [place, live.heard.length]
+            })
+          )
+        expect(yield* beginningOf("")).toEqual(["0", 0])
+        for (const key of upTo(2)) yield* makeThing(story, key)
+        yield* feedOf(story, 2)
+        expect(yield* beginningOf("")).toEqual(["2", 0])
+        expect(yield* beginningOf("", "rubbish")).toEqual(["2", 0])
+        // It was given to somebody who has heard nothing yet, and two events come before they are back.
+        for (const key of ["3", "4"]) yield* makeThing(story, key)
+        yield* feedOf(story, 4)
+        const live = yield* openStream(story, eventsOf(story), "2")
+        yield* live.until((heard) => heard.length >= 2)
+        expect(keysOf(live.heard)).toEqual(["3", "4"])
       })
     )
 

@@ -19,6 +19,8 @@ export interface EventStream {
   readonly status: number
   readonly headers: Headers
   readonly heard: ReadonlyArray<Heard>
+  /** What a browser that reconnects would send by now; undefined while no id has come. */
+  readonly lastEventId: () => string | undefined
   /** Comments, which a browser ignores and which keep a quiet connection open. */
   readonly comments: ReadonlyArray<string>
   /** Waits until what was heard satisfies. */
@@ -62,11 +64,12 @@ export const openStream = Effect.fn("openStream")(function* (
   )
   const heard: Array<Heard> = []
   const comments: Array<string> = []
-  const state = { isOver: false, rest: "" }
+  const state = { isOver: false, rest: "", lastEventId: undefined as string | undefined }
   const take = (text: string): void => {
     const blocks = (state.rest + text).split("\n\n")
     state.rest = blocks.pop() ?? ""
     for (const block of blocks) {
+      state.lastEventId = fieldsOf(block).get("id") ?? state.lastEventId
       if (block.startsWith(":")) comments.push(block)
       else if (block.includes("data: ")) heard.push(heardOf(block))
     }
@@ -85,6 +88,7 @@ export const openStream = Effect.fn("openStream")(function* (
     status: response.status,
     headers: response.headers,
     heard,
+    lastEventId: () => state.lastEventId,
     comments,
     until: (satisfies) =>
       eventually(
@@ -112,13 +116,16 @@ export const heardIn = (text: string): ReadonlyArray<Heard> =>
     .filter((block) => block.includes("data: "))
     .map(heardOf)
 
-const heardOf = (block: string): Heard => {
-  const fields = new Map(
+const fieldsOf = (block: string): ReadonlyMap<string, string> =>
+  new Map(
     block.split("\n").map((line): [string, string] => {
       const colon = line.indexOf(": ")
       return [line.slice(0, colon), line.slice(colon + 2)]
     })
   )
+
+const heardOf = (block: string): Heard => {
+  const fields = fieldsOf(block)
   return {
     id: fields.get("id"),
     name: fields.get("event") ?? "message",

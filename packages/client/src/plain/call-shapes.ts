@@ -47,7 +47,7 @@ export interface LiveOptions {
 
 /** Events as they come; leaving the loop ends the connection. */
 export interface Feed<A> extends AsyncIterable<A> {
-  /** The place of the event that was handed out last, for `after`; before the first, the place behind which it begins. */
+  /** The place of the event that was handed out last, for `after`; before the first, the place behind which it begins, as soon as that is known. */
   readonly lastEventId: string | undefined
 }
 

@@ -1,9 +1,9 @@
 /**
  * What happens, as it happens: feeds as async iterables that survive cut connections and servers.
  *
- * A feed begins where its address says (`after`) and goes on behind what was told
- * last, at whichever server answers next; `lastEventId` is where another program
- * could go on.
+ * A feed begins where its address says (`after`), else where the server says, and
+ * goes on behind what was told last, at whichever server answers next; `lastEventId`
+ * is where another program could go on.
  */
 import { Effect, Stream } from "effect"
 import { HttpClient } from "effect/http"
@@ -24,6 +24,7 @@ export const feedOf = <A>(
   const begun = Effect.map(asked, (call): Asked => ({ ...call, query: { ...call.query, after } }))
   const reading = (): ReadingOptions => ({
     lastEventId,
+    begins: (id) => void (lastEventId = id),
     isOver: isOver ? Effect.orElseSucceed(isOver, () => false) : undefined
   })
   const events = Stream.suspend(() => textsOf(line, begun, reading())).pipe(

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { until } from "../../../cli/testing/invoke.ts"
-import { eventReader, followStream } from "./event-stream.ts"
+import { eventReader, followStream, type Place } from "./event-stream.ts"
 import { withHead } from "./paged.ts"
 import { isTouched } from "./touched.ts"
 
@@ -20,6 +20,22 @@ describe("a stream", () => {
     ).toEqual([
       { id: "7", name: "created", text: '{"a":\n1}' },
       { id: "", name: "message", text: "x" }
+    ])
+  })
+
+  it("keeps the place that comes without an event, once its empty line came", () => {
+    const place: Place = { lastEventId: undefined }
+    const read = eventReader(place)
+    const places = ["id: 7", "retry: 1000", "", "id: 8", "data: half"].map((line) => [
+      read(line),
+      place.lastEventId
+    ])
+    expect(places).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+      [undefined, "7"],
+      [undefined, "7"],
+      [undefined, "7"]
     ])
   })
 
@@ -60,17 +76,19 @@ describe("the head of a long list", () => {
 })
 
 describe("a followed stream", () => {
-  it.live("says that it was cut also where it had brought nothing yet", () =>
+  it.live("says that it was cut also where it had brought nothing yet, and goes on where it began", () =>
     Effect.gen(function* () {
       const asked: Array<string | null> = []
       const server = Bun.serve({
         port: 0,
         hostname: "127.0.0.1",
-        // The first connection ends without an event.
+        // Two connections end without an event, the first before the server says where it begins.
         fetch: (request) => {
           asked.push(request.headers.get("last-event-id"))
-          const text = asked.length === 1 ? ": hello\n" : "id: 7\ndata: one\n\n"
-          return new Response(text, { headers: { "content-type": "text/event-stream" } })
+          const text = [": hello\n", "id: 6\nretry: 1000\n\n"][asked.length - 1]
+          return new Response(text ?? "id: 7\ndata: one\n\n", {
+            headers: { "content-type": "text/event-stream" }
+          })
         }
       })
       yield* Effect.addFinalizer(() => Effect.promise(() => server.stop(true)))
@@ -86,11 +104,15 @@ describe("a followed stream", () => {
           }
         )
       )
-      yield* until(() => asked.length === 3)
+      yield* until(() => asked.length === 4)
       yield* Fiber.interrupt(following)
-      expect(told.slice(0, 8)).toEqual([
+      expect(told.slice(0, 12)).toEqual([
         "connecting",
         "live",
+        "lost",
+        "connecting",
+        "live",
+        "resumed",
         "lost",
         "connecting",
         "live",
@@ -98,7 +120,7 @@ describe("a followed stream", () => {
         "one",
         "lost"
       ])
-      expect(asked).toEqual([null, null, "7"])
+      expect(asked).toEqual([null, null, "6", "7"])
     })
   )
 })

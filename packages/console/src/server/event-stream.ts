@@ -73,18 +73,16 @@ const listen = Effect.fnUntraced(function* (
     response.ok && response.headers.get("content-type")?.startsWith("text/event-stream") === true
   if (!isStream || body === null) return
   listener.onState("live")
-  // Also where nothing was heard yet: then there is no place to go on from, and what a cut hid is not brought.
+  // Also where the cut came before the server said where it begins: what such a cut hid is not brought.
   if (hearing.wasOpen) listener.onResumed?.()
   hearing.wasOpen = true
-  const read = eventReader()
+  const read = eventReader(place)
   yield* linesOf(body).pipe(
     Stream.runForEach((line) =>
       Effect.sync(() => {
         hearing.hasHeard = true
         const event = read(line)
-        if (event === undefined) return
-        if (event.id !== "") place.lastEventId = event.id
-        listener.onEvent(event)
+        if (event !== undefined) listener.onEvent(event)
       })
     )
   )
@@ -97,14 +95,21 @@ export const linesOf = (body: ReadableStream<Uint8Array>): Stream.Stream<string,
     onError: (cause) => new Unreachable({ cause })
   }).pipe(Stream.timeout(limits.feedSilenceMs), Stream.decodeText, Stream.splitLines)
 
-/** Puts lines together to events: an empty line ends one. What a cut left half is never told. */
-export const eventReader = (): ((line: string) => StreamEvent | undefined) => {
+/**
+ * Puts lines together to events: an empty line ends one. What a cut left half is never told.
+ *
+ * **Details** The place moves with each id, also with one that comes without an event: a stream opens with where it begins.
+ */
+export const eventReader = (
+  place: Place = { lastEventId: undefined }
+): ((line: string) => StreamEvent | undefined) => {
   let id = ""
   let name = "message"
   let texts: Array<string> = []
   return (line) => {
     if (line === "") {
       const event = texts.length === 0 ? undefined : { id, name, text: texts.join("\n") }
+      if (id !== "") place.lastEventId = id
       id = ""
       name = "message"
       texts = []

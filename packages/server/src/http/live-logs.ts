@@ -91,7 +91,7 @@ interface LiveLog {
 export class LiveLogs extends Context.Service<
   LiveLogs,
   {
-    /** The text of everything after an event, then of what comes, with heartbeats while it is quiet. */
+    /** The text of everything after an event, whose id comes first, then of what comes, with heartbeats while it is quiet. */
     readonly watch: (source: LiveSource, after: number, permit: Permit) => Stream.Stream<Uint8Array>
     /** How many watch at this server. */
     readonly watching: () => number
@@ -296,7 +296,7 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
     subscriber.held = 0
     if (!subscriber.hasBegun) {
       subscriber.hasBegun = true
-      return hand([beginning])
+      return hand([beginningAt(progress.number)])
     }
     if (subscriber.isEnded) return Cause.done()
     const taken = log.recent?.take(progress) ?? []
@@ -308,7 +308,14 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
 }
 
 const encoder = new TextEncoder()
-const beginning = encoder.encode(`retry: ${streamLimits.retryMs}\n\n`)
+
+/**
+ * What a stream opens with: the id of the place behind which it begins, so one that is cut before its first event goes on
+ * there, too, and how long to wait before that. It is no event: nobody is told anything by it.
+ */
+const beginningAt = (number: number): Uint8Array =>
+  encoder.encode(`id: ${number}\nretry: ${streamLimits.retryMs}\n\n`)
+
 const heartbeat = encoder.encode(": heartbeat\n\n")
 
 /** An event as it goes out. */

@@ -4,8 +4,9 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
  * Ids are the log's own numbers, so a client that comes back with Last-Event-ID
- * misses nothing and gets nothing twice. An id that this log has not given names
- * no place in it: the stream begins where one without it would.
+ * misses nothing and gets nothing twice; the place behind which a stream begins is
+ * its first id, before any event. An id that this log has not given names no place
+ * in it: the stream begins where one without it would.
  */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
