@@ -9,7 +9,7 @@
  */
 import { Data, Duration, Effect, Random, Result, Schedule, Stream } from "effect"
 import { Sse } from "effect/encoding"
-import { HttpClient, type HttpClientError, HttpClientRequest, type HttpClientResponse } from "effect/http"
+import { HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
 import { limits } from "./limits.ts"
 
 /** One event as it came: `id` is what `Last-Event-ID` continues after. */
@@ -18,6 +18,8 @@ export interface FeedText {
   /** `message` where the server gave it no name. */
   readonly name: string
   readonly text: string
+  /** The answer that it is a part of. */
+  readonly response: HttpClientResponse.HttpClientResponse
 }
 
 /** Why a feed ended that should not: the server refused, could not be reached any more, or sent what is no feed. */
@@ -40,6 +42,11 @@ export interface ReadingOptions {
   readonly isOver?: Effect.Effect<boolean> | undefined
   /** Hears behind which place a connection begins, from the server. */
   readonly begins?: ((lastEventId: string) => void) | undefined
+  /**
+   * Whether a server says with this event that it tells no more, and that the next connection may. It is not told, unless
+   * `limits.reconnectsInARow` such events have come before it, in a row or not: each of them counts as a failure for good.
+   */
+  readonly breaksOff?: ((event: FeedText) => boolean) | undefined
   /** Hears that no connection is to be had, once, and then that there is one again. */
   readonly hear?: ((state: "waiting" | "back") => Effect.Effect<void>) | undefined
 }
@@ -50,10 +57,13 @@ interface Position {
   connections: number
   /** Connections that failed since one was last open. */
   failures: number
+  /** Events so far with which a server broke off. */
+  brokenOff: number
   /** The pause the server asked for with `retry:`. */
   reconnectMs: number | undefined
   readonly isOver: Effect.Effect<boolean>
   readonly begins: (lastEventId: string) => void
+  readonly breaksOff: (event: FeedText) => boolean
   readonly hear: (state: "waiting" | "back") => Effect.Effect<void>
   isWaiting: boolean
 }
@@ -73,9 +83,11 @@ export const readFeed = (
       lastEventId: options?.lastEventId,
       connections: 0,
       failures: 0,
+      brokenOff: 0,
       reconnectMs: undefined,
       isOver: options?.isOver ?? Effect.succeed(false),
       begins: options?.begins ?? (() => {}),
+      breaksOff: options?.breaksOff ?? (() => false),
       hear: options?.hear ?? (() => Effect.void),
       isWaiting: false
     }
@@ -109,10 +121,10 @@ const connectOnce = (
         Effect.mapError(() => new Cut())
       )
       if (response.status === 204) return Stream.empty
-      if (response.status !== 200) return yield* refusal(response)
-      position.failures = 0
+      if (response.status !== 200) return yield* refusal(response, position)
+      position.failures = position.brokenOff
       yield* tellWait(position, false)
-      return readItems(response.stream, position)
+      return readItems(response, position)
     })
   )
 
@@ -141,16 +153,24 @@ const continuing = (request: HttpClientRequest.HttpClientRequest, { lastEventId 
     lastEventId === undefined ? (same) => same : HttpClientRequest.setHeader("last-event-id", lastEventId)
   )
 
-/** A server that is busy or starting is asked again; any other answer is final. */
+/** A server that is busy or starting is asked again; any other answer is final, and so is that to the last try. */
 const refusal = (
-  response: HttpClientResponse.HttpClientResponse
+  response: HttpClientResponse.HttpClientResponse,
+  { failures }: Position
 ): Effect.Effect<Stream.Stream<Item, Cut>, Cut> =>
-  response.status >= 500 || response.status === 429 || response.status === 408
+  isPassing(response) && failures <= limits.reconnectsInARow
     ? Effect.andThen(Effect.ignore(response.text), Effect.fail(new Cut()))
     : response.text.pipe(
         Effect.orElseSucceed(() => ""),
         Effect.map((answer) => fails({ fault: "refused", response, answer }))
       )
+
+const isPassing = ({ headers, status }: HttpClientResponse.HttpClientResponse): boolean =>
+  // Such a conflict says that what an earlier connection asked under the same key is still at work.
+  status >= 500 ||
+  status === 429 ||
+  status === 408 ||
+  (status === 409 && headers["retry-after"] !== undefined)
 
 /**
  * Reads the events of one response.
@@ -161,16 +181,17 @@ const refusal = (
  * data is told nowhere else.
  */
 const readItems = (
-  bytes: Stream.Stream<Uint8Array, HttpClientError.HttpClientError>,
+  response: HttpClientResponse.HttpClientResponse,
   position: Position
 ): Stream.Stream<Item, Cut> => {
   let items: Array<Item> = []
   let isQuiet = true
   const parser = Sse.makeParser(
     (event) => {
-      if (event._tag === "Event")
-        items.push(Result.succeed({ id: event.id, name: event.event, text: event.data }))
-      else noteBeginning(event, position)
+      if (event._tag === "Retry") return noteBeginning(event, position)
+      const told = { id: event.id, name: event.event, text: event.data, response }
+      if (position.brokenOff < limits.reconnectsInARow && position.breaksOff(told)) position.brokenOff += 1
+      else items.push(Result.succeed(told))
     },
     { maxEventSize: limits.feedEventUnits }
   )
@@ -184,7 +205,7 @@ const readItems = (
     if (isQuiet && (yield* position.isOver)) return Stream.empty
     return yield* new Cut()
   })
-  return bytes.pipe(
+  return response.stream.pipe(
     Stream.mapError(() => new Cut()),
     Stream.timeoutOrElse({ duration: limits.feedSilenceMs, orElse: () => Stream.fail(new Cut()) }),
     Stream.decodeText(),

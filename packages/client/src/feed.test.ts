@@ -101,9 +101,38 @@ describe("followEvents", () => {
 
   it.effect("asks a busy or absent server again", () =>
     Effect.gen(function* () {
-      const scripted = server(cannotBeReached, says("", { status: 503 }), says('id: 1\ndata: {"n":1}\n\n'))
+      const atWork = says("", { status: 409, headers: { "retry-after": "2" } })
+      const busy = says("", { status: 503 })
+      const scripted = server(cannotBeReached, busy, atWork, says('id: 1\ndata: {"n":1}\n\n'))
       expect(yield* whileTimePasses(numbers(scripted))).toEqual([1])
     })
+  )
+
+  it.effect("tells what a busy server said last where it stays busy", () =>
+    Effect.gen(function* () {
+      const scripted = server(...Array.from({ length: 200 }, () => says("Busy", { status: 503 })))
+      const failure = yield* whileTimePasses(Effect.flip(numbers(scripted)))
+      expect(failure).toEqual(new FeedRefused({ status: 503, answer: "Busy" }))
+      expect(scripted.requests).toHaveLength(limits.reconnectsInARow + 1)
+    })
+  )
+
+  it.effect(
+    "takes what a server breaks off with for a cut, so often and no more, whatever came between",
+    () =>
+      Effect.gen(function* () {
+        const failed = says('id: 1\ndata: {"n":1}\n\nevent: error\ndata: {"n":0}\n\n')
+        const scripted = server(...Array.from({ length: 200 }, () => failed))
+        const breaksOff: FollowingOptions["breaksOff"] = ({ name }) => name === "error"
+        const told = follow({ breaksOff }).pipe(
+          Stream.map((event) => event.data.n),
+          Stream.takeUntil((n) => n === 0),
+          Stream.runCollect,
+          Effect.provide(scripted.layer)
+        )
+        expect((yield* whileTimePasses(told)).filter((n) => n === 0)).toEqual([0])
+        expect(scripted.requests).toHaveLength(limits.reconnectsInARow + 1)
+      })
   )
 
   it.effect("ends at once when the server refuses", () =>

@@ -20,7 +20,7 @@ export interface FeedEvent<A> {
   readonly data: A
 }
 
-/** The server does not let this caller read the feed, or does not know it. */
+/** The server does not let this caller read the feed, does not know it, or was busy to the last try. */
 export class FeedRefused extends Schema.TaggedError<FeedRefused>()("FeedRefused", {
   status: Schema.Int,
   answer: Schema.String

@@ -3,21 +3,21 @@
  *
  * A chat's stream has no places to go on from. Behind a cut the same message is
  * sent again under the same key and its answer told from the beginning; what was
- * told before is left out here. A server that stops says so in an event of its own,
- * and what comes behind that is what comes behind a cut.
+ * told before is left out here. A server that stops, or fails, says so in an event of
+ * its own, and what comes behind that is what comes behind a cut, as often as a feed
+ * is taken up again; then the event is the problem that the caller is told.
  */
 import { Effect, Stream } from "effect"
 import type { FeedText } from "../feed-reading.ts"
 import { newKey } from "../retrying.ts"
-import type { Asked, Line } from "./asking.ts"
+import { type Asked, type Line, problemOf } from "./asking.ts"
 import type { CallOptions } from "./call-shapes.ts"
 import { textsOf } from "./live.ts"
 import type { ChatAnswer } from "./contract.gen.ts"
 import type { ChatEvent } from "./plain-client.ts"
 import { iterated } from "./running.ts"
-import { TropismUnreachable } from "./problem.ts"
 
-/** The answer to a message, piece by piece, `done` with the whole of it last. */
+/** The answer to a message, piece by piece, `done` with the whole of it last; whoever reads it again says nothing twice. */
 export const chatEventsOf = (
   line: Line,
   asked: Effect.Effect<Asked, Error>,
@@ -27,12 +27,11 @@ export const chatEventsOf = (
   const keyed = (call: Asked): Asked => ({ ...call, headers: { "idempotency-key": key, ...call.headers } })
   const events = Stream.suspend(() => {
     const tell = makeTeller()
-    return textsOf(line, Effect.map(asked, keyed)).pipe(
-      Stream.filter((event) => !isLeaving(event)),
+    return textsOf(line, Effect.map(asked, keyed), { breaksOff }).pipe(
       Stream.takeUntil(({ name }) => name === "done" || name === "error"),
-      Stream.mapEffect(({ name, text }) =>
+      Stream.mapEffect(({ name, response, text }) =>
         name === "error"
-          ? Effect.fail<Error>(new TropismUnreachable(JSON.parse(text).detail))
+          ? Effect.fail<Error>(problemOf(response, text))
           : Effect.succeed(tell(name, JSON.parse(text)))
       ),
       Stream.flattenIterable
@@ -41,9 +40,8 @@ export const chatEventsOf = (
   return iterated(events, options.signal)
 }
 
-/** Whether a server says that it stops, and that the answer goes on elsewhere. */
-const isLeaving = ({ name, text }: FeedText): boolean =>
-  name === "error" && JSON.parse(text).type === "/problems/unavailable"
+/** Whether a server says that it stops, or cannot go on: the answer does, at another one or a moment later. */
+const breaksOff = ({ name, text }: FeedText): boolean => name === "error" && JSON.parse(text).status >= 500
 
 /** Leaves out what was told of the answer on an earlier connection. */
 export const makeTeller = () => {

@@ -35,7 +35,7 @@ export interface Beside {
   readonly contextEvents: (name: string, options?: LiveOptions) => Feed<ToldEvent>
   /** What a run does, until it has ended. */
   readonly runEvents: (runId: string, options?: LiveOptions) => Feed<ToldEvent>
-  /** Says something and tells the answer as it is made. */
+  /** Says something and tells the answer as it is made; a second loop over what it returns says it no second time. */
   readonly chatEvents: (message: ChatInput, options?: CallOptions) => AsyncIterable<ChatEvent>
   /** The same client in another project. */
   readonly in: (project: string) => PlainClient
