@@ -7,7 +7,7 @@ import { Effect, Fiber, FileSystem } from "effect"
 import { TestClock } from "effect/testing"
 import { type FakeServer, fakeServer } from "../testing/fake-server.ts"
 import { id } from "../testing/records.ts"
-import { invoke } from "../testing/invoke.ts"
+import { invoke, invokeHearing } from "../testing/invoke.ts"
 import { formatOf } from "./import-format.ts"
 import { limits } from "./limits.ts"
 
@@ -73,12 +73,13 @@ describe("tropism import of lines", () => {
     Effect.gen(function* () {
       const server = yield* fakeServer({ importLines: [started, badLine, linesDone(30), finishedLines] })
       const file = yield* fileOf(".jsonl", "a\nb\nc\n".repeat(5))
-      const { error, exitCode, out } = yield* invoke(server, "import", file)
-      expect(out.map((line) => line.replace(/Importing \S+/, "Importing"))).toEqual([
+      const notices: Array<string> = []
+      const { error, exitCode, out } = yield* invokeHearing(notices, server, "import", file)
+      expect(out).toEqual([
         "Line 2: /type: This is required",
-        "Importing 30 B of 30 B",
         "Objects: 1 created. Relationships: no change."
       ])
+      expect(notices).toEqual([expect.stringMatching(/^Importing \S+: 30 B of 30 B$/)])
       expect(error).toMatch(/^1 line was not imported\. /)
       expect(exitCode).toBe(1)
       expect(importsOf(server)).toEqual([
@@ -130,9 +131,10 @@ describe("tropism import of lines", () => {
       const failed = { type: "failed", message, resume: importId }
       const server = yield* fakeServer({ importLines: [started, failed] })
       const file = yield* fileOf(".jsonl", "x\n")
-      const { error, exitCode, out } = yield* whileTimePasses(invoke(server, "import", file))
+      const notices: Array<string> = []
+      const { error, exitCode } = yield* whileTimePasses(invokeHearing(notices, server, "import", file))
       expect(exitCode).toBe(1)
-      expect(out).toEqual([0.25, 0.5, 1].map((seconds) => `${message} Trying again in ${seconds} s.`))
+      expect(notices).toEqual([0.25, 0.5, 1].map((seconds) => `${message} Trying again in ${seconds} s.`))
       expect(error).toContain(`${message} It was tried 4 times and no line more was committed.`)
       expect(importsOf(server)).toHaveLength(4)
     }).pipe(Effect.provide(NodeServices.layer))
@@ -200,13 +202,11 @@ describe("tropism import", () => {
         importLines: [progress(1), progress(2), progress(3), progress(8), finished]
       })
       const file = yield* lockfile('{"lockfileVersion":3}')
-      const { exitCode, out } = yield* invoke(server, "import", file)
+      const notices: Array<string> = []
+      const { exitCode, out } = yield* invokeHearing(notices, server, "import", file)
       expect(exitCode).toBe(0)
-      expect(out.map((line) => line.replace(/Importing \S+/, "Importing"))).toEqual([
-        "Importing 2 of 8",
-        "Importing 8 of 8",
-        "Objects: 2 created, 1 updated, 3 unchanged. Relationships: 4 created."
-      ])
+      expect(notices.map((line) => line.replace(/Importing \S+: /, ""))).toEqual(["2 of 8", "8 of 8"])
+      expect(out).toEqual(["Objects: 2 created, 1 updated, 3 unchanged. Relationships: 4 created."])
       expect(server.requests.at(-1)).toEqual({
         line: expect.stringMatching(/^POST \/api\/projects\/[^/]+\/import\?format=package-lock&name=[^&]+$/),
         body: '{"lockfileVersion":3}'

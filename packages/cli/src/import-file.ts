@@ -218,8 +218,11 @@ const makeSending = (
       mode: request.resume === undefined ? "begin" : "resume",
       badLines,
       progress: () => committed,
+      // On a terminal above the bar, which standard error would tear.
       say: (sentence) =>
-        isJson || isQuiet ? say(sentence) : screen.print(screen.paint.bad(printable(sentence)))
+        screen.isLive && !isQuiet && !isJson
+          ? screen.print(screen.paint.bad(printable(sentence)))
+          : say(sentence)
     } satisfies Sending
   })
 

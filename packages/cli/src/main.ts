@@ -14,6 +14,7 @@ import { endingOf, failureText, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
 import { outputLost, stoppedAtOnce } from "./failure.ts"
 import { limits } from "./limits.ts"
+import { PrintingBegan } from "./only-printing.ts"
 import { Keyboard } from "./terminal/keyboard.ts"
 import { Screen } from "./terminal/screen.ts"
 
@@ -21,6 +22,9 @@ const args = process.argv.slice(2)
 
 /** Whether the command is one that runs until it is stopped; it says so itself, as no word among the arguments can. */
 let isStanding = false
+
+/** Whether the command does nothing but print; it says so itself, too. */
+let isOnlyPrinting = false
 
 /** The first signal that came. */
 let signalled: "SIGINT" | "SIGTERM" | undefined
@@ -34,11 +38,13 @@ const end = (exit: Exit.Exit<unknown, unknown>): number => {
 
 const stop = () => process.emit("SIGTERM", "SIGTERM")
 
-// A reader that has seen enough (head) closes the pipe: that is no failure, and a server stops in good order.
+// A reader that has seen enough (head) closes the pipe: that is no failure. It ends what only prints, a server stops in
+// good order, and whatever changes or writes something goes on to its own end.
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (isStanding) stop()
-  else if (error.code === "EPIPE") process.exit(exitCodes.done)
-  else {
+  else if (error.code === "EPIPE") {
+    if (isOnlyPrinting) process.exit(exitCodes.done)
+  } else {
     process.stderr.write(`${failureText(outputLost(error), wantsJson(args))}\n`)
     process.exit(exitCodes.failed)
   }
@@ -105,6 +111,7 @@ if (launcherFd > 2) {
 runCommandLine(args).pipe(
   Effect.provideService(Lasting, lasting),
   Effect.provideService(StandingBegan, () => void (isStanding = true)),
+  Effect.provideService(PrintingBegan, () => void (isOnlyPrinting = true)),
   Effect.provide(Layer.mergeAll(Keyboard.layer, Layer.provideMerge(Screen.layer, NodeServices.layer))),
   (command) =>
     NodeRuntime.runMain(command, {

@@ -2,11 +2,12 @@
  * How far an import or an export has come, for whoever is watching.
  *
  * On a terminal a bar with the rate and the time that is left, redrawn at most
- * every so often; elsewhere a line for each quarter, or nothing where JSON is
+ * every so often; elsewhere a line on standard error for each quarter, or nothing where JSON is
  * wanted, and never anything with `--quiet`. Where the whole is not known there is no bar, only what is done.
  */
 import { Clock, Effect } from "effect"
 import { limits } from "./limits.ts"
+import { makeNotice } from "./notice.ts"
 import { JsonFlag, QuietFlag } from "./settings.ts"
 import { drawBar, milestone } from "./terminal/progress-bar.ts"
 import { Screen } from "./terminal/screen.ts"
@@ -27,6 +28,7 @@ export const transferProgress = (label: string) =>
     const screen = yield* Screen
     const isJson = yield* JsonFlag
     const isQuiet = yield* QuietFlag
+    const say = yield* makeNotice
     let drawnAt = 0
     let shown = 0
     let first: { readonly at: number; readonly state: TransferState } | undefined
@@ -39,7 +41,7 @@ export const transferProgress = (label: string) =>
           if (isJson || total === undefined) return
           const quarter = milestone(shown, progress)
           shown = done
-          if (quarter !== undefined) yield* screen.print(`${label}: ${countText(state)}`)
+          if (quarter !== undefined) yield* say(`${label}: ${countText(state)}`)
           return
         }
         const now = yield* Clock.currentTimeMillis

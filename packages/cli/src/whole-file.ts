@@ -10,6 +10,7 @@ import { Effect, FileSystem, Option, Path, Stdio, Stream } from "effect"
 import { exitCodes } from "./exit-codes.ts"
 import { Failure, failure, outputLost } from "./failure.ts"
 import { limits } from "./limits.ts"
+import { onlyPrinting } from "./only-printing.ts"
 import { Screen } from "./terminal/screen.ts"
 import { transferProgress } from "./transfer-progress.ts"
 
@@ -92,7 +93,11 @@ export const writeWholeFile = <E, R>(options: {
     const written = {
       file: whole,
       stream: (file: string) => Effect.andThen(Stream.run(shown, files.sink(file)), check),
-      output: () => Effect.andThen(Stream.run(content, stdio.stdout({ endOnDone: false })), check)
+      output: () =>
+        onlyPrinting.pipe(
+          Effect.andThen(Stream.run(content, stdio.stdout({ endOnDone: false }))),
+          Effect.andThen(check)
+        )
     }[place.type](place.file)
     yield* written.pipe(
       Effect.mapError((error) =>

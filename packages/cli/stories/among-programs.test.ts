@@ -243,7 +243,8 @@ describe("Requirement: the command line among other programs", () => {
         const loud = yield* ended(story, "import", file)
         const quiet = yield* ended(story, "import", "--quiet", file)
         rmSync(folder, { recursive: true })
-        expect(loud.out).toMatch(/^Importing things\.jsonl: [^\n]+\nObjects: 1 created\. [^\n]+\n$/)
+        expect(loud.error).toMatch(/^Importing things\.jsonl: [^\n]+\n$/)
+        expect(loud.out).toMatch(/^Objects: 1 created\. [^\n]+\n$/)
         expect(quiet).toEqual({
           code: 0,
           out: "Objects: 1 unchanged. Relationships: no change.\n",

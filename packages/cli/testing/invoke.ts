@@ -26,6 +26,10 @@ export const invoke = (server: FakeServer, ...args: ReadonlyArray<string>) =>
 export const invokeInto = (out: Array<string>, server: FakeServer, ...args: ReadonlyArray<string>) =>
   execute(out, { TROPISM_TOKEN: token }, [...args, "--url", server.url])
 
+/** Runs a command that says notices before it ends, into a list. */
+export const invokeHearing = (notices: Array<string>, server: FakeServer, ...args: ReadonlyArray<string>) =>
+  Effect.suspend(() => execute([], { TROPISM_TOKEN: token }, [...args, "--url", server.url], notices))
+
 /** Runs a command with exactly this environment. */
 export const invokeWith = (environment: Record<string, string>, ...args: ReadonlyArray<string>) =>
   Effect.suspend(() => execute([], environment, args))
@@ -41,9 +45,13 @@ export const invokeWithInto = (
 export const until = (isSo: () => boolean) =>
   Effect.sync(isSo).pipe(Effect.repeat({ until: (so) => so, schedule: Schedule.spaced("10 millis") }))
 
-const execute = (out: Array<string>, environment: Record<string, string>, args: ReadonlyArray<string>) =>
+const execute = (
+  out: Array<string>,
+  environment: Record<string, string>,
+  args: ReadonlyArray<string>,
+  errors: Array<string> = []
+) =>
   Effect.gen(function* () {
-    const errors: Array<string> = []
     const console: Console.Console = {
       ...globalThis.console,
       log: (text: string) => void out.push(text),

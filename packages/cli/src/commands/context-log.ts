@@ -7,6 +7,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { inProject, readPages } from "../access.ts"
 import { followContext } from "../context-feed.ts"
 import { contextEventName, contextEventText } from "../event-text.ts"
+import { onlyPrinting } from "../only-printing.ts"
 import { printOr } from "../print-records.ts"
 import { JsonFlag } from "../settings.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -74,6 +75,7 @@ export const tailCommand = Command.make(
   ({ after, context: name, deltas }) =>
     inProject((access) =>
       Effect.gen(function* () {
+        yield* onlyPrinting
         const screen = yield* Screen
         const isJson = yield* JsonFlag
         const dim = screen.paint.dim

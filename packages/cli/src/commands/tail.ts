@@ -16,6 +16,7 @@ import { eventActor, eventChange, eventSubject } from "../event-text.ts"
 import { requestFailure } from "../failure.ts"
 import { followRuns } from "../follow-runs.ts"
 import { makeNotice } from "../notice.ts"
+import { onlyPrinting } from "../only-printing.ts"
 import { makeSubjects, renderRunLine } from "../run-line.ts"
 import { JsonFlag } from "../settings.ts"
 import { type Paint, paintState } from "../terminal/paint.ts"
@@ -37,6 +38,7 @@ export const tailCommand = Command.make(
   ({ after }) =>
     inProject((access) =>
       Effect.gen(function* () {
+        yield* onlyPrinting
         const lines = Stream.merge(yield* eventLines(access, after), yield* runLines(access))
         const screen = yield* Screen
         yield* lines.pipe(Stream.runForEach((line) => screen.print(line)))

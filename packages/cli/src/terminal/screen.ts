@@ -32,7 +32,7 @@ export class Screen extends Context.Service<
     Effect.gen(function* () {
       const terminal = yield* Terminal.Terminal
       const { canAnimate, canColor } = yield* TerminalCapabilities.TerminalCapabilities
-      // A reader that went away has seen enough, and main.ts ends the program. What cannot be kept ends the command.
+      // A reader that went away has seen enough: whatever else is to be done is done. What cannot be kept ends the command.
       const write = (text: string) =>
         Effect.catch(terminal.display(text), (error) =>
           systemCode(error) === "EPIPE" ? Effect.void : Effect.die(outputLost(error))

@@ -1,0 +1,133 @@
+/**
+ * What becomes of work when the reader of the output goes.
+ *
+ * The server holds its answer until the reader has gone, so nothing here is a matter of time.
+ */
+import { NodeServices } from "@effect/platform-node"
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, FileSystem, Path } from "effect"
+import { fakeServer, token } from "../testing/fake-server.ts"
+import { type Answer, heldServer } from "../testing/held-server.ts"
+import { until } from "../testing/invoke.ts"
+import { launch, launcher } from "../testing/launch.ts"
+import { id } from "../testing/records.ts"
+
+const root = `/api/projects/${id("project", 1)}`
+const lines = (...all: ReadonlyArray<object>) => all.map((line) => `${JSON.stringify(line)}\n`).join("")
+
+const importId = "0190a000-0000-7000-8000-000000000001"
+const counts = {
+  created: 1,
+  updated: 0,
+  unchanged: 0,
+  relationshipsCreated: 0,
+  relationshipsUpdated: 0,
+  relationshipsUnchanged: 0,
+  failed: 1
+}
+const started = { type: "started", importId, skippedLines: 0 }
+const badLines = Array.from({ length: 20 }, (_, line) => ({ type: "badLine", line, message: "This is none" }))
+const progress = (done: number) => ({ type: "progress", done, total: 4 })
+const finished = {
+  ...counts,
+  type: "finished",
+  importId,
+  lines: 21,
+  deleted: 0,
+  relationshipsDeleted: 0
+}
+
+const inFolder = Effect.gen(function* () {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* files.makeTempDirectoryScoped()
+  const file = path.join(folder, "things.jsonl")
+  yield* files.writeFileString(file, "x\n".repeat(21))
+  return { files, folder, file }
+})
+
+/** A command before a server that holds its answer. */
+const begun = (answer: Answer, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const server = yield* heldServer(yield* fakeServer(), answer)
+    const command = yield* launch(launcher, [...args, "--url", server.url], { TROPISM_TOKEN: token })
+    yield* until(() => server.asked.length > 0 || command.code() !== undefined)
+    return { ...command, ...server }
+  })
+
+/** The same, whose reader goes before the rest of the answer comes: how it ends, and what it says of that. */
+const withoutReader = (answer: Answer, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { code, error, letGo, process } = yield* begun(answer, ...args)
+    yield* Effect.callback<void>((resume) => {
+      process.stdout?.once("close", () => resume(Effect.void))
+      process.stdout?.destroy()
+    })
+    yield* letGo
+    yield* until(() => code() !== undefined)
+    return { code: code(), error: error() }
+  })
+
+describe("Requirement: a reader that goes ends no work", () => {
+  it.live("an import goes on to its end, and its exit code is what it came to", () =>
+    Effect.gen(function* () {
+      const { file } = yield* inFolder
+      const rest = lines(...badLines, finished)
+      const { code, error } = yield* withoutReader(
+        { path: `${root}/import`, first: lines(started), rest },
+        "import",
+        file
+      )
+      expect(error).toContain("1 line was not imported.")
+      expect(code).toBe(1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a restore that fails says so", () =>
+    Effect.gen(function* () {
+      const { file } = yield* inFolder
+      const rest = lines(progress(2), progress(3), { type: "failed", message: "The dump is cut." })
+      const { code, error } = yield* withoutReader(
+        { path: "/api/restore", first: lines(progress(1)), rest },
+        "restore",
+        file
+      )
+      expect(error.split("\n")).toEqual([
+        "Restoring things.jsonl: 1 of 4",
+        "Restoring things.jsonl: 2 of 4",
+        "Restoring things.jsonl: 3 of 4",
+        "tropism: The dump is cut.",
+        ""
+      ])
+      expect(code).toBe(1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a file that is written becomes whole", () =>
+    Effect.gen(function* () {
+      const { file, files, folder } = yield* inFolder
+      const [first, rest] = ['{"type":"Person","key":"ada"}\n', '{"type":"Person","key":"grace"}\n']
+      const headers = { "tropism-objects": "2", "tropism-relationships": "0" }
+      const { code } = yield* withoutReader(
+        { path: `${root}/export`, first, rest, headers },
+        "export",
+        "-o",
+        file
+      )
+      expect(code).toBe(0)
+      expect(yield* files.readFileString(file)).toBe(`${first}${rest}`)
+      expect(yield* files.readDirectory(folder)).toEqual(["things.jsonl"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("what only prints ends at once", () =>
+    Effect.gen(function* () {
+      const first = '{"type":"Person","key":"ada"}\n'
+      const rest = '{"error":"This export is not whole."}\n'
+      expect(yield* withoutReader({ path: `${root}/export`, first, rest }, "export")).toEqual({
+        code: 0,
+        error: ""
+      })
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
