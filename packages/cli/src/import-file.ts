@@ -19,10 +19,10 @@ import { ImportId } from "@tropism/domain/ids"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
 import type { Access } from "./access.ts"
-import { Failure, failure, requestFailure } from "./failure.ts"
+import { type Failure, failure, requestFailure } from "./failure.ts"
 import { importFormat } from "./import-format.ts"
 import { limits } from "./limits.ts"
-import { makeNotice } from "./notice.ts"
+import { makeNotice, makeWord } from "./notice.ts"
 import { JsonFlag, QuietFlag } from "./settings.ts"
 import { Screen } from "./terminal/screen.ts"
 import { printable } from "./terminal/text.ts"
@@ -70,16 +70,28 @@ export const importFile = (access: Access, request: ImportRequest) =>
     if (format === "package-lock" && (size ?? 0) > lockfileMaxBytes)
       return yield* failure(`${file} has ${size} bytes; a lockfile may have at most ${lockfileMaxBytes}.`)
     const sending = yield* makeSending(access, { ...request, file, format, size })
-    const named = (error: unknown) => nameFile(requestFailure(error, access.connection.url), request.file)
+    const warn = yield* makeWord
     return yield* sendAll(sending, isInput).pipe(
-      Effect.mapError((error) => (error instanceof Failure ? nameFile(error, request.file) : named(error)))
+      Effect.mapError((error) => nameFile(requestFailure(error, access.connection.url), request.file)),
+      Effect.onInterrupt(() =>
+        warn(
+          named(
+            `The import was interrupted. ${isInput ? inputRemedy(sending) : remedy(sending)}`,
+            request.file
+          )
+        )
+      )
     )
   })
 
-const nameFile = ({ message }: Failure, file: string): Failure =>
-  failure(
-    message.includes(file) ? message : `${file === standardInput ? "The standard input" : file}: ${message}`
-  )
+const nameFile = (error: Failure, file: string): Failure => failure(named(error.message, file))
+
+const named = (message: string, file: string): string =>
+  file === standardInput
+    ? `The standard input: ${message}`
+    : message.includes(file)
+      ? message
+      : `${file}: ${message}`
 
 interface Sending {
   /** Sends the file once. */
@@ -109,10 +121,7 @@ const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult
       const isUnknown = mode === "resume" && sending.mode === "begin" && statusOf(error) === 404
       const isKnown = mode === "begin" && broken > 0 && statusOf(error) === 409
       if (!isUnknown && !isKnown && !isBroken(error)) return yield* Effect.fail(error)
-      if (isInput)
-        return yield* failure(
-          `${reasonOf(error)} What came from standard input cannot be sent again: import it from a file.`
-        )
+      if (isInput) return yield* failure(`${reasonOf(error)} ${inputRemedy(sending)}`)
       const isFurther = sending.progress() > reached
       broken = isFurther ? 1 : broken + 1
       told = (isFurther ? 0 : told) + (error instanceof BrokenOff && error.isTold ? 1 : 0)
@@ -127,10 +136,22 @@ const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult
   })
 
 /** Why an import is not tried again, and what a person may do. */
-const givenUp = ({ isLines, id }: Sending, error: unknown): string =>
-  error instanceof BrokenOff && error.isTold
-    ? `${error.reason} It was tried ${limits.failedImportsInARow + 1} times and no line more was committed.`
-    : `${reasonOf(error)} ${isLines ? `Go on with --resume ${id}.` : "Run the same command again: what is already there is left as it is."}`
+const givenUp = (sending: Sending, error: unknown): string => {
+  const tries =
+    error instanceof BrokenOff && error.isTold
+      ? ` It was tried ${limits.failedImportsInARow + 1} times and no line more was committed.`
+      : ""
+  return `${reasonOf(error)}${tries} ${remedy(sending)}`
+}
+
+/** What a person may do about an import that is not whole; lines without key are doubled by anything else. */
+const remedy = ({ id, isLines }: Sending): string =>
+  isLines
+    ? `Go on with --resume ${id}.`
+    : "Run the same command again: what is already there is left as it is."
+
+const inputRemedy = ({ id, isLines }: Sending): string =>
+  `What came from standard input cannot be sent again: import it from a file${isLines ? ` with --resume ${id}` : ""}.`
 
 const busy: ReadonlySet<number | undefined> = new Set([408, 429, 502, 503, 504])
 

@@ -1,5 +1,5 @@
 /**
- * What is said beside the result, and not at all with `--quiet`: a notice on standard error, a status that goes away.
+ * What is said beside the result, and as a rule not with `--quiet`: a notice on standard error, a status that goes away.
  *
  * A notice is a sentence for a person, and a JSON object in a line for a program.
  */
@@ -10,10 +10,16 @@ import { printable } from "./terminal/text.ts"
 
 /** Makes what says notices, for those who say them later. */
 export const makeNotice = Effect.gen(function* () {
-  const isJson = yield* JsonFlag
   const isQuiet = yield* QuietFlag
+  const say = yield* makeWord
+  return (sentence: string): Effect.Effect<void> => (isQuiet ? Effect.void : say(sentence))
+})
+
+/** Makes what says a notice that nobody may miss, also with `--quiet`. */
+export const makeWord = Effect.gen(function* () {
+  const isJson = yield* JsonFlag
   return (sentence: string): Effect.Effect<void> =>
-    isQuiet ? Effect.void : Console.error(isJson ? JSON.stringify({ notice: sentence }) : printable(sentence))
+    Console.error(isJson ? JSON.stringify({ notice: sentence }) : printable(sentence))
 })
 
 export const notice = (sentence: string) => Effect.flatMap(makeNotice, (say) => say(sentence))

@@ -1,7 +1,7 @@
 /**
- * What becomes of work when the reader of the output goes.
+ * What becomes of work when the reader of the output goes, or when the work itself is ended.
  *
- * The server holds its answer until the reader has gone, so nothing here is a matter of time.
+ * The server holds its answer until the reader has gone or the signal is sent, so nothing here is a matter of time.
  */
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
@@ -67,6 +67,55 @@ const withoutReader = (answer: Answer, ...args: ReadonlyArray<string>) =>
     yield* until(() => code() !== undefined)
     return { code: code(), error: error() }
   })
+
+/** The same, ended by a signal instead. */
+const signalled = (signal: NodeJS.Signals, answer: Answer, ...args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const { asked, code, error, process } = yield* begun(answer, ...args)
+    process.kill(signal)
+    yield* until(() => code() !== undefined)
+    return { code: code(), error: error(), id: asked[0]?.searchParams.get("id") }
+  })
+
+describe("Requirement: an import that is ended says how to go on", () => {
+  const ends = [
+    ["SIGINT", 130],
+    ["SIGTERM", 143]
+  ] as const
+  for (const [signal, exitCode] of ends)
+    it.live(`by ${signal}`, () =>
+      Effect.gen(function* () {
+        const { file } = yield* inFolder
+        const answer = { path: `${root}/import`, first: lines(started) }
+        const { code, error, id } = yield* signalled(signal, answer, "import", file, "--quiet")
+        expect([code, error]).toEqual([
+          exitCode,
+          `${file}: The import was interrupted. Go on with --resume ${id}.\n`
+        ])
+        const json = yield* signalled(signal, answer, "import", file, "--json")
+        expect([json.code, JSON.parse(json.error)]).toEqual([
+          exitCode,
+          { notice: expect.stringMatching(`Go on with --resume ${json.id}\\.$`) }
+        ])
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+
+  it.live("also where it came from standard input", () =>
+    Effect.gen(function* () {
+      const server = yield* heldServer(yield* fakeServer(), {
+        path: `${root}/import`,
+        first: lines(started)
+      })
+      const command = yield* launch(launcher, ["import", "-", "--url", server.url], { TROPISM_TOKEN: token })
+      command.process.stdin?.end("x\n")
+      yield* until(() => server.asked.length > 0)
+      yield* server.letGo
+      yield* until(() => command.code() !== undefined)
+      const remedy = `import it from a file with --resume ${server.asked[0]?.searchParams.get("id")}.`
+      expect([command.code(), command.error()]).toEqual([1, expect.stringContaining(remedy)])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
 
 describe("Requirement: a reader that goes ends no work", () => {
   it.live("an import goes on to its end, and its exit code is what it came to", () =>
