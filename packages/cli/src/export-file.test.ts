@@ -1,13 +1,16 @@
 /**
- * The export: a file that is whole or not there.
+ * The export, of a graph or of agents: a file that is whole or not there.
  */
 import { spawnSync } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Path } from "effect"
 import { fakeServer } from "../testing/fake-server.ts"
-import { invoke } from "../testing/invoke.ts"
-import { id } from "../testing/records.ts"
+import { heldServer } from "../testing/held-server.ts"
+import { invoke, until } from "../testing/invoke.ts"
+import { agent, id } from "../testing/records.ts"
 
 const inFolder = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
@@ -83,6 +86,43 @@ describe("tropism export", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("lets those read the file who could read the one before", () =>
+    Effect.gen(function* () {
+      const { file, files } = yield* inFolder
+      const server = yield* fakeServer({ exportText: text })
+      for (const mode of [0o600, 0o666]) {
+        yield* files.writeFileString(file, "before")
+        yield* files.chmod(file, mode)
+        expect((yield* invoke(server, "export", "-o", file)).exitCode).toBe(0)
+        expect((yield* files.stat(file)).mode & 0o777).toBe(mode)
+      }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("is whole also where two write the same file, and touches no other", () =>
+    Effect.gen(function* () {
+      const { entries, file, files } = yield* inFolder
+      yield* files.writeFileString(`${file}.part`, "mine")
+      const server = yield* fakeServer({ exportText: text })
+      const [first, rest] = ['{"type":"Person","key":"alan"}\n', '{"type":"Person","key":"kurt"}\n']
+      const slow = yield* heldServer(server, {
+        path: `/api/projects/${id("project", 1)}/export`,
+        first,
+        rest
+      })
+      const writing = yield* Effect.forkChild(invoke({ ...server, url: slow.url }, "export", "-o", file))
+      const isHalf = (name: string) => readFileSync(join(dirname(file), name), "utf8") === first
+      yield* until(() => readdirSync(dirname(file)).some(isHalf))
+      expect((yield* invoke(server, "export", "-o", file)).exitCode).toBe(0)
+      expect(yield* files.readFileString(file)).toBe(text)
+      yield* slow.letGo
+      expect((yield* Fiber.join(writing)).exitCode).toBe(0)
+      expect(yield* files.readFileString(file)).toBe(`${first}${rest}`)
+      expect(yield* files.readFileString(`${file}.part`)).toBe("mine")
+      expect((yield* entries).toSorted()).toEqual(["graph.jsonl", "graph.jsonl.part"])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("says what the server refuses", () =>
     Effect.gen(function* () {
       const { file, entries } = yield* inFolder
@@ -118,6 +158,23 @@ describe("tropism export", () => {
           `No file can be written in ${file.slice(0, file.lastIndexOf("/"))}: it is not there`
         )
       ])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("tropism agents export", () => {
+  it.live("replaces a file as a whole, and never writes into it", () =>
+    Effect.gen(function* () {
+      const { entries, file, files } = yield* inFolder
+      const folder = dirname(file)
+      const server = yield* fakeServer({ agents: [agent(1, { name: "guard" })] })
+      const yaml = join(folder, "guard.yaml")
+      yield* files.writeFileString(yaml, "before")
+      yield* files.link(yaml, file)
+      expect((yield* invoke(server, "agents", "export", "-o", folder)).exitCode).toBe(0)
+      expect(yield* files.readFileString(yaml)).toMatch(/^name: guard\n/)
+      expect(yield* files.readFileString(file)).toBe("before")
+      expect((yield* entries).toSorted()).toEqual(["graph.jsonl", "guard.yaml"])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

@@ -1,12 +1,15 @@
 /**
  * Writes a file that appears only when it is whole.
  *
- * It is written beside its place and moved there at the end; what breaks off, or
- * is found not to be whole, leaves nothing. A link stays a link, and a device or
- * a pipe stays what it is: into those, and to standard output, it is written
- * piece by piece.
+ * It is written beside its place, under a name of its own, and moved there when
+ * the disk has it; what breaks off, or is found not to be whole, leaves nothing.
+ * Who may read the file that it replaces may read it. A link stays a link, and a
+ * device or a pipe stays what it is: into those, and to standard output, it is
+ * written piece by piece.
  */
-import { Effect, FileSystem, Option, Path, Stdio, Stream } from "effect"
+import { randomUUID } from "node:crypto"
+import { Effect, Exit, FileSystem, Option, Path, Stdio, Stream } from "effect"
+import type { PlatformError } from "effect/PlatformError"
 import { exitCodes } from "./exit-codes.ts"
 import { Failure, failure, outputLost } from "./failure.ts"
 import { limits } from "./limits.ts"
@@ -41,7 +44,7 @@ export const placeOf = Effect.fnUntraced(function* (
   const folder = path.dirname(path.resolve(target))
   if (!(yield* Effect.isSuccess(files.access(folder, { writable: true }))))
     return yield* failure(
-      `No file can be written in ${folder}: it is not there, or this user may not write there. Nothing was asked for.`
+      `No file can be written in ${folder}: it is not there, or this user may not write there. Name another place.`
     )
   return { type: "file", file: target, shown: argument }
 })
@@ -71,7 +74,7 @@ export const writeWholeFile = <E, R>(options: {
   readonly content: Stream.Stream<Uint8Array, E, R>
   readonly place: Place
   readonly progress?: Progress
-  /** Who may do what with the file; what the system says where it is not told. */
+  /** Who may do what with a file that is new; what the system says where it is not told. */
   readonly mode?: number
   /** Fails where what has come is not whole. */
   readonly check?: Effect.Effect<void, Failure>
@@ -82,14 +85,22 @@ export const writeWholeFile = <E, R>(options: {
     const screen = yield* Screen
     const stdio = yield* Stdio.Stdio
     const shown = progress === undefined ? content : yield* telling(content, place, progress)
-    const whole = (file: string) => {
-      const part = `${file}.part`
-      return Stream.run(shown, files.sink(part, mode === undefined ? {} : { mode })).pipe(
-        Effect.andThen(check),
-        Effect.andThen(files.rename(part, file)),
-        Effect.onError(() => Effect.ignore(files.remove(part)))
+    const whole = (
+      file: string
+    ): Effect.Effect<void, E | Failure | PlatformError, R | FileSystem.FileSystem> =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const replaced = yield* Effect.option(files.stat(file))
+          const kept = Option.getOrUndefined(Option.map(replaced, (facts) => facts.mode & 0o777))
+          const part = yield* openPart(file, kept ?? mode)
+          yield* Stream.runForEach(shown, part.write)
+          yield* check
+          // What the system took away from a new file is given back.
+          if (kept !== undefined) yield* files.chmod(part.file, kept)
+          yield* part.sync
+          yield* files.rename(part.file, file)
+        })
       )
-    }
     const written = {
       file: whole,
       stream: (file: string) => Effect.andThen(Stream.run(shown, files.sink(file)), check),
@@ -112,6 +123,17 @@ export const writeWholeFile = <E, R>(options: {
       Effect.ensuring(screen.redraw(undefined))
     )
   })
+
+/** Opens a file beside another one that nobody else writes; it goes with the scope where that fails. */
+const openPart = Effect.fnUntraced(function* (beside: string, mode: number | undefined) {
+  const files = yield* FileSystem.FileSystem
+  const file = `${beside}.${randomUUID().slice(0, 8)}.part`
+  const opened = yield* Effect.acquireRelease(
+    files.open(file, { flag: "wx", ...(mode === undefined ? {} : { mode }) }),
+    (_, exit) => (Exit.isFailure(exit) ? Effect.ignore(files.remove(file)) : Effect.void)
+  )
+  return { file, sync: opened.sync, write: (bytes: Uint8Array) => opened.writeAll(bytes) }
+})
 
 /** The same content, of which it is told how far it has come. */
 const telling = Effect.fnUntraced(function* <E, R>(

@@ -3,7 +3,7 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
-import { Effect, FileSystem, Option, Path } from "effect"
+import { Effect, FileSystem, Option, Path, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { fileFlag } from "../file-word.ts"
 import { type Access, inProject } from "../access.ts"
@@ -13,6 +13,7 @@ import { failure } from "../failure.ts"
 import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
 import { renderTable } from "../terminal/table.ts"
+import { placeOf, writeWholeFile } from "../whole-file.ts"
 
 const flags = {
   agents: Argument.String("agent").pipe(
@@ -80,12 +81,11 @@ const writeFiles = (folder: string, agents: ReadonlyArray<Agent>) =>
         const [file, text] = [path.join(folder, `${agent.name}.yaml`), agentYaml(agent)]
         const before = yield* Effect.orElseSucceed(files.readFileString(file), () => undefined)
         if (before === text) return { file, outcome: "unchanged" as const }
-        yield* Effect.andThen(
-          files.makeDirectory(folder, { recursive: true }),
-          files.writeFileString(file, text)
-        ).pipe(
-          Effect.mapError(() => failure(`The file ${file} cannot be written. Check who may write there.`))
+        yield* Effect.mapError(files.makeDirectory(folder, { recursive: true }), () =>
+          failure(`The folder ${folder} cannot be made. Check who may write there.`)
         )
+        const content = Stream.make(new TextEncoder().encode(text))
+        yield* writeWholeFile({ content, place: yield* placeOf(file) })
         return { file, outcome: before === undefined ? ("created" as const) : ("updated" as const) }
       })
     )
