@@ -10,7 +10,7 @@ import type { AppliedAgent } from "@tropism/domain/agent-version"
 import { Effect, Predicate } from "effect"
 import type { Access } from "./access.ts"
 import type { AgentFile } from "./agent-files.ts"
-import { type Failure, failure, requestFailure } from "./failure.ts"
+import { type Failure, requestFailure, retold } from "./failure.ts"
 
 export interface ApplyOptions {
   readonly dryRun?: boolean
@@ -31,18 +31,18 @@ export const applyAgents = (
         })
         .pipe(
           Effect.map(({ agents }) => agents),
-          Effect.mapError(
-            (error) => inFiles(error, definitions) ?? requestFailure(error, access.connection.url)
+          Effect.mapError((error) =>
+            inFiles(error, requestFailure(error, access.connection.url), definitions)
           )
         )
 
 /** The faults that the server found in definitions, each with its file. */
-const inFiles = (error: unknown, definitions: ReadonlyArray<AgentFile>): Failure | undefined => {
-  if (!Predicate.hasProperty(error, "errors") || !Array.isArray(error.errors)) return undefined
+const inFiles = (error: unknown, told: Failure, definitions: ReadonlyArray<AgentFile>): Failure => {
+  if (!Predicate.hasProperty(error, "errors") || !Array.isArray(error.errors)) return told
   const sentences = error.errors.flatMap(({ message, pointer: whole }: InputFault) => {
     const [, index, pointer = ""] = /^\/agents\/(\d+)(\/.*)?$/.exec(whole) ?? []
     const at = definitions[Number(index)]?.place
     return at === undefined ? [] : [`${at}: ${faultText({ pointer, message })}`]
   })
-  return sentences.length === 0 ? undefined : failure(`Nothing was applied. ${sentences.join("; ")}.`)
+  return sentences.length === 0 ? told : retold(told, `Nothing was applied. ${sentences.join("; ")}.`)
 }

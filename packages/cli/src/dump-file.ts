@@ -3,7 +3,6 @@
  */
 import { createHash } from "node:crypto"
 import { withCredential } from "@tropism/client/connection"
-import { failureSentence } from "@tropism/client/failure-sentence"
 import { DumpEnd, endLineOf } from "@tropism/domain/dump"
 import { Effect, Option, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
@@ -21,7 +20,7 @@ export const dumpFile = ({ connection, project }: Access, place: Place) =>
     )
     if (response.status !== 200) {
       const problem = yield* Effect.orElseSucceed(response.json, () => ({ status: response.status }))
-      return yield* failure(failureSentence(problem))
+      return yield* requestFailure(problem, connection.url)
     }
     const reader = makeDumpReader()
     const rows = Number(response.headers["tropism-rows"])

@@ -5,7 +5,6 @@
  * moved there at the end. An export that breaks off, or that says in its last
  * line that it could not be finished, leaves nothing and is told.
  */
-import { failureSentence } from "@tropism/client/failure-sentence"
 import { withCredential } from "@tropism/client/connection"
 import { Effect, Option, Schema, Stream } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest, type HttpClientResponse } from "effect/http"
@@ -54,7 +53,7 @@ const ask = ({ connection, project }: Access, { types, asOf }: ExportRequest) =>
     )
     if (response.status === 200) return response
     const problem = yield* Effect.orElseSucceed(response.json, () => ({ status: response.status }))
-    return yield* failure(failureSentence(problem))
+    return yield* requestFailure(problem, connection.url)
   })
 
 /** How many lines the server expects to send. */

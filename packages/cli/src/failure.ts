@@ -6,7 +6,7 @@
  * left is a fault of the program.
  */
 import { failureSentence, isAbsent, problemOf, statusOf } from "@tropism/client/failure-sentence"
-import { Option, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { type ExitCode, exitCodes } from "./exit-codes.ts"
 
 export class Failure extends Schema.TaggedError<Failure>()("Failure", {
@@ -18,6 +18,30 @@ export class Failure extends Schema.TaggedError<Failure>()("Failure", {
 
 export const failure = (message: string, exitCode: ExitCode = exitCodes.failed): Failure =>
   new Failure({ message, exitCode })
+
+/** The same refusal in another sentence: what the server said goes with it. */
+export const retold = (error: Failure, message: string, exitCode: ExitCode = error.exitCode): Failure =>
+  new Failure({
+    message,
+    exitCode,
+    ...(error.problem === undefined ? {} : { problem: error.problem })
+  })
+
+/**
+ * Fails with what several had to say, if any had; a wrong call is only what changed nothing.
+ *
+ * **Details** Of several refusals the first is the problem.
+ */
+export const failTogether = (
+  failures: ReadonlyArray<Failure>,
+  isUnchanged: boolean
+): Effect.Effect<void, Failure> => {
+  const first = failures.find(({ problem }) => problem !== undefined) ?? failures[0]
+  if (first === undefined) return Effect.void
+  const isWrongCall = isUnchanged && failures.every(({ exitCode }) => exitCode === exitCodes.usage)
+  const message = failures.map((one) => one.message).join("\n")
+  return Effect.fail(retold(first, message, isWrongCall ? exitCodes.usage : exitCodes.failed))
+}
 
 const Coded = Schema.Struct({ code: Schema.String })
 const decodeCoded = Schema.decodeUnknownOption(Schema.Union([Coded, Schema.Struct({ cause: Coded })]))

@@ -182,7 +182,8 @@ describe("tropism import of lines", () => {
           name: expect.stringMatching(/\.txt$/)
         }
       ])
-      expect((yield* invoke(server, "import", file, file, "--resume", importId)).error).toContain("one file")
+      const several = yield* invoke(server, "import", file, file, "--resume", importId)
+      expect([several.exitCode, several.error]).toEqual([2, expect.stringContaining("one file")])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

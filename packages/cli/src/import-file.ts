@@ -19,7 +19,7 @@ import { ImportId } from "@tropism/domain/ids"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect, FileSystem, Path, Schema, Stdio, Stream } from "effect"
 import type { Access } from "./access.ts"
-import { type Failure, failure, requestFailure } from "./failure.ts"
+import { type Failure, failure, requestFailure, retold } from "./failure.ts"
 import { importFormat } from "./import-format.ts"
 import { limits } from "./limits.ts"
 import { makeNotice, makeWord } from "./notice.ts"
@@ -84,7 +84,7 @@ export const importFile = (access: Access, request: ImportRequest) =>
     )
   })
 
-const nameFile = (error: Failure, file: string): Failure => failure(named(error.message, file))
+const nameFile = (error: Failure, file: string): Failure => retold(error, named(error.message, file))
 
 const named = (message: string, file: string): string =>
   file === standardInput

@@ -141,7 +141,7 @@ describe("Requirement: tropism agents apply", () => {
       yield* write("a.yaml", guard)
       const asked = yield* tropism("agents", "apply", "-f", folder, "--prune")
       expect(asked).toMatchObject({
-        exitCode: 1,
+        exitCode: 2,
         error: expect.stringContaining("would delete digest. Say --yes")
       })
       expect(yield* agentsOf(story)).toHaveLength(3)

@@ -7,7 +7,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { pickAgent, readAgents } from "../agents-by-name.ts"
 import { exitCodes } from "../exit-codes.ts"
-import { failure, requestFailure } from "../failure.ts"
+import { failTogether, failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { printOr } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -86,8 +86,8 @@ const switchThem = Effect.fnUntraced(function* (
       )
     )
   )
-  const failures = results.filter(Result.isFailure).map((result) => result.failure.message)
-  if (failures.length > 0) return yield* failure(failures.join("\n"))
+  const failures = results.filter(Result.isFailure).map((result) => result.failure)
+  yield* failTogether(failures, done.length === 0)
 })
 
 const switchOne = ({ client, params }: Access, agent: Agent, enabled: boolean) =>

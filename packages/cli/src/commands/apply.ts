@@ -9,6 +9,7 @@ import { type Access, inProject } from "../access.ts"
 import { type AgentFile, readAgentFiles } from "../agent-files.ts"
 import { applyAgents } from "../apply-agents.ts"
 import { differenceLines } from "../difference-lines.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
 import { printOr } from "../print-records.ts"
 import { paintState } from "../terminal/paint.ts"
@@ -64,7 +65,8 @@ const refuseToPrune = (access: Access, definitions: ReadonlyArray<AgentFile>) =>
     const names = told.filter(({ outcome }) => outcome === "deleted").map(({ name }) => name)
     if (names.length > 0)
       return yield* failure(
-        `Nothing was applied: --prune would delete ${names.join(", ")}. Say --yes if that is meant.`
+        `Nothing was applied: --prune would delete ${names.join(", ")}. Say --yes if that is meant.`,
+        exitCodes.usage
       )
   })
 

@@ -108,7 +108,7 @@ describe("tropism autonomy", () => {
       const { body } = server.requests.find(({ line }) => line.startsWith("POST")) ?? { body: "" }
       expect(JSON.parse(body)).toEqual({ reason: "Too early" })
       const wrong = yield* invoke(server, "autonomy", "earner", "--reverse", "this")
-      expect([wrong.exitCode, wrong.error]).toEqual([1, expect.stringContaining("is no promotion's id")])
+      expect([wrong.exitCode, wrong.error]).toEqual([2, expect.stringContaining("is no promotion's id")])
     })
   )
 })

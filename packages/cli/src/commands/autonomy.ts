@@ -8,6 +8,7 @@ import { Clock, Effect, Option, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { findAgent } from "../agents-by-name.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
 import { printOr } from "../print-records.ts"
 import type { Paint } from "../terminal/paint.ts"
@@ -68,7 +69,8 @@ const takeBack = Effect.fnUntraced(function* (
   const id = Schema.decodeUnknownOption(PromotionId)(reference)
   if (Option.isNone(id))
     return yield* failure(
-      `"${printable(reference)}" is no promotion's id. "tropism autonomy ${printable(name)}" lists them.`
+      `"${printable(reference)}" is no promotion's id. "tropism autonomy ${printable(name)}" lists them.`,
+      exitCodes.usage
     )
   const payload = yield* typed(Reversal, { reason: Option.getOrNull(reason) })
   const promotion = yield* access.client.autonomy.reverse({

@@ -7,6 +7,7 @@ import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { fileArgument } from "../file-word.ts"
 import { type Access, inProject } from "../access.ts"
+import { exitCodes } from "../exit-codes.ts"
 import { failure } from "../failure.ts"
 import { importFile, type ImportRequest, summarySentence } from "../import-file.ts"
 import { printOr } from "../print-records.ts"
@@ -47,7 +48,7 @@ export const importCommand = Command.make(
     inProject((access) =>
       Effect.gen(function* () {
         if (Option.isSome(flags.resume) && files.length > 1)
-          return yield* failure("--resume goes on with one file. Name that file alone.")
+          return yield* failure("--resume goes on with one file. Name that file alone.", exitCodes.usage)
         const results = yield* Effect.forEach(files, (file) =>
           importOne(
             access,

@@ -22,7 +22,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
 import { taskSubject } from "../change-text.ts"
 import { exitCodes } from "../exit-codes.ts"
-import { type Failure, failure, requestFailure } from "../failure.ts"
+import { type Failure, failTogether, failure, requestFailure, retold } from "../failure.ts"
 import { limits } from "../limits.ts"
 import { printOr } from "../print-records.ts"
 import { JsonFlag } from "../settings.ts"
@@ -129,7 +129,7 @@ const assign = Command.make(
       Effect.gen(function* () {
         const screen = yield* Screen
         if (Option.isSome(input.user) === input.nobody)
-          return yield* failure("Say who is asked: a user, or --nobody.")
+          return yield* failure("Say who is asked: a user, or --nobody.", exitCodes.usage)
         const { id } = yield* findTask(access, input.task)
         const task = yield* access.client.tasks.change({
           params: { ...access.params, taskId: id },
@@ -158,7 +158,8 @@ const decideEach = <E>(
       const screen = yield* Screen
       if (references.length > limits.tasksPerCommand) {
         return yield* failure(
-          `At most ${limits.tasksPerCommand} tasks can be decided by one command; these are ${references.length}.`
+          `At most ${limits.tasksPerCommand} tasks can be decided by one command; these are ${references.length}.`,
+          exitCodes.usage
         )
       }
       const results = yield* Effect.forEach(references, (reference) =>
@@ -167,11 +168,10 @@ const decideEach = <E>(
             isTodo(task) ? Effect.fail(failure(isOnesOwn(task))) : decide(access, task)
           ),
           Effect.mapError((error) => {
-            const { exitCode, message } = requestFailure(error, access.connection.url)
-            return failure(
-              references.length === 1 ? message : `Task ${printable(reference)}: ${message}`,
-              exitCode
-            )
+            const told = requestFailure(error, access.connection.url)
+            return references.length === 1
+              ? told
+              : retold(told, `Task ${printable(reference)}: ${told.message}`)
           }),
           Effect.result
         )
@@ -180,13 +180,7 @@ const decideEach = <E>(
       if (yield* JsonFlag) yield* screen.print(JSON.stringify(decided, null, 2))
       else yield* screen.print(...decided.map((task) => decisionLine(task)))
       const failures = results.filter(Result.isFailure).map((result) => result.failure)
-      if (failures.length === 0) return
-      const isWrongCall =
-        decided.length === 0 && failures.every(({ exitCode }) => exitCode === exitCodes.usage)
-      return yield* failure(
-        failures.map(({ message }) => message).join("\n"),
-        isWrongCall ? exitCodes.usage : exitCodes.failed
-      )
+      yield* failTogether(failures, decided.length === 0)
     })
   )
 

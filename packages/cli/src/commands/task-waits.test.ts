@@ -70,7 +70,7 @@ describe("tropism tasks assign", () => {
       const server = yield* fakeServer({ tasks: [task(3)] })
       for (const words of [[], ["ada", "--nobody"]]) {
         const { error, exitCode } = yield* invoke(server, "tasks", "assign", "3", ...words)
-        expect([exitCode, error]).toEqual([1, "Say who is asked: a user, or --nobody."])
+        expect([exitCode, error]).toEqual([2, "Say who is asked: a user, or --nobody."])
       }
       expect(bodiesOf(server, "PATCH")).toEqual([])
     })
