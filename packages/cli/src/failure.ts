@@ -63,12 +63,8 @@ export const outputLost = (error: unknown): Failure =>
 export const stoppedAtOnce: Failure = failure("Stopped at once: the next start takes up what was under way.")
 
 /** A failure that says one thing more. */
-export const sayingAlso = ({ message, ...rest }: Failure, sentence: string): Failure =>
-  new Failure({
-    exitCode: rest.exitCode,
-    message: `${message} ${sentence}`,
-    ...(rest.problem === undefined ? {} : { problem: rest.problem })
-  })
+export const sayingAlso = (error: Failure, sentence: string): Failure =>
+  retold(error, `${error.message} ${sentence}`)
 
 /** Says why a request to the server failed and what to do about it. */
 export const requestFailure = (error: unknown, url: string): Failure => {
