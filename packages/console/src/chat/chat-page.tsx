@@ -17,15 +17,16 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { agentsQuery } from "../server/agent-queries.ts"
 import { conversationsQuery } from "../server/chat-queries.ts"
+import { keptPlace } from "../server/whose.ts"
 import { ConversationView, NewConversation } from "./conversation-view.tsx"
 import { useTurn } from "./use-turn.ts"
 
 export const ChatPage = (): ReactNode => {
   const { conversationId } = useParams({ strict: false })
-  const { project, canAnswer } = useConsole()
+  const { principal, project, canAnswer } = useConsole()
   const navigate = useNavigate()
   const agents = useQuery(agentsQuery(project.id))
-  const turns = useTurn(project.id, (id) =>
+  const turns = useTurn(project.id, keptPlace(principal.userId, project.id), (id) =>
     navigate({ to: "/chat/$conversationId", params: { conversationId: id } })
   )
   const begin = () => navigate({ to: "/chat" })

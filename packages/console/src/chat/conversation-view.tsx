@@ -17,6 +17,7 @@ import { Visible } from "../parts/visible.tsx"
 import { conversationQuery, messagesQuery } from "../server/chat-queries.ts"
 import { call, inProject } from "../server/request.ts"
 import { modelsQuery } from "../server/settings-queries.ts"
+import { keptPlace } from "../server/whose.ts"
 import { Composer } from "./composer.tsx"
 import { useDraft } from "./use-draft.ts"
 import { ConversationActions } from "./conversation-actions.tsx"
@@ -156,7 +157,7 @@ interface SpokenProps {
 }
 
 const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenProps): ReactNode => {
-  const { project } = useConsole()
+  const { principal, project } = useConsole()
   const { ending, speak, turn: anyTurn } = turns
   const show = useToasts()
   const stop = useMutation({
@@ -177,7 +178,7 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
     ending !== undefined && isOf(ending.saying, ending.answer?.conversationId, start.conversationId)
   const stoppable = turn?.conversationId
   const [draft, write] = useDraft(
-    project.id,
+    keptPlace(principal.userId, project.id),
     start.conversationId,
     turn !== undefined && turn.saying.conversationId === undefined,
     isHere ? ending : undefined

@@ -5,17 +5,17 @@ import { useState } from "react"
 import { keepDraft, keptDraft, movedDraft } from "./kept-draft.ts"
 import type { Ending } from "./use-turn.ts"
 
-/** `hasBegun` says that it was begun by what is being said, `ending` how the last turn ended that was of it. */
+/** `place` is where the tab keeps it; `hasBegun` says that it was begun by what is being said, `ending` how the last turn ended that was of it. */
 export const useDraft = (
-  projectId: string,
+  place: string,
   conversationId: string | undefined,
   hasBegun: boolean,
   ending: Ending | undefined
 ): readonly [text: string, write: (text: string) => void] => {
   const [text, setText] = useState(() =>
     hasBegun && conversationId !== undefined
-      ? movedDraft(projectId, conversationId)
-      : keptDraft(projectId, conversationId)
+      ? movedDraft(place, conversationId)
+      : keptDraft(place, conversationId)
   )
   const [heard, setHeard] = useState(ending)
   if (heard !== ending) {
@@ -23,7 +23,7 @@ export const useDraft = (
     if (ending?.error !== undefined && text === "") setText(ending.saying.message)
   }
   const write = (written: string) => {
-    keepDraft(projectId, conversationId, written)
+    keepDraft(place, conversationId, written)
     setText(written)
   }
   return [text, write]

@@ -32,10 +32,14 @@ export interface Turns {
   readonly speak: (what: Omit<Saying, "key">) => void
 }
 
-/** `onBegun` is told of a conversation that began with what was said. */
-export const useTurn = (projectId: string, onBegun: (conversationId: string) => void): Turns => {
+/** `place` is where the tab keeps what is said; `onBegun` is told of a conversation that began with what was said. */
+export const useTurn = (
+  projectId: string,
+  place: string,
+  onBegun: (conversationId: string) => void
+): Turns => {
   const queryClient = useQueryClient()
-  const [turn, setTurn] = useState(() => newTurn(keptSaying(projectId)))
+  const [turn, setTurn] = useState(() => newTurn(keptSaying(place)))
   const [ending, setEnding] = useState<Ending>()
   const fiber = useRef<Fiber.Fiber<void>>(undefined)
   const begun = useRef(onBegun)
@@ -49,7 +53,7 @@ export const useTurn = (projectId: string, onBegun: (conversationId: string) => 
         onBegun: (conversationId) => {
           change((before) => ({ ...before, conversationId, words: "", isLost: false }))
           if (saying.conversationId !== undefined) return
-          keepSaying(projectId, { ...saying, conversationId })
+          keepSaying(place, { ...saying, conversationId })
           begun.current(conversationId)
         },
         onWords: (text) => change((before) => ({ ...before, words: before.words + text })),
@@ -61,7 +65,7 @@ export const useTurn = (projectId: string, onBegun: (conversationId: string) => 
         Effect.promise(() => queryClient.invalidateQueries({ queryKey: [projectId, "conversations"] })).pipe(
           Effect.andThen(
             Effect.sync(() => {
-              dropSaying(projectId)
+              dropSaying(place)
               setTurn(undefined)
               setEnding(end)
             })
@@ -71,31 +75,31 @@ export const useTurn = (projectId: string, onBegun: (conversationId: string) => 
         Effect.matchEffect(say(projectId, saying, listener), {
           onSuccess: (answer) => told({ saying, answer }),
           onFailure: (error) => {
-            returnDraft(projectId, saying.conversationId, saying.message)
+            returnDraft(place, saying.conversationId, saying.message)
             return told({ saying, error })
           }
         })
       )
     },
-    [projectId, queryClient]
+    [projectId, place, queryClient]
   )
   // A reload goes on with what was said before it.
   useEffect(() => {
-    const kept = keptSaying(projectId)
+    const kept = keptSaying(place)
     if (kept !== undefined) hear(kept)
     return () => {
       if (fiber.current !== undefined) Effect.runFork(Fiber.interrupt(fiber.current))
     }
-  }, [projectId, hear])
+  }, [place, hear])
   const speak = useCallback(
     (what: Omit<Saying, "key">) => {
       const saying: Saying = { ...what, key: newRequestKey() }
-      keepSaying(projectId, saying)
+      keepSaying(place, saying)
       setEnding(undefined)
       setTurn(newTurn(saying))
       hear(saying)
     },
-    [projectId, hear]
+    [place, hear]
   )
   return { turn, ending, speak }
 }

@@ -44,7 +44,9 @@ export const ConsoleFrame = (): ReactNode => {
   const project =
     wanted === undefined ? (all.length === 1 ? all[0] : undefined) : all.find(({ id }) => id === wanted)
   if (!project) return <ProjectChoice projects={all} wanted={wanted} advice={principal.data.advice} />
-  return <ProjectFrame projects={all} project={project} principal={principal.data} />
+  // Nothing that one person has open is there for the next.
+  const { userId } = principal.data
+  return <ProjectFrame key={userId} projects={all} project={project} principal={principal.data} />
 }
 
 /** While it is asked anew who one is, whoever was signed out still is: the token that is being pasted stays. */

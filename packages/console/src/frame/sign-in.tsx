@@ -14,8 +14,8 @@ import { Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { tokenFault } from "./token-fault.ts"
 import { failureSentence, isUnauthorized, Problem } from "../server/problem.ts"
-import { principalQuery } from "../server/queries.ts"
 import { readPrincipal, signIn } from "../server/request.ts"
+import { signedIn } from "../server/whose.ts"
 import { useSignOut } from "./use-sign-out.ts"
 
 export const SignIn = (): ReactNode => (
@@ -61,7 +61,7 @@ const TokenForm = (): ReactNode => {
   const queryClient = useQueryClient()
   const attempt = useMutation({
     mutationFn: (token: string) => Effect.runPromise(signIn(token).pipe(Effect.andThen(readPrincipal))),
-    onSuccess: () => queryClient.resetQueries({ queryKey: principalQuery.queryKey })
+    onSuccess: () => signedIn(queryClient)
   })
   const [fault, setFault] = useState<string>()
   const refusal = fault ?? (attempt.error ? signInSentence(attempt.error) : undefined)

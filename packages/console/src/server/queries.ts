@@ -10,11 +10,13 @@ import { Effect } from "effect"
 import { limits } from "../limits.ts"
 import { isMissing } from "./problem.ts"
 import * as server from "./request.ts"
+import { isHere, principalKey } from "./whose.ts"
 
 /** Who one is and may do what: a role is changed by others, and no feed tells of it. */
 export const principalQuery = queryOptions({
-  queryKey: ["principal"],
-  queryFn: ({ signal }) => Effect.runPromise(server.readPrincipal, { signal }),
+  queryKey: principalKey,
+  queryFn: ({ client, signal }) =>
+    Effect.runPromise(server.readPrincipal, { signal }).then((me) => isHere(client, me)),
   refetchInterval: (query) =>
     query.state.status === "error" ? limits.refreshIntervalMs : limits.principalIntervalMs
 })
