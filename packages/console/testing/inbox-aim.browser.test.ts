@@ -3,7 +3,7 @@
  */
 import { Effect } from "effect"
 import { expect, it } from "vitest"
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { answer, asked, asking } from "../../server/testing/question-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
 import { card, cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
@@ -135,6 +135,9 @@ const questionAboveTwo = async () => {
   return { story, page, field, answerIt }
 }
 
+const hasFocus = (field: Locator): Promise<boolean> =>
+  field.evaluate((element) => element === document.activeElement)
+
 /** Letters of which some decide where they are keys. */
 const words = "a banana and a pear, rare"
 
@@ -147,9 +150,28 @@ it("what is being written as an answer stays when somebody else answers first, a
   await card(page, "Which of them?").getByText("has answered").waitFor()
   await inTime(() => field.inputValue()).toBe(words)
   expect(await card(page, "Which of them?").getByRole("button", { name: "Answer" }).count()).toBe(0)
+  // The next card is the current one by now, and the keyboard is still where it was.
+  expect(await hasFocus(field)).toBe(true)
+  await press(page, "a", "!")
+  expect(await field.inputValue()).toBe(`${words}a!`)
   expect(await run(pendingOf(story))).toHaveLength(2)
   await card(page, "Which of them?").getByRole("button", { name: "Close" }).click()
   await listed(page, 2)
+})
+
+it("what is being written as an answer keeps the keyboard where nothing else is left in the inbox", async () => {
+  const story = await real.newStory()
+  const { question } = await run(asked(story, asking("Which of them?")))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+  const field = card(page, "Which of them?").getByRole("textbox")
+  await field.focus()
+  await page.keyboard.type("This")
+  await run(answer(story, { id: question.runId }, "The other"))
+  await card(page, "Which of them?").getByText("has answered").waitFor()
+  expect(await hasFocus(field)).toBe(true)
+  await page.keyboard.type(" one")
+  expect(await field.inputValue()).toBe("This one")
 })
 
 it("letters mean nothing for a while when the field for them is taken away, and then they do", async () => {

@@ -1,8 +1,8 @@
 /**
  * Brings the current card into view and gives it the focus, when the state asks for it; where none is left, the heading.
  *
- * The focus is never taken from a dialog, from a field outside the list or from
- * what is being written into the card itself.
+ * The focus is never taken from a dialog, from a field in which somebody writes,
+ * whichever card it is of, or from any field outside the list.
  */
 import { useEffect, useRef } from "react"
 import { isTyping } from "../keys/is-typing.ts"
@@ -15,9 +15,10 @@ export const useCardFocus = ({ currentId, focusRequests }: InboxState, isDialogO
     // A click makes a card current too, and must not find the page moved under it.
     if (focusRequests === answered.current || isDialogOpen) return
     answered.current = focusRequests
+    if (isBusy()) return
     if (currentId === undefined) return document.getElementById(headingId)?.focus()
     const card = document.getElementById(cardElementId(currentId))
-    if (card === null || isBusyElsewhere(card) || isWritingIn(card)) return
+    if (card === null) return
     card.focus({ preventScroll: true })
     card.scrollIntoView({ block: card.offsetHeight > window.innerHeight ? "start" : "nearest" })
   }, [focusRequests, currentId, isDialogOpen])
@@ -26,15 +27,8 @@ export const useCardFocus = ({ currentId, focusRequests }: InboxState, isDialogO
 /** The element of the page's heading. */
 export const headingId = "inbox-heading"
 
-const isWritingIn = (card: HTMLElement): boolean =>
-  card.contains(document.activeElement) && isTyping(document.activeElement)
-
-/** Whether the person's focus is in a field that has nothing to do with the list. */
-export const isBusyElsewhere = (card: HTMLElement): boolean => {
+/** Whether the person writes, or is at a field that has nothing to do with the list. */
+export const isBusy = (): boolean => {
   const active = document.activeElement
-  return (
-    active instanceof HTMLElement &&
-    active.matches("input, select, textarea") &&
-    !card.closest("main")?.contains(active)
-  )
+  return isTyping(active) || (active instanceof HTMLInputElement && active.closest("main") === null)
 }

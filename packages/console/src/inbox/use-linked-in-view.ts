@@ -8,7 +8,7 @@ import { useEffect } from "react"
 import { limits } from "../limits.ts"
 import { useLater } from "../parts/use-later.ts"
 import { cardElementId } from "./linked-card.ts"
-import { isBusyElsewhere } from "./use-card-focus.ts"
+import { isBusy } from "./use-card-focus.ts"
 
 const touches = ["pointerdown", "touchstart", "wheel", "keydown"] as const
 
@@ -17,7 +17,7 @@ export const useLinkedInView = (taskId: string | undefined, isListed: boolean): 
   useEffect(() => {
     const card = taskId === undefined || !isListed ? null : document.getElementById(cardElementId(taskId))
     if (card === null) return
-    if (!isBusyElsewhere(card)) card.focus({ preventScroll: true })
+    if (!isBusy()) card.focus({ preventScroll: true })
     // It is told of every size at once, and of each that changes.
     const sizes = new ResizeObserver(() =>
       card.scrollIntoView({ block: card.offsetHeight > window.innerHeight / 2 ? "start" : "center" })
