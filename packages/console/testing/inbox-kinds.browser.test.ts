@@ -88,7 +88,8 @@ it("what is edited while the object moves says how it is now, and is approved fo
   expect((await run(story.get(`/objects/${person.id}`))).properties).toEqual({ age: 38 })
 })
 
-it("the toast of one of two approvals of a run leaves the other as it is", async () => {
+/** One run has suggested two notes, and both are approved; the message of the second offers to take it back. */
+const twoApproved = async () => {
   const story = await real.newStory()
   const agent = await run(
     story.post(
@@ -113,17 +114,41 @@ it("the toast of one of two approvals of a run leaves the other as it is", async
   await page.getByRole("button", { name: /^Approve .*one/ }).click()
   await listed(page, 1)
   await page.getByRole("button", { name: /^Approve .*two/ }).click()
-  await page
+  expect(first.number).toBeLessThan(second.number)
+  const undo = page
     .getByRole("listitem")
     .filter({ hasText: `Approved #${second.number}` })
     .getByRole("button", { name: "Undo" })
-    .click()
-  const plan = page.getByRole("article", { name: /^Undo/ })
+  const notes = async () => (await run(story.get("/objects?type=Note"))).items.map(({ key }: Json) => key)
+  return { page, undo, plan: page.getByRole("article", { name: /^Undo/ }), notes }
+}
+
+it("the toast of one of two approvals of a run leaves the other as it is", async () => {
+  const { page, undo, plan, notes } = await twoApproved()
+  await undo.click()
   await plan.getByRole("button", { name: /^Undo 1 of 2/ }).click()
   await listed(page, 0)
-  const { items } = await run(story.get("/objects?type=Note"))
-  expect(items.map(({ key }: Json) => key)).toEqual(["one"])
-  expect(first.number).toBeLessThan(second.number)
+  expect(await notes()).toEqual(["one"])
+})
+
+it("the toast of one approval leaves all others as they are also where the plan is longer than a page, once all of it is read", async () => {
+  const { page, undo, plan, notes } = await twoApproved()
+  // One thing is as much as a page holds, and the second page comes when it is let through.
+  const further = Promise.withResolvers<void>()
+  await page.route("**/items?*", async (route) => {
+    const url = new URL(route.request().url())
+    if (url.searchParams.has("cursor")) await further.promise
+    url.searchParams.set("limit", "1")
+    await route.continue({ url: url.href })
+  })
+  await undo.click()
+  await plan.getByRole("checkbox").waitFor()
+  await plan.getByRole("button", { name: /^Undo …/, disabled: true }).waitFor()
+  expect(await plan.getByRole("checkbox").count()).toBe(1)
+  further.resolve()
+  await plan.getByRole("button", { name: /^Undo 1 of 2/, disabled: false }).click()
+  await listed(page, 0)
+  expect(await notes()).toEqual(["one"])
 })
 
 it("marks stand before the click: what moved, whose evidence moved, what nobody vouches for, for whom and until when", async () => {

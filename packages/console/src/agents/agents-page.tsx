@@ -3,7 +3,7 @@
  */
 import type { AgentHealth } from "@tropism/api/agents-api"
 import { Link } from "@tanstack/react-router"
-import { type ReactNode, useEffect, useMemo } from "react"
+import { type ReactNode, useMemo } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
 import type { Column } from "../parts/data-table.tsx"
@@ -15,7 +15,7 @@ import { RunSign, runStatusWord } from "../parts/run-status.tsx"
 import { ClockTime, TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
-import { type PagedList, usePagedList } from "../server/paged.ts"
+import { usePagedList, useReadThrough } from "../server/paged.ts"
 import { moneyText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
 import { FirstAgent, isGiven } from "../parts/first-agent.tsx"
@@ -28,7 +28,8 @@ export const AgentsPage = (): ReactNode => {
     key: ["agents", "health"],
     path: "agents/health"
   })
-  useAllToSort(list)
+  // The API lists the newest first, so all are read before they are sorted.
+  useReadThrough(list, limits.agentsToSort)
   const [{ words, enabled }] = useAddress()
   const rows = useMemo(() => chosenAgents(list.rows, { words, enabled }), [list.rows, words, enabled])
   return (
@@ -93,13 +94,6 @@ const filters: ReadonlyArray<Filter> = [
     ]
   }
 ]
-
-/** The API lists the newest first, so all are read before they are sorted. */
-const useAllToSort = ({ error, hasMore, isReadingMore, readMore, rows }: PagedList<AgentHealth>): void => {
-  useEffect(() => {
-    if (error === null && hasMore && !isReadingMore && rows.length < limits.agentsToSort) readMore()
-  })
-}
 
 /** How an agent fares, and whether anybody can think for it. */
 const Now = ({ health }: { readonly health: AgentHealth }): ReactNode => {

@@ -1,18 +1,22 @@
 /**
  * An undo as a reviewable set of changes: each thing with what goes back, to be taken or left out.
+ *
+ * What its address does not name is left out, so nothing is undone before the
+ * whole plan is read.
  */
 import type { UndoTask } from "@tropism/domain/task"
-import type { UndoCause, UndoItem } from "@tropism/domain/undo"
+import { undoBounds, type UndoCause, type UndoItem } from "@tropism/domain/undo"
 import { Link } from "@tanstack/react-router"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useContext, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { drawn } from "../parts/icons.tsx"
 import { useAddress } from "../parts/use-address.ts"
 import { Visible } from "../parts/visible.tsx"
-import { usePagedList } from "../server/paged.ts"
+import { type PagedList, usePagedList, useReadThrough } from "../server/paged.ts"
 import type { PropertyRow } from "../suggestion/property-diff.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { LinkedTask } from "./linked-card.ts"
 import { PropertyRows } from "./property-rows.tsx"
 import { TaskFrame } from "./task-frame.tsx"
 import { causeWords, itemWords, planSentence } from "./undo-words.ts"
@@ -33,8 +37,10 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
     key: ["tasks", task.id, "items", task.digest],
     path: `tasks/${encodeURIComponent(task.id)}/items`
   })
-  const { leaveOut, leaves, toggle } = useLeavingOut(plan.rows)
-  const taken = task.payload.counts.ready - leaveOut.length
+  const { isKnown, leaveOut, leaves, toggle } = useLeavingOut(task, plan)
+  const { ready } = task.payload.counts
+  const taken = ready - leaveOut.length
+  const undoWords = isKnown ? `Undo ${taken} of ${ready}` : "Undo …"
   const isBusy = isSending || askingId !== undefined
   return (
     <TaskFrame task={task} kind="undo" isBusy={isBusy} mark={<UndoMark />} refusal={refusal}>
@@ -68,11 +74,11 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
         <p className="flex flex-wrap gap-2">
           <Button
             weight="primary"
-            disabled={isBusy || taken === 0 || plan.isPending}
-            aria-label={`Undo ${taken} of ${task.payload.counts.ready}: ${visibleText(task.title)}`}
+            disabled={isBusy || taken === 0 || plan.isPending || !isKnown}
+            aria-label={`${undoWords}: ${visibleText(task.title)}`}
             onClick={() => settle({ how: "approve", leaveOut })}
           >
-            Undo {taken} of {task.payload.counts.ready}
+            {undoWords}
           </Button>
           <Button disabled={isBusy} onClick={() => settle({ how: "reject" })}>
             Keep all as it is
@@ -87,16 +93,19 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
 }
 
 /** What is left out: all but what the address names, until somebody says otherwise. */
-const useLeavingOut = (items: ReadonlyArray<UndoItem>) => {
+const useLeavingOut = ({ id: taskId }: UndoTask, plan: PagedList<UndoItem>) => {
   const [address] = useAddress()
+  const linkedId = useContext(LinkedTask)
   const only = address["only"]?.split(",").filter((id) => id !== "") ?? []
   const [chosen, setChosen] = useState<ReadonlyMap<string, boolean>>(new Map())
-  // Where the address names none of the plan's things it is of something else.
-  const isOfThese = items.some(({ id }) => only.includes(id))
-  const leaves = (id: string): boolean => chosen.get(id) ?? (isOfThese && !only.includes(id))
+  const isNarrowed = linkedId === taskId && only.length > 0
+  useReadThrough(plan, isNarrowed ? undoBounds.maxEntities : 0)
+  const leaves = (id: string): boolean => chosen.get(id) ?? (isNarrowed && !only.includes(id))
   return {
+    /** Of a plan that is read in part nobody knows what is left out. */
+    isKnown: !isNarrowed || plan.isWhole,
     leaves,
-    leaveOut: items.filter(({ id, status }) => status === "ready" && leaves(id)).map(({ id }) => id),
+    leaveOut: plan.rows.filter(({ id, status }) => status === "ready" && leaves(id)).map(({ id }) => id),
     toggle: (id: string) => setChosen((before) => new Map([...before, [id, !leaves(id)]]))
   }
 }

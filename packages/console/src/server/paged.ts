@@ -23,6 +23,8 @@ export interface PagedList<A> {
   /** The rows are those of the filters before; the new ones are on their way. */
   readonly isOlder: boolean
   readonly isPending: boolean
+  /** All that the list holds is among the rows. */
+  readonly isWhole: boolean
   readonly error: unknown
   readonly hasMore: boolean
   readonly isReadingMore: boolean
@@ -56,6 +58,7 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
     () => withHead(newest ?? { items: [], nextCursor: null }, older),
     [newest, older]
   )
+  const isReadThrough = further !== undefined && !tail.hasNextPage
   const { refetch } = tail
   useEffect(() => {
     if (hasGap) refetch()
@@ -65,6 +68,7 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
     isOlder: isOlder && rows.length > 0,
     // That there is nothing is known only of what was asked for.
     isPending: head.isPending || (isOlder && rows.length === 0),
+    isWhole: !isOlder && newest !== undefined && !hasGap && (cursor === null || isReadThrough),
     error: head.error ?? tail.error,
     hasMore: !isOlder && cursor !== null && tail.hasNextPage,
     isReadingMore: tail.isFetchingNextPage,
@@ -72,6 +76,14 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
       if (!tail.isFetching) tail.fetchNextPage()
     }
   }
+}
+
+/** Reads the pages that are left one after the other, until so many rows are here. */
+export const useReadThrough = <A>(list: PagedList<A>, maxRows: number): void => {
+  const { error, hasMore, isReadingMore, readMore, rows } = list
+  useEffect(() => {
+    if (error === null && hasMore && !isReadingMore && rows.length < maxRows) readMore()
+  })
 }
 
 const headQuery = <A>(source: PagedSource) => {
