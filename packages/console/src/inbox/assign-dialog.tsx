@@ -21,13 +21,14 @@ interface AssignDialogProps {
 }
 
 export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode => {
-  const people = usePeople(task)
-  const [assignee, setAssignee] = useState(task.assignee ?? nobody)
+  const [atFirst] = useState(task.assignee)
+  const people = usePeople([atFirst, task.assignee])
+  const [assignee, setAssignee] = useState(atFirst ?? nobody)
   const [until, setUntil] = useState(asItIs)
   const write = useWrite(onClose)
   const assign = () => {
     const body = {
-      ...(assignee !== (task.assignee ?? nobody) && { assignee: assignee === nobody ? null : assignee }),
+      ...(assignee !== (atFirst ?? nobody) && { assignee: assignee === nobody ? null : assignee }),
       ...(until !== asItIs && { expiresAt: instantOf(until) })
     }
     if (Object.keys(body).length === 0) onClose()
@@ -70,12 +71,12 @@ export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode =>
 /** No user is called so: the name of one has at least a letter. */
 const nobody = ""
 
-/** Oneself first, then the members who may do something; whoever it waits for now is among them. */
-const usePeople = ({ assignee }: AssignDialogProps["task"]) => {
+/** Oneself first, then the members who may do something; these assignees are among them. */
+const usePeople = (assignees: ReadonlyArray<string | null>) => {
   const { project, principal } = useConsole()
   const { data } = useQuery(membersQuery(project.id))
   const members = (data?.items ?? []).filter(({ role }) => role !== "viewer").map(({ userId }) => userId)
-  const others = new Set<string>(assignee === null ? members : [...members, assignee])
+  const others = new Set<string>([...members, ...assignees.filter((each) => each !== null)])
   others.delete(principal.userId)
   return [
     { value: nobody, label: "anybody who may decide" },
