@@ -1,6 +1,7 @@
 /**
  * A run as it goes on and along its time, against the whole program: words as they come, the timeline, questions, forks, undo.
  */
+import type { Route } from "playwright-core"
 import { expect, it } from "vitest"
 import { eventually, scripted } from "../../server/testing/platform.ts"
 import { calling, endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
@@ -12,6 +13,8 @@ import {
   spawning,
   worker
 } from "../../server/testing/sub-agent-words.ts"
+import { creating } from "../../server/testing/suggestion-words.ts"
+import { acted } from "../../server/testing/undo-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -189,4 +192,35 @@ it("a fork in which nothing can be said is not made, and is made under that name
       items.some(({ content }: { readonly content?: string }) => content === "Do something else.")
     )
   )
+})
+
+it("a tool call that was made is never said not to be made, where the records of the calls are not read", async () => {
+  const story = await real.newStory()
+  const { run: done } = await run(acted(story, [creating("one"), creating("two")]))
+  const { page, goTo } = await real.visit(story)
+  const calls = page.getByRole("list", { name: /^Tool calls of step/ }).getByRole("listitem")
+  const openAll = async () => {
+    await inTime(() => calls.count()).toBe(2)
+    for (const place of [0, 1]) await calls.nth(place).locator("summary").click()
+  }
+  const failing = (route: Route) => route.abort()
+  await page.route("**/tool-calls?*", failing)
+  await goTo(`/runs/${done.id}`)
+  await openAll()
+  await inTime(() => calls.getByRole("alert").count()).toBe(2)
+  expect(await page.getByText("It was not made yet.").count()).toBe(0)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+
+  // One record is as much as a page holds: the run made more calls than are read.
+  await page.unroute("**/tool-calls?*", failing)
+  await page.route("**/tool-calls?*", (route) => {
+    const url = new URL(route.request().url())
+    url.searchParams.set("limit", "1")
+    return route.continue({ url: url.href })
+  })
+  await goTo(`/runs/${done.id}`)
+  await openAll()
+  await page.getByText("is not read here; the log has it.").waitFor()
+  await page.getByText("Arguments of create_object", { exact: true }).waitFor()
+  expect(await page.getByText("It was not made yet.").count()).toBe(0)
 })

@@ -34,7 +34,11 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
       </p>
     )
   const heads = stepHeads(steps.data.items.map(({ flowStep }) => flowStepText(flowStep)))
-  const records = new Map(calls.data?.items.map((record) => [record.callId, record]))
+  const records: Records = {
+    byCall: new Map(calls.data?.items.map((record) => [record.callId, record])),
+    isReading: calls.isPending,
+    error: calls.error
+  }
   return (
     <>
       <ol aria-label="Steps" className="grid gap-5">
@@ -49,7 +53,13 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
   )
 }
 
-type Records = ReadonlyMap<string, ToolCallRecord>
+/** What is kept of the calls, as far as it is read. */
+interface Records {
+  readonly byCall: ReadonlyMap<string, ToolCallRecord>
+  readonly isReading: boolean
+  /** Why they could not be read; null where they could. */
+  readonly error: unknown
+}
 
 interface StepProps {
   readonly step: RunStep
@@ -86,7 +96,7 @@ const Step = ({ step, flowHead, records }: StepProps): ReactNode => (
     {step.toolCalls.length > 0 && (
       <ul aria-label={`Tool calls of step ${step.number}`} className="mt-2 grid gap-2">
         {step.toolCalls.map((call) => (
-          <ToolCall key={call.callId} call={call} record={records.get(call.callId)} />
+          <ToolCall key={call.callId} call={call} records={records} />
         ))}
       </ul>
     )}
@@ -95,39 +105,52 @@ const Step = ({ step, flowHead, records }: StepProps): ReactNode => (
 
 interface ToolCallProps {
   readonly call: StepCall
-  readonly record: ToolCallRecord | undefined
+  readonly records: Records
 }
 
 const decisions = { execute: "done at once", suggest: "only suggested", refuse: "refused" } as const
 
-const ToolCall = ({ call, record }: ToolCallProps): ReactNode => (
-  <li
-    className={`rounded-lg border border-line px-3 py-2 ${call.status === "pending" ? "border-dashed" : ""}`}
-  >
-    <details>
-      <summary className="cursor-pointer text-sm">
-        <code className="font-mono text-xs">
-          <Visible text={call.tool} />
-        </code>{" "}
-        <span className={call.status === "failed" ? "text-xs text-removed-ink" : "text-xs text-ink-soft"}>
-          {call.status}
-          {record !== undefined &&
-            record.decision !== null &&
-            decisions[record.decision] !== call.status &&
-            `, ${decisions[record.decision]}`}
-          {call.durationMs !== null && `, ${durationText(call.durationMs)}`}
-        </span>
-      </summary>
-      <div className="mt-2 grid gap-2">
-        {record === undefined ? (
-          <p className="text-xs text-ink-soft">It was not made yet.</p>
-        ) : (
-          <>
-            <JsonView label={`Arguments of ${call.tool}`} value={record.arguments} />
-            <JsonView label={`Result of ${call.tool}`} value={record.result} />
-          </>
-        )}
-      </div>
-    </details>
-  </li>
-)
+const ToolCall = ({ call, records }: ToolCallProps): ReactNode => {
+  const record = records.byCall.get(call.callId)
+  return (
+    <li
+      className={`rounded-lg border border-line px-3 py-2 ${call.status === "pending" ? "border-dashed" : ""}`}
+    >
+      <details>
+        <summary className="cursor-pointer text-sm">
+          <code className="font-mono text-xs">
+            <Visible text={call.tool} />
+          </code>{" "}
+          <span className={call.status === "failed" ? "text-xs text-removed-ink" : "text-xs text-ink-soft"}>
+            {call.status}
+            {record !== undefined &&
+              record.decision !== null &&
+              decisions[record.decision] !== call.status &&
+              `, ${decisions[record.decision]}`}
+            {call.durationMs !== null && `, ${durationText(call.durationMs)}`}
+          </span>
+        </summary>
+        <div className="mt-2 grid gap-2">
+          {record === undefined ? (
+            <WithoutRecord call={call} records={records} />
+          ) : (
+            <>
+              <JsonView label={`Arguments of ${call.tool}`} value={record.arguments} />
+              <JsonView label={`Result of ${call.tool}`} value={record.result} />
+            </>
+          )}
+        </div>
+      </details>
+    </li>
+  )
+}
+
+/** Why nothing more of a call is said here. Whether it was made is its status, not whether its record was read. */
+const WithoutRecord = ({ call, records }: ToolCallProps): ReactNode => {
+  if (call.status === "pending") return <p className="text-xs text-ink-soft">It was not made yet.</p>
+  if (records.isReading) return <Skeleton label="Reading the tool calls …" />
+  if (records.error !== null) return <Failure error={records.error} />
+  return (
+    <p className="text-xs text-ink-soft">What it was asked and answered is not read here; the log has it.</p>
+  )
+}
