@@ -4,7 +4,13 @@
 import { expect, it } from "vitest"
 import type { Page } from "playwright-core"
 import { make } from "../../server/testing/story-words.ts"
-import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
+import {
+  creating,
+  pendingOf,
+  suggesting,
+  suggestingOnce,
+  updating
+} from "../../server/testing/suggestion-words.ts"
 import { cardOf, inTime, listed } from "./inbox-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -133,4 +139,34 @@ it("an edit names only what has moved since it began, and goes on by keyboard fo
   await dialog(page).waitFor({ state: "detached" })
   const { properties } = await run(story.get(`/objects/${person.id}`))
   expect(properties).toEqual({ age: 38, town: "Ulm", colour: "red" })
+})
+
+it("an edit whose suggestion is refined meanwhile says what is suggested now, and is saved for that", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  await run(suggestingOnce(story, agent, creating("ada", { age: 37, colour: "red" })))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+  await page.getByRole("button", { name: /^Edit/ }).click()
+  await dialog(page).getByLabel("age as JSON").fill("39")
+  await run(suggestingOnce(story, agent, creating("ada", { age: 38, town: "Bonn" })))
+  await dialog(page).getByText("It suggests 38 for age.").waitFor()
+  await dialog(page).getByText('It suggests "Bonn" for town.').waitFor()
+  await dialog(page).getByText("It no longer suggests anything for colour.").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  // Unread it is refused, and what was typed stays.
+  const approve = dialog(page).getByRole("button", { name: "Approve as edited", disabled: false })
+  await approve.press("Enter")
+  await dialog(page)
+    .getByRole("alert")
+    .getByText(/read it again/)
+    .waitFor()
+  await dialog(page).getByRole("button", { name: "Keep mine, for how it is now" }).press("Enter")
+  expect(await dialog(page).getByRole("alert").count()).toBe(0)
+  expect(await dialog(page).getByLabel("age as JSON").inputValue()).toBe("39")
+  expect(await dialog(page).getByLabel("town", { exact: true }).inputValue()).toBe("Bonn")
+  await approve.press("Enter")
+  await dialog(page).waitFor({ state: "detached" })
+  const { items } = await run(story.get("/objects?type=Note"))
+  expect(items).toMatchObject([{ key: "ada", properties: { age: 39, town: "Bonn" } }])
 })

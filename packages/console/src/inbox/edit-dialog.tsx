@@ -11,15 +11,13 @@ import { Button } from "../parts/button.tsx"
 import { DialogFrame } from "../parts/dialog-frame.tsx"
 import { controlClass } from "../parts/field.tsx"
 import { CautionIcon } from "../parts/icons.tsx"
-import { MovedNotice } from "../parts/moved-notice.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { type EditField, editedFields, editFields } from "../suggestion/edit-fields.ts"
-import { cutText } from "../words/cut-text.ts"
+import { type EditField, editedFields, editFields, refinedFields } from "../suggestion/edit-fields.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { EditMovedNotice } from "./edit-moved-notice.tsx"
 import { OvertakenNotice } from "./overtaken-notice.tsx"
 import { StaleNotice } from "./stale-notice.tsx"
 import { useOvertaken } from "./use-overtaken.ts"
-import { propertyOf } from "../suggestion/property-diff.ts"
 
 interface EditDialogProps {
   readonly projectId: string
@@ -52,7 +50,7 @@ type EditFormProps = Omit<EditDialogProps, "onClosed"> & { readonly task: Sugges
 const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: EditFormProps): ReactNode => {
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
   const [shown, setShown] = useState(task)
-  const [fields, setFields] = useState(() => editFields(shown.payload.suggestedChanges) ?? [])
+  const [fields, setFields] = useState(() => fieldsOf(shown))
   const form = useRef<HTMLFormElement>(null)
   const [isSending, setIsSending] = useState(false)
   const [refusal, setRefusal] = useState<string>()
@@ -63,6 +61,12 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
   const hasNothing = fields.length > 0 && fields.every(({ isTaken }) => !isTaken)
   const change = (name: string, changes: Partial<EditField>) =>
     setFields((before) => before.map((field) => (field.name === name ? { ...field, ...changes } : field)))
+  const keep = () => {
+    setShown(task)
+    setFields((mine) => refinedFields(mine, fieldsOf(shown), fieldsOf(task)))
+    setRefusal(undefined)
+    form.current?.querySelector<HTMLElement>("[data-first-focus]")?.focus()
+  }
   const approve = () => {
     if (faults.length > 0 || hasNothing || isSending || isOvertaken) return
     setIsSending(true)
@@ -85,30 +89,7 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
         <Visible text={task.title} />
       </p>
       {isOvertaken ? <OvertakenNotice sentences={sentences} /> : <StaleNotice task={task} />}
-      {!isOvertaken && versionOf(task) !== versionOf(shown) && (
-        <MovedNotice
-          actions={
-            <Button
-              size="small"
-              onClick={() => {
-                setShown(task)
-                form.current?.querySelector<HTMLElement>("[data-first-focus]")?.focus()
-              }}
-            >
-              Keep mine, for how it is now
-            </Button>
-          }
-        >
-          <p>It has changed since you began to edit.</p>
-          <ul className="m-0 list-none p-0">
-            {movedNames(fields, shown, task).map((name) => (
-              <li key={name}>
-                <Visible text={`${name} is ${cutText(nowText(task, name), 2, 200)} now.`} />
-              </li>
-            ))}
-          </ul>
-        </MovedNotice>
-      )}
+      {!isOvertaken && <EditMovedNotice fields={fields} shown={shown} task={task} onKeep={keep} />}
       {fields.map((field, index) => (
         <PropertyField
           key={field.name}
@@ -163,22 +144,8 @@ const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending, onCancel }: Edi
   </>
 )
 
-/** The version of what it would change, as it is now. */
-const versionOf = ({ target, relationship }: SuggestionTask): number | undefined =>
-  (target ?? relationship)?.version
-
-/** Those of the fields whose property is no longer what it was when the edit began. */
-const movedNames = (
-  fields: ReadonlyArray<EditField>,
-  shown: SuggestionTask,
-  task: SuggestionTask
-): ReadonlyArray<string> =>
-  fields.flatMap(({ name }) => (nowText(shown, name) === nowText(task, name) ? [] : [name]))
-
-const nowText = ({ target, relationship }: SuggestionTask, name: string): string => {
-  const now = propertyOf((target ?? relationship)?.properties ?? {}, name)
-  return now === undefined ? "gone" : JSON.stringify(now)
-}
+const fieldsOf = ({ payload }: SuggestionTask): ReadonlyArray<EditField> =>
+  editFields(payload.suggestedChanges) ?? []
 
 interface PropertyFieldProps {
   readonly field: EditField

@@ -3,7 +3,7 @@
  */
 import { expect, it } from "@effect/vitest"
 import type { ObjectId } from "@tropism/domain/ids"
-import { editedFields, type EditField, editFields } from "./edit-fields.ts"
+import { differentFields, editedFields, type EditField, editFields, refinedFields } from "./edit-fields.ts"
 
 const objectId = "0190a000-0000-7000-8000-000000000001" as ObjectId
 
@@ -40,4 +40,15 @@ it("a name like __proto__ stays a property, and a deletion has none to edit", ()
   } as const
   expect(Object.keys(editedFields(editFields(change) ?? []).data)).toEqual(["__proto__"])
   expect(editFields({ type: "delete", objectId })).toBeUndefined()
+})
+
+it("of a refined suggestion the fields that nobody changed say what is suggested now, and the others what was typed", () => {
+  const before = fieldsOf({ name: "Ada", age: 7, size: 1, town: "Ulm" })
+  const now = fieldsOf({ name: "Ada L.", age: 8, colour: "red" })
+  const mine = before.map((field) =>
+    field.name === "age" || field.name === "town" ? { ...field, text: "9" } : field
+  )
+  const refined = refinedFields(mine, before, now)
+  expect(editedFields(refined).data).toEqual({ name: "Ada L.", age: 9, colour: "red", town: "9" })
+  expect(differentFields(before, now).map(({ name }) => name)).toEqual(["name", "age", "colour"])
 })

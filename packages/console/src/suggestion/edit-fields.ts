@@ -29,6 +29,32 @@ export const editFields = (change: Change): ReadonlyArray<EditField> | undefined
       })
     : undefined
 
+/** The fields of an edit after its suggestion was refined: what the person changed stays, all else says what is suggested now. */
+export const refinedFields = (
+  mine: ReadonlyArray<EditField>,
+  before: ReadonlyArray<EditField>,
+  now: ReadonlyArray<EditField>
+): ReadonlyArray<EditField> => {
+  const changed = differentFields(before, mine)
+  const isSuggested = ({ name }: EditField): boolean => now.some((field) => field.name === name)
+  return [
+    ...now.map((field) => changed.find(({ name }) => name === field.name) ?? field),
+    ...changed.filter((field) => !isSuggested(field))
+  ]
+}
+
+/** Those of the later fields that are not as they were before. */
+export const differentFields = (
+  before: ReadonlyArray<EditField>,
+  after: ReadonlyArray<EditField>
+): ReadonlyArray<EditField> =>
+  after.filter(
+    ({ isTaken, kind, name, text }) =>
+      !before.some(
+        (old) => old.name === name && old.kind === kind && old.text === text && old.isTaken === isTaken
+      )
+  )
+
 export interface EditedFields {
   readonly data: Properties
   /** The names of the fields that hold no JSON. */
