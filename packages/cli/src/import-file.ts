@@ -73,13 +73,16 @@ export const importFile = (access: Access, request: ImportRequest) =>
     const warn = yield* makeWord
     return yield* sendAll(sending, isInput).pipe(
       Effect.mapError((error) => nameFile(requestFailure(error, access.connection.url), request.file)),
+      // A lockfile that is imported again is left as it is.
       Effect.onInterrupt(() =>
-        warn(
-          named(
-            `The import was interrupted. ${isInput ? inputRemedy(sending) : remedy(sending)}`,
-            request.file
-          )
-        )
+        sending.isLines
+          ? warn(
+              named(
+                `The import was interrupted. ${isInput ? inputRemedy(sending) : remedy(sending)}`,
+                request.file
+              )
+            )
+          : Effect.void
       )
     )
   })
