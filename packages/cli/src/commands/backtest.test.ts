@@ -122,9 +122,13 @@ describe("tropism backtest", () => {
       begun.process.kill("SIGINT")
       yield* until(() => begun.code() !== undefined)
       const shown = `"tropism backtests show review ${backtestId}" shows it.`
-      expect([begun.code(), begun.error()]).toEqual([
+      const told = begun.error().trimEnd().split("\n")
+      expect([begun.code(), told.filter((line) => !line.startsWith("Backtest: "))]).toEqual([
         130,
-        `The backtest ${backtestId} has begun: ${shown}\nThe backtest ${backtestId} goes on without this command: ${shown}\n`
+        [
+          `The backtest ${backtestId} has begun: ${shown}`,
+          `The backtest ${backtestId} goes on without this command: ${shown}`
+        ]
       ])
     })
   )
