@@ -6,6 +6,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem } from "effect"
 import { TestClock } from "effect/testing"
 import { type FakeServer, fakeServer } from "../testing/fake-server.ts"
+import { counts, importId, started } from "../testing/import-words.ts"
 import { id } from "../testing/records.ts"
 import { invoke, invokeHearing } from "../testing/invoke.ts"
 import { formatOf } from "./import-format.ts"
@@ -40,17 +41,6 @@ const whileTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-const importId = "0190a000-0000-7000-8000-000000000001"
-const counts = {
-  created: 1,
-  updated: 0,
-  unchanged: 0,
-  relationshipsCreated: 0,
-  relationshipsUpdated: 0,
-  relationshipsUnchanged: 0,
-  failed: 1
-}
-const started = { type: "started", importId, skippedLines: 0 }
 const badLine = { type: "badLine", line: 2, message: "/type: This is required" }
 const linesDone = (done: number) => ({ type: "progress", done, total: null, lines: done / 10, counts })
 const finishedLines = { ...finished, ...counts, importId, lines: 3, deleted: 0 }

@@ -8,6 +8,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Path } from "effect"
 import { fakeServer, token } from "../testing/fake-server.ts"
 import { type Answer, heldServer } from "../testing/held-server.ts"
+import { counts, importId, started } from "../testing/import-words.ts"
 import { until } from "../testing/invoke.ts"
 import { launch, launcher } from "../testing/launch.ts"
 import { id } from "../testing/records.ts"
@@ -15,17 +16,6 @@ import { id } from "../testing/records.ts"
 const root = `/api/projects/${id("project", 1)}`
 const lines = (...all: ReadonlyArray<object>) => all.map((line) => `${JSON.stringify(line)}\n`).join("")
 
-const importId = "0190a000-0000-7000-8000-000000000001"
-const counts = {
-  created: 1,
-  updated: 0,
-  unchanged: 0,
-  relationshipsCreated: 0,
-  relationshipsUpdated: 0,
-  relationshipsUnchanged: 0,
-  failed: 1
-}
-const started = { type: "started", importId, skippedLines: 0 }
 const badLines = Array.from({ length: 20 }, (_, line) => ({ type: "badLine", line, message: "This is none" }))
 const progress = (done: number) => ({ type: "progress", done, total: 4 })
 const finished = {
