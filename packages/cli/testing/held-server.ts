@@ -10,11 +10,16 @@ export interface Answer {
   readonly first: string
   /** What follows when the answer is let go. */
   readonly rest?: string
+  /** Whether the rest comes again and again for as long as it is read. */
+  readonly isEndless?: boolean
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Starts it for the scope of a test. */
-export const heldServer = (behind: FakeServer, { first, headers = {}, path, rest = "" }: Answer) =>
+export const heldServer = (
+  behind: FakeServer,
+  { first, headers = {}, isEndless = false, path, rest = "" }: Answer
+) =>
   Effect.map(
     Effect.acquireRelease(
       Effect.sync(() => {
@@ -23,11 +28,11 @@ export const heldServer = (behind: FakeServer, { first, headers = {}, path, rest
         const encoder = new TextEncoder()
         const body = () =>
           new ReadableStream<Uint8Array>({
-            start: async (controller) => {
-              controller.enqueue(encoder.encode(first))
+            start: (controller) => controller.enqueue(encoder.encode(first)),
+            pull: async (controller) => {
               await gate.promise
               controller.enqueue(encoder.encode(rest))
-              controller.close()
+              if (!isEndless) controller.close()
             }
           })
         const server = Bun.serve({
