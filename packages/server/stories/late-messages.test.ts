@@ -228,6 +228,30 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("lets that one go on where it was at its last request before a limit", () =>
+      Effect.gen(function* () {
+        const { interpose, story } = yield* newScene
+        yield* talkWith(story, noteTaker, { maxSteps: 1 })
+        const late = yield* Deferred.make<Answer>()
+        const speak = Effect.flatMap(say(story, "talk", "That is enough."), (answer) =>
+          Deferred.succeed(late, answer)
+        )
+        // The first request takes its one step; the one behind that is its last.
+        yield* interpose("run.beforeModel", interpose("run.beforeModel", speak))
+        yield* say(story, "talk", "Begin")
+        expect(yield* Deferred.await(late)).toMatchObject({ status: 204 })
+        const log = yield* logWith(story, "talk", "AgentTurnCompletedEvent")
+        expect(turnsOf(log)).toEqual([
+          ["AgentTurnStartedEvent", 1],
+          ["AgentTurnInterruptedEvent", 1],
+          ["AgentTurnStartedEvent", 2],
+          ["AgentTurnCompletedEvent", 2]
+        ])
+        expect(contentsOf(log, "AssistantMessageEvent").at(-1)).toBe("You said: That is enough.")
+        expect(yield* statusesOf(story)).toEqual(["completed"])
+      })
+    )
+
     it.effect("is stopped with that one where a person cancels it, and read with the next", () =>
       Effect.gen(function* () {
         const { interpose, story } = yield* newScene

@@ -97,15 +97,17 @@ export const makeRests = Effect.gen(function* () {
       ...(isOrphaned ? nextSession(context) : [])
     ])
 
+  /** Lets the run rest at a limit; what was said while it made its last request takes it up again at once, as what is said later does. */
   const pause = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
-    reason: "stepLimit" | "timeout" | "budget",
+    reason: SoftStopReason | "budget",
     partialText = ""
   ) {
     const said = partialText === "" ? lastWordsOf(run, context) : partialText
-    const end = runs.pause(run, reason, summaryOf(said))
-    return yield* finish(run, context, { type: "interrupted", reason, partialText }, end)
+    const rest = runs.pause(run, reason, summaryOf(said))
+    const end = context.isTurnDue ? Effect.andThen(rest, runs.resumeOn(run.contextName)) : rest
+    return yield* finish(run, context, { type: "interrupted", reason, partialText }, Effect.asVoid(end))
   })
 
   /** Lets the run rest because nothing is left to spend on its next request. */
