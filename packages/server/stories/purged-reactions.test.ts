@@ -113,6 +113,47 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("wakes nobody where its change was not heard yet", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher())
+        const eve = yield* make(story, "Person")
+        yield* endedRuns(story, agent, 1)
+        const [ofEve] = yield* feedOf(story, 1)
+        expect((yield* purging(story, eve)).status).toBe(204)
+        yield* feedOf(story, 2)
+        // As if nobody had come to it before the purge.
+        yield* ask(
+          story.access,
+          "update kb.graph_events set dispatched_at = null, position = null where project_id = $1 and id = $2",
+          [story.projectId, ofEve.id]
+        )
+        const ann = yield* make(story, "Person")
+        yield* endedRuns(story, agent, 2)
+        expect(yield* entriesOf(story, agent)).toMatchObject([{ graphObjectId: ann.id, status: "completed" }])
+        expect(yield* explained(story, agent, ofEve)).toMatchObject({ outcome: "refused", rule: "purged" })
+      })
+    )
+
+    it.effect("begins no run where it is heard in the same moment", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher())
+        const held = yield* holding(story.access, `select from kb.agents where id = '${agent.id}' for update`)
+        const eve = yield* make(story, "Person")
+        // Whoever hears of it has read it, and waits to open its entry.
+        yield* whenWaiting(story.access, 1)
+        const purged = yield* Effect.forkScoped(purging(story, eve))
+        yield* whenWaiting(story.access, 2)
+        const claims = yield* holding(story.access, lockOf("claims"))
+        yield* held.query("rollback")
+        expect((yield* Fiber.join(purged)).status).toBe(204)
+        yield* claims.query("commit")
+        expect((yield* endedRuns(story, agent, 1)).map(({ status }) => status)).toEqual(["cancelled"])
+        expect(yield* entriesOf(story, agent)).toEqual([])
+      })
+    )
+
     it.effect("is not begun where its run waits in the queue", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

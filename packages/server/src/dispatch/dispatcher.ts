@@ -11,7 +11,7 @@
  * keeps an agent from handling an event twice. Projects take turns.
  */
 import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
-import type { NotedRefusal } from "@tropism/domain/graph"
+import { isPurged, type NotedRefusal } from "@tropism/domain/graph"
 import { findRefusal, type Told } from "@tropism/domain/refusal"
 import { isExclusive, isImmediate } from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
@@ -81,7 +81,7 @@ export class Dispatcher extends Context.Service<
         for (const candidate of yield* withSql(findCandidates(events))) {
           for (const eventId of candidate.eventIds) {
             const event = byId.get(eventId)
-            if (event === undefined) continue
+            if (event === undefined || isEmptied(event)) continue
             const refusal = findRefusal(candidate.agentId, candidate.config, event, chainLimits)
             if (refusal === undefined) matches.push({ event, candidate })
             else note(refusals, event, candidate, refusal)
@@ -211,6 +211,9 @@ export class Dispatcher extends Context.Service<
     })
   )
 }
+
+/** Whether a purge took what an event said: nobody is woken to look at nothing. A deletion says nothing else. */
+const isEmptied = (event: ClaimedEvent): boolean => isPurged(event) && event.type !== "deleted"
 
 const note = (refusals: Refusals, event: ClaimedEvent, { agentId }: Candidate, told: Told): void => {
   const noted = { agentId, rule: told.rule, reason: told.reason }

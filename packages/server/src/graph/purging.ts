@@ -11,7 +11,7 @@ import type { DeleteObject, DeleteRelationship } from "@tropism/domain/change"
 import type { UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { onlyRow } from "../database/database.ts"
+import { onlyRow, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import type { makeObjectWrites } from "./object-writes.ts"
 import { type ChangeRefused, expectVersion, noObject, noRelationship } from "./refused.ts"
@@ -24,11 +24,18 @@ export const makePurging = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
 
+  /** Waits for whoever dispatches: what they have read is in the log then, and goes with the rest. Before anything else is held, or both would wait. */
+  const holdFeed = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`select from kb.feeds where project_id = ${projectId} for share`
+  })
+
   const object = Effect.fnUntraced(function* <A, R>(
     { objectId: id, expectedVersion }: DeleteObject,
     by: UserId,
     deletion: Effect.Effect<A, ChangeRefused, R>
   ) {
+    yield* holdFeed
     const isGone = yield* wasGone(deletion)
     if (isGone) {
       const row = yield* objects.lock(id, true)
@@ -49,6 +56,7 @@ export const makePurging = Effect.fnUntraced(function* (
     by: UserId,
     deletion: Effect.Effect<A, ChangeRefused, R>
   ) {
+    yield* holdFeed
     const isGone = yield* wasGone(deletion)
     if (isGone) {
       const row = yield* relationships.lock(id, true)
