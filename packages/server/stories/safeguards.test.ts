@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { chat, newAssistant } from "../testing/chat-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -132,6 +133,19 @@ layer(SharedServer.layer)((it) => {
           version: 3,
           disabledReason: null
         })
+      })
+    )
+
+    it.effect("what failed in somebody's own conversation is told to nobody by it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newAssistant(story, unreachable, { disableAfterFailures: 1 })
+        expect((yield* chat(story, { agentId: agent.id, message: "Hello" })).status).toBe(200)
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect(run.errorMessage).toContain("anthropic")
+        expect((yield* story.get(`/agents/${agent.id}`)).disabledReason).toBe(
+          `It failed once and was disabled by itself; the last failure is told with run ${run.id}, in somebody's own conversation`
+        )
       })
     )
 

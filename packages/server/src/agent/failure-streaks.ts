@@ -8,10 +8,17 @@
  * version, made by the system: an agent's row always says what its newest
  * version says.
  */
-import type { AgentId } from "@tropism/domain/ids"
+import type { AgentId, RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+
+/** A run that failed. */
+interface Failure {
+  readonly id: RunId
+  readonly agentId: AgentId
+  readonly contextName: string
+}
 
 /** Who makes the version with which an agent disables itself. */
 const systemUser = "system"
@@ -36,12 +43,23 @@ export const makeFailureStreaks = Effect.gen(function* () {
     yield* Effect.logWarning("An agent is disabled", { agentId: id, reason })
   })
 
-  /** Counts a failed run for each of the agents named; an agent that is named twice failed twice. */
+  /** What everybody may read of a failure: of somebody's own conversation nothing but where it is told. */
+  const toldOf = Effect.fnUntraced(function* ({ contextName, id }: Failure, error: string) {
+    const { projectId } = yield* ProjectTransaction
+    const owned =
+      yield* sql`select from kb.contexts where project_id = ${projectId} and name = ${contextName} and owner is not null`
+    return owned.length === 0
+      ? `the last failure: ${error}`
+      : `the last failure is told with run ${id}, in somebody's own conversation`
+  })
+
+  /** Counts the failed runs of each agent; all of them failed for the same reason. */
   const countFailures = Effect.fn("countFailures")(function* (
-    agentIds: ReadonlyArray<AgentId>,
-    lastError: string
+    failures: ReadonlyArray<Failure>,
+    error: string
   ) {
-    if (agentIds.length === 0) return
+    if (failures.length === 0) return
+    const agentIds = failures.map(({ agentId }) => agentId)
     const rows = yield* sql<{ id: AgentId; consecutiveFailures: number; isTooMany: boolean }>`
       update kb.agents agent set consecutive_failures = consecutive_failures + failed.count
       from (select id, count(*)::int as count from unnest(${agentIds}::uuid[]) as id group by id) failed
@@ -49,9 +67,10 @@ export const makeFailureStreaks = Effect.gen(function* () {
       returning agent.id, consecutive_failures,
         enabled and deleted_at is null and consecutive_failures >= disable_after_failures as is_too_many`
     for (const { consecutiveFailures, id, isTooMany } of rows) {
-      if (!isTooMany) continue
+      const last = failures.findLast(({ agentId }) => agentId === id)
+      if (!isTooMany || last === undefined) continue
       const times = consecutiveFailures === 1 ? "once" : `${consecutiveFailures} times in a row`
-      yield* disable(id, `It failed ${times} and was disabled by itself; the last failure: ${lastError}`)
+      yield* disable(id, `It failed ${times} and was disabled by itself; ${yield* toldOf(last, error)}`)
     }
   }, orDie)
 

@@ -172,7 +172,7 @@ export const makeClaiming = Effect.gen(function* () {
     for (const [errorMessage, alike] of Map.groupBy(rows, (row) => row.errorMessage)) {
       // What fails in a backtest fails for nobody.
       yield* countFailures(
-        alike.flatMap((row) => (row.backtestId === null ? [row.agentId] : [])),
+        alike.filter((row) => row.backtestId === null),
         errorMessage
       )
       yield* settleRuns(alike, { status: "abandoned", message: errorMessage })

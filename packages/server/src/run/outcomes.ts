@@ -120,7 +120,7 @@ export const makeOutcomes = Effect.gen(function* () {
     )
     yield* holdParents([resting(run).parentRunId])
     yield* dropQuestions([run.id])
-    if (run.backtestId === null) yield* countFailures([run.agentId], text)
+    if (run.backtestId === null) yield* countFailures([run], text)
     yield* settleRuns([resting(run)], { status: "failed", message: text })
     yield* ended(run)
   }, orDie)
