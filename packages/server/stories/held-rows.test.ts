@@ -4,6 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { heldByOthers } from "../src/database/database-away.ts"
+import { keyed } from "../testing/chat-words.ts"
 import { importLines, jsonl } from "../testing/import-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { newStory, type Story } from "../testing/platform.ts"
@@ -61,6 +62,34 @@ describe("An object that somebody holds for long", () => {
           { task: { status: "completed" } }
         ])
         expect((yield* pendingOf(story)).map(({ id }) => id)).toEqual([told.items[0].taskId])
+      })
+    )
+  )
+
+  it.live("is decided of when the same request comes again under its key", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        const agent = yield* suggesting(story)
+        for (const key of ["held", "free"]) {
+          const object = yield* story.post("/objects", { type: "Person", key })
+          yield* suggestingOnce(story, agent, updating(object, { born: 1815 }))
+        }
+        yield* holding(story, "held")
+        const tasks = (yield* pendingOf(story)).map(({ id }) => ({ taskId: id }))
+        const address = `/api/projects/${story.projectId}/tasks/decisions`
+        const decide = story.send("POST", address, { decision: "approve", tasks }, keyed("all"))
+        expect((yield* decide).body.items).toMatchObject([
+          { problem: { status: 409, detail: heldByOthers } },
+          { task: { status: "completed" } }
+        ])
+        yield* ask(story.access, "drop trigger held on kb.graph_objects")
+        const done = [{ task: { status: "completed" } }, { task: { status: "completed" } }]
+        const decided = yield* decide
+        expect(decided.body.items).toMatchObject(done)
+        const again = yield* decide
+        expect(again.body).toEqual(decided.body)
+        expect(again.headers.get("idempotency-replayed")).toBe("true")
       })
     )
   )

@@ -9,7 +9,7 @@
 import { type Approval, Decided, type Decisions, type Rejection } from "@tropism/api/tasks-api"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "@tropism/api/problems"
 import type { ProjectId, TaskId } from "@tropism/domain/ids"
-import { Effect, Schema } from "effect"
+import { Data, Effect, Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { heldByOthers, isContended } from "../database/database-away.ts"
 import { Tasks } from "../task/tasks.ts"
@@ -97,11 +97,23 @@ export const decidingEach = Effect.fn("http.decidingEach")(function* (
       )
     )
   )
-  const encoded = Effect.flatMap(items, (made) => Effect.orDie(encodeItems(made)))
+  const encoded = Effect.flatMap(items, (made) =>
+    made.some(mayChange) ? Effect.fail(new Unsettled({ items: made })) : Effect.orDie(encodeItems(made))
+  )
+  const kept = keepingAnswer(projectId, "reviewer", "all", encoded)
   return {
-    items: yield* Effect.orDie(decodeItems(yield* keepingAnswer(projectId, "reviewer", "all", encoded)))
+    items: yield* Effect.flatMap(kept, (all) => Effect.orDie(decodeItems(all))).pipe(
+      Effect.catchTag("Unsettled", (unsettled) => Effect.succeed(unsettled.items))
+    )
   }
 })
+
+/** Decisions of which one is told to be tried again: they are told and not kept, so a repeat tries. */
+class Unsettled extends Data.TaggedError("Unsettled")<{ readonly items: typeof Items.Type }> {}
+
+/** Whether the same decision may come to something else in a moment. */
+const mayChange = ({ problem }: typeof Decided.Type): boolean =>
+  problem instanceof Conflict && (problem.reason === "keyBusy" || problem.detail === heldByOthers)
 
 const Items = Schema.Array(Decided)
 const encodeItems = Schema.encodeEffect(Items)
