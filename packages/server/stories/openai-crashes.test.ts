@@ -8,7 +8,7 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
 import { newModel, sendCompletion } from "../testing/openai-words.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, scripted, storyIn } from "../testing/platform.ts"
+import { eventually, type Json, newProject, newStory, scripted, storyIn } from "../testing/platform.ts"
 
 /** Adds a task, and then takes its time to say so. */
 const adding = scripted([
@@ -98,6 +98,31 @@ describe("A completion on many servers", () => {
         expect(contentsOf(log, "UserMessageEvent")).toEqual(["Milk", "Bread"])
         expect(countOf(log, "AgentTurnCompletedEvent")).toBe(2)
         expect((yield* here.get("/tasks")).items).toHaveLength(2)
+      })
+    )
+  )
+})
+
+describe("A completion that the database goes away from while it keeps it", () => {
+  it.live("is sent again by itself only under a key: else it might be said twice", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const story = yield* newStory
+        yield* newModel(story, "clerk", adding, { tools: ["tasks.*"] })
+        for (const statement of [
+          `create function kb.goes_away() returns trigger language plpgsql as $$
+           begin raise exception 'terminating connection due to administrator command' using errcode = '57P01'; end $$`,
+          `create constraint trigger goes_away after insert on kb.context_events deferrable initially deferred
+           for each row execute function kb.goes_away()`
+        ])
+          yield* ask(story.access, statement)
+        const unkept = { error: { type: "server_error", code: "unavailable" } }
+        expect(yield* sendCompletion(story, body, keyed)).toMatchObject({ status: 503, body: unkept })
+        expect(yield* sendCompletion(story, body)).toMatchObject({ status: 422, body: unkept })
+        yield* ask(story.access, "drop trigger goes_away on kb.context_events")
+        const answer = yield* sendCompletion(story, body, keyed)
+        expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, "Task #1 is added."])
+        expect((yield* story.get("/tasks")).items).toHaveLength(1)
       })
     )
   )

@@ -160,6 +160,12 @@ export const answerUnknown = unawaited(
   "unavailable"
 )
 
+/** The database went away while it kept what was said without a key. */
+export const keptUnknown = openAiFault(
+  "The database does not answer, so nobody knows whether this was said: look among the conversations before it is sent again. Under an Idempotency-Key it is said once, however often it is sent",
+  { status: 422, type: "server_error", code: "unavailable" }
+)
+
 /** The answer that a fault is. */
 export const faultResponse = ({
   error,

@@ -14,9 +14,10 @@ import type { GivenMessage } from "@tropism/domain/given-history"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Completions, type SaidFile, type Saying } from "../chat/completions.ts"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { Models } from "../model/models.ts"
 import { inProject, looking, unlessRecalled } from "./access.ts"
-import { openAiFault } from "./openai-faults.ts"
+import { keptUnknown, openAiFault } from "./openai-faults.ts"
 import { keepFiles } from "./openai-files.ts"
 import { knownAgent } from "./openai-models.ts"
 import { filesOf, sourceKey, type WantedCompletion, type WantedMessage } from "./openai-request.ts"
@@ -62,7 +63,12 @@ const sayOnce = Effect.fnUntraced(function* (projectId: ProjectId, wanted: Wante
     settings: yield* settingsOf(agent, wanted)
   }
   const messages = history.map((message) => givenOf(message, kept))
-  return yield* inProject(projectId, "editor", ({ userId: by }) => say(agent, wanted, messages, saying, by))
+  const said = inProject(projectId, "editor", ({ userId: by }) => say(agent, wanted, messages, saying, by))
+  // Clients send again by themselves what is told with 503: without a key it would be said twice, had it been kept.
+  if ((yield* CurrentKey) !== undefined) return yield* said
+  return yield* Effect.catchDefect(said, (defect) =>
+    isDatabaseAway(defect) ? Effect.fail(keptUnknown) : Effect.die(defect)
+  )
 })
 
 /** Begins a context, or goes on in the one that is named. */
