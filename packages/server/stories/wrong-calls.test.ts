@@ -134,7 +134,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           scripted([
             { when: "step == 0", calls: [{ tool: "search_objects", arguments: { type: "Book" } }] },
             {
-              say: "{{ results[0].result.isTruncated }} {% for item in results[0].result.result.items %}{{ item.key }} {{ item.properties.number }} {% endfor %}{{ results[0].result.result.total }}"
+              say: "{{ results[0].result.isTruncated }} {% for item in results[0].result.items %}{{ item.key }} {{ item.properties.number }} {% endfor %}{{ results[0].result.total }}"
             }
           ])
         )
@@ -143,7 +143,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const [call] = yield* callsOf(story, run)
         expect(JSON.stringify(call.result).length).toBeLessThanOrEqual(100_000)
         expect(call.result.note).toMatch(/^The result was 2\d{5} characters long and was cut/)
-        expect(call.result.result.items[0].properties.text).toMatch(/^(page )+.{0,5}…$/)
+        expect(call.result.items[0].properties.text).toMatch(/^(page )+.{0,5}…$/)
       })
     )
   })

@@ -3,7 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  */
-import type { JsonFault } from "@tropism/domain/json"
+import { isJsonObject, type JsonFault } from "@tropism/domain/json"
 import { Predicate, type Schema } from "effect"
 import { cutJson } from "@tropism/domain/json-cut"
 import { keptChars } from "@tropism/domain/kept-size"
@@ -41,13 +41,25 @@ export const unfit = (faults: ReadonlyArray<JsonFault>, schema: unknown): string
     .map(({ message, pointer }) => `${pointer === "" ? "The arguments" : pointer}: ${message}`)
     .join("; ")}. It takes ${shapeOf(schema)}.`
 
-/** An outcome in bounds; one that was cut says so. */
+/**
+ * An outcome in bounds; one that was cut says so.
+ *
+ * **Details** An object keeps its members, and only the large ones of them are cut: it is still what its tool promises,
+ * and what was done is not told as something else. Anything else becomes the member `result`.
+ */
 export const bounded = (result: Schema.Json): Schema.Json => {
   const size = keptChars(result)
   if (size <= toolLimits.resultMaxChars) return result
-  const note = `The result was ${size} characters long and was cut to fit: ask for less, or for parts of it`
-  return { isTruncated: true, note, result: cutJson(result, toolLimits.resultMaxChars - 250) }
+  const { note: said, ...members } = isJsonObject(result) ? result : { result }
+  const cut = `The result was ${size} characters long and was cut to fit: ask for less, or for parts of it`
+  const head = { isTruncated: true, note: typeof said === "string" ? `${said}. ${cut}` : cut }
+  const room = toolLimits.resultMaxChars - keptChars(head)
+  return { ...head, ...(cutJson(smallFirst(members), room) as typeof members) }
 }
+
+/** The same object, in which a large member leaves the others what they need. */
+const smallFirst = (members: Readonly<Record<string, Schema.Json>>): Record<string, Schema.Json> =>
+  Object.fromEntries(Object.entries(members).toSorted(([, a], [, b]) => keptChars(a) - keptChars(b)))
 
 /** The name that is most like another, if one is like it at all. */
 const nearestOf = (name: string, names: ReadonlyArray<string>): string | undefined => {
