@@ -5,6 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { addressOf, resultOf, rpc } from "../testing/mcp-extension-words.ts"
 import { eventsOf, openEvents } from "../testing/mcp-event-stream.ts"
+import { newSession } from "../testing/mcp-sessions.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -316,6 +317,21 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           )
         )
         expect(yield* eventually(isTaken, (taken) => taken)).toBe(true)
+      })
+    )
+
+    it.effect("so has a user of a session, until the connection of one breaks", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { open } = yield* newSession(yield* asUser(story, "viewer"))
+        const opened = open("events/stream", { name: "object.created" })
+        const streams = yield* Effect.forEach(Array.from({ length: 20 }), () => opened, { concurrency: 5 })
+        const begins = { method: "notifications/events/active" }
+        for (const { first } of streams) expect(yield* first).toMatchObject(begins)
+        const comesLate = Effect.scoped(Effect.flatMap(opened, ({ first }) => first))
+        expect(yield* comesLate).toMatchObject({ error: { code: -32_013, data: { limit: "streams" } } })
+        yield* streams[0]?.cut ?? Effect.void
+        yield* eventually(comesLate, ({ method }) => method === begins.method)
       })
     )
   })

@@ -87,9 +87,10 @@ export class EventStreams extends Context.Service<
         caller: McpCaller,
         listening: Listening,
         beginning: Beginning,
-        { mcpReq }: ServerContext
+        context: ServerContext
       ) {
         const { principal, projectId } = caller
+        const { mcpReq } = context
         yield* Effect.acquireRelease(places.enter(`${projectId} ${principal.userId}`), places.leave)
         const notify: Notify = (kind, params) =>
           Effect.promise(() =>
@@ -100,7 +101,7 @@ export class EventStreams extends Context.Service<
           )
         const { position, truncated } = yield* database.inProject(projectId, reading.begin(beginning))
         yield* notify("active", { cursor: cursorAt(projectId, position), truncated })
-        yield* Effect.raceFirst(follow(caller, listening, position, notify), gone(mcpReq.signal))
+        yield* Effect.raceFirst(follow(caller, listening, position, notify), gone(context))
       }, Effect.scoped)
 
       return EventStreams.of({ stream })

@@ -55,7 +55,7 @@ export const makeListening = Effect.gen(function* () {
     server.setRequestHandler(servedAs, anyParams, ({ notifications }, context) =>
       run(
         Effect.gen(function* () {
-          const { id, notify: send, signal } = context.mcpReq
+          const { id, notify: send } = context.mcpReq
           const filter: ListenFilter = yield* Effect.mapError(readFilter(notifications), () =>
             badParams("Invalid params: 'notifications' is required and must be a valid SubscriptionFilter")
           )
@@ -84,7 +84,7 @@ export const makeListening = Effect.gen(function* () {
             concurrency: mcpLimits.tellersOfStream,
             discard: true
           })
-          yield* Effect.raceAllFirst([telling, closing.begun, Deferred.await(full), gone(signal)])
+          yield* Effect.raceAllFirst([telling, closing.begun, Deferred.await(full), gone(context)])
           return { _meta }
         }).pipe(Effect.scoped)
       )

@@ -37,7 +37,7 @@ export interface McpCaller {
 /** Something that a part answers. */
 export type Answering<A> = Effect.Effect<A, ProtocolError>
 
-/** A tool, and what a call of it does. A client that goes away does not end a call: only what reads may heed `context.mcpReq.signal`. */
+/** A tool, and what a call of it does. A client that goes away does not end a call: only what reads may heed that it has gone (`streams.ts`). */
 export interface PartTool {
   readonly listed: Tool
   readonly call: (

@@ -106,12 +106,15 @@ export const makeSessions = Effect.gen(function* () {
   const handle = (kept: Kept, { body, request }: SessionRequest) =>
     Effect.promise(() => {
       const leave = enter(kept, request.method === "GET" ? "streams" : "calls")
+      // The SDK forgets the stream of whoever goes away and tells nobody: what answers him learns it from his request.
+      const client = new AbortController()
+      const live = new Request(request, { signal: client.signal })
       return kept.session
         .then(({ transport }) =>
-          transport.handleRequest(request, body === undefined ? {} : { parsedBody: body })
+          transport.handleRequest(live, body === undefined ? {} : { parsedBody: body })
         )
         .then(
-          (answer) => untilEnded(answer, leave),
+          (answer) => untilEnded(answer, leave, () => client.abort()),
           (fault) => {
             leave()
             return Promise.reject(fault)
@@ -171,8 +174,8 @@ export const makeSessions = Effect.gen(function* () {
   return { serve }
 })
 
-/** The answer, of which it is told once that it has ended, or that nobody takes it any more. */
-const untilEnded = (answer: Response, ended: () => void): Response => {
+/** The answer, of which it is told once that it has ended, and before its end that nobody takes it any more. */
+const untilEnded = (answer: Response, ended: () => void, dropped: () => void): Response => {
   const { body, headers, status } = answer
   if (body === null || headers.get("content-type") !== "text/event-stream") {
     ended()
@@ -193,6 +196,7 @@ const untilEnded = (answer: Response, ended: () => void): Response => {
     )
   const cancel = (reason: unknown) => {
     ended()
+    dropped()
     return reader.cancel(reason)
   }
   return new Response(new ReadableStream({ pull, cancel }, { highWaterMark: 0 }), { status, headers })

@@ -3,6 +3,7 @@
  *
  * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
  */
+import type { ServerContext } from "@modelcontextprotocol/server"
 import { Effect } from "effect"
 
 /** How many streams are open, of each owner and of all; who comes too late is refused. */
@@ -31,11 +32,14 @@ export const makePlaces = <E>(
   }
 }
 
-/** Until the client has gone. */
-export const gone = (signal: AbortSignal): Effect.Effect<void> =>
+/** Until the client has gone: it has taken its request back, or its session or its connection has ended. */
+export const gone = ({ http, mcpReq }: ServerContext): Effect.Effect<void> =>
   Effect.callback((resume) => {
+    const signals = [mcpReq.signal, ...(http?.req === undefined ? [] : [http.req.signal])]
     const leave = () => resume(Effect.void)
-    if (signal.aborted) leave()
-    signal.addEventListener("abort", leave, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", leave))
+    for (const signal of signals) signal.addEventListener("abort", leave, { once: true })
+    if (signals.some(({ aborted }) => aborted)) leave()
+    return Effect.sync(() => {
+      for (const signal of signals) signal.removeEventListener("abort", leave)
+    })
   })
