@@ -16,7 +16,7 @@ import { coreTaskOf, isOver, relatedTo } from "./core-task.ts"
 import { badParams, fault } from "./door-server.ts"
 import type { DetailedTask, InputRequest } from "./run-task.ts"
 import { InputResponse, RunTasks } from "./run-tasks.ts"
-import { makePlaces } from "./streams.ts"
+import { gone, makePlaces } from "./streams.ts"
 import { taskBounds } from "./task-bounds.ts"
 import type { TaskCaller } from "./task-caller.ts"
 import { noTask, told } from "./task-faults.ts"
@@ -111,7 +111,7 @@ export const makeCoreTasks = Effect.gen(function* () {
 
   const goesOn = fault(ProtocolErrorCode.InternalError, "The task goes on: ask for its result again")
 
-  /** Waits for the end of a task and answers what the call would have answered. */
+  /** Waits for the end of a task and answers what the call would have answered, to nobody who has gone meanwhile. */
   const result = Effect.fnUntraced(function* (
     asking: TaskCaller,
     callerNow: Effect.Effect<TaskCaller | undefined>,
@@ -120,7 +120,7 @@ export const makeCoreTasks = Effect.gen(function* () {
   ) {
     yield* Effect.acquireRelease(places.enter(`${asking.projectId} ${asking.principal.userId}`), places.leave)
     const over = Effect.andThen(
-      Effect.raceFirst(Deferred.await(closing), Effect.sleep(taskBounds.waitMaxMs)),
+      Effect.raceAllFirst([Deferred.await(closing), Effect.sleep(taskBounds.waitMaxMs), gone(context)]),
       Effect.fail(goesOn)
     )
     const whoAsks = Effect.filterOrFail(callerNow, (caller) => caller !== undefined, noTask)
