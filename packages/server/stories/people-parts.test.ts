@@ -3,11 +3,13 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { mcpLimits } from "../src/mcp/mcp-limits.ts"
+import { ask } from "../testing/owner-rows.ts"
 import { atTheDoor } from "../testing/person-words.ts"
 import type { Json } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { make, saying } from "../testing/story-words.ts"
-import { suggestedBy, updating } from "../testing/suggestion-words.ts"
+import { creating, suggestedBy, updating } from "../testing/suggestion-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
 /** The text of the only message of a prompt. */
@@ -106,6 +108,47 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const rest = yield* reading(`tropism://runs/${task.runId}/log?after=2`)
           expect(rest.items).toEqual(log.items.slice(2))
         })
+    )
+
+    it.effect("what waits for people is there behind any number of one's own todos", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const note = yield* make(story, "Note", { text: "a" })
+        const { task } = yield* suggestedBy(story, "scribe", updating(note, { text: "b" }))
+        const { call, client } = yield* atTheDoor(yield* asUser(story, "reviewer"))
+        const todos = Array.from({ length: mcpLimits.resourceItems }, (_, number) => `Todo ${number}`)
+        yield* Effect.forEach(todos, (title) => call("add_task", { title }), { concurrency: 5 })
+        const waits = { items: [{ taskId: task.id }], nextCursor: null }
+        for (const page of [{}, { limit: 1 }])
+          expect((yield* call("list_review", page)).result).toMatchObject(waits)
+        const inbox = yield* Effect.promise(() => client.readResource({ uri: "tropism://inbox" }))
+        expect(JSON.parse((inbox.contents[0] as Json).text)).toMatchObject(waits)
+        for (const name of ["review_my_inbox", "what_happened"]) {
+          const asked = textOf(yield* Effect.promise(() => client.getPrompt({ name, arguments: {} })))
+          expect(asked).toContain(task.digest)
+          expect(asked).not.toContain("Todo")
+        }
+      })
+    )
+
+    it.effect("what the inbox has no room for is listed behind its place", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { task } = yield* suggestedBy(story, "scribe", creating("one"))
+        yield* ask(
+          story.access,
+          `insert into kb.tasks select (jsonb_populate_record(task, jsonb_build_object('id', gen_random_uuid(), 'number', -copy))).*
+            from kb.tasks task, generate_series(1, $2::int) copy where task.id = $1`,
+          [task.id, mcpLimits.resourceItems]
+        )
+        const { call, client } = yield* atTheDoor(yield* asUser(story, "viewer"))
+        const inbox = yield* Effect.promise(() => client.readResource({ uri: "tropism://inbox" }))
+        const { items, nextCursor }: Json = JSON.parse((inbox.contents[0] as Json).text)
+        expect(items).toHaveLength(mcpLimits.resourceItems)
+        const { result: rest } = yield* call("list_review", { cursor: nextCursor })
+        expect(rest).toMatchObject({ items: [{ type: task.type }], nextCursor: null })
+        expect(items.map(({ taskId }: Json) => taskId)).not.toContain(rest.items[0].taskId)
+      })
     )
 
     it.effect("names and ids are completed", () =>

@@ -8,7 +8,6 @@
  */
 import type { GetPromptResult } from "@modelcontextprotocol/server"
 import { ObjectId } from "@tropism/domain/ids"
-import { isTodo } from "@tropism/domain/task"
 import { Effect, Schema } from "effect"
 import { Database } from "../database/database.ts"
 import { Provenances } from "../graph/provenance.ts"
@@ -58,8 +57,9 @@ export const peoplePrompts = Effect.gen(function* () {
   const runs = yield* Runs
 
   const waiting = ({ principal: { userId } }: McpCaller) =>
-    Effect.map(tasks.list({ status: "pending" }, userId, undefined, mcpLimits.promptTasks), (all) =>
-      all.filter((task) => !isTodo(task)).map(shownTask)
+    Effect.map(
+      tasks.list({ status: "pending", isOfProject: true }, userId, undefined, mcpLimits.promptTasks),
+      (all) => all.map(shownTask)
     )
 
   const review = (caller: McpCaller) =>

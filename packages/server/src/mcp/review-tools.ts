@@ -63,13 +63,15 @@ export const makeReviewReading = Effect.gen(function* () {
   /** What waits for a decision or an answer, newest first; nobody's todos. */
   const waiting = ({ userId }: PersonPrincipal, isMine: boolean, page: Parameters<typeof pageOf>[1]) =>
     pageById(pageOf(isMine ? "mine" : "waiting", page), (before, limit) =>
-      tasks.list({ status: "pending", ...(isMine ? { assignee: userId } : {}) }, userId, before, limit)
+      tasks.list(
+        { status: "pending", isOfProject: true, ...(isMine ? { assignee: userId } : {}) },
+        userId,
+        before,
+        limit
+      )
     ).pipe(
       Effect.mapError(failed),
-      Effect.map(({ items, nextCursor }) => ({
-        items: items.filter((task) => !isTodo(task)).map(listedTask),
-        nextCursor
-      }))
+      Effect.map(({ items, nextCursor }) => ({ items: items.map(listedTask), nextCursor }))
     )
 
   /** One task that is no todo. */

@@ -21,6 +21,8 @@ export interface TaskFilter {
   readonly type?: TaskType | undefined
   readonly assignee?: UserId | undefined
   readonly agentId?: AgentId | undefined
+  /** Only the project's tasks: nobody's todos. */
+  readonly isOfProject?: boolean | undefined
   /** One of the project's has it, and one of the reader's todos. */
   readonly number?: number | undefined
 }
@@ -160,7 +162,7 @@ export const isOfOwned = (
 export const pageOfTasks = (
   sql: SqlClient.SqlClient,
   { projectId, reader }: { readonly projectId: ProjectId; readonly reader: UserId },
-  { agentId, assignee, number, status, type }: TaskFilter,
+  { agentId, assignee, isOfProject, number, status, type }: TaskFilter,
   before: string | undefined,
   limit: number
 ): Statement.Statement<{ readonly id: TaskId }> => {
@@ -173,13 +175,11 @@ export const pageOfTasks = (
     ...(before === undefined ? [] : [sql`id < ${before}`])
   ])
   // All types but one are the project's; todos are of no agent and for nobody but their owner.
-  const isOfProject = sql`owner = ''`
-  const isOwn = sql`owner = ${reader} and type = 'todo'`
-  const whose = {
-    todo: [isOwn],
-    any: agentId === undefined && assignee === undefined ? [isOfProject, isOwn] : [isOfProject]
-  }
-  const parts = (type === "todo" ? whose.todo : type === undefined ? whose.any : [isOfProject]).flatMap(
+  const projects = sql`owner = ''`
+  const own = sql`owner = ${reader} and type = 'todo'`
+  const hasTodos = isOfProject !== true && agentId === undefined && assignee === undefined
+  const whose = { todo: [own], any: hasTodos ? [projects, own] : [projects] }
+  const parts = (type === "todo" ? whose.todo : type === undefined ? whose.any : [projects]).flatMap(
     (owned) =>
       (status === undefined ? TaskStatus.literals : [status]).map(
         (state) =>
