@@ -3,7 +3,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Effect, Fiber } from "effect"
+import { Clock, Effect, Fiber, type Scope } from "effect"
 import { chatLimits } from "../src/chat/chat-limits.ts"
 import { connect } from "../src/database/postgres-access.ts"
 import { openAiLimits } from "../src/http/openai-limits.ts"
@@ -14,9 +14,19 @@ import { answered, chat, keyed, newAssistant } from "../testing/chat-words.ts"
 import { echo } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { interposedServer } from "../testing/interposed.ts"
+import { asking as requesting, type Revision } from "../testing/mcp-clients.ts"
+import { resultOf } from "../testing/mcp-extension-words.ts"
+import { taskClient } from "../testing/mcp-task-clients.ts"
 import { sendCompletion } from "../testing/openai-words.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
-import { type Answer, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import {
+  type Answer,
+  eventually,
+  type Json,
+  newProject,
+  startServer,
+  type Story
+} from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newProviderStory } from "../testing/provider-story.ts"
 import { asker, asking, askingModel } from "../testing/question-words.ts"
@@ -160,6 +170,21 @@ describe("A short outage behind the beginning of what is waited for", () => {
   )
 })
 
+/** How a client of either revision begins a run as a task. */
+const tasksBegun: ReadonlyArray<
+  readonly [Revision, (story: Story, call: Json) => Effect.Effect<Effect.Effect<Json>, never, Scope.Scope>]
+> = [
+  ["2026-07-28", (story, call) => Effect.succeed(resultOf(story, "tools/call", call))],
+  [
+    "2025-11-25",
+    (story, call) =>
+      Effect.map(
+        taskClient(story, "2025-11-25", () => ({ action: "cancel" })),
+        (client) => Effect.map(requesting(client, "tools/call", { ...call, task: {} }), ({ task }) => task)
+      )
+  ]
+]
+
 describe("Whoever does not wait, or waits for nothing more", () => {
   it.live("is told at once that what he said is kept", () =>
     Effect.scoped(
@@ -177,6 +202,23 @@ describe("Whoever does not wait, or waits for nothing more", () => {
       })
     )
   )
+
+  for (const [revision, asTask] of tasksBegun)
+    it.live(`is told at once of the task that a call of ${revision} began`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { become, change, interpose, story } = yield* newLiveStory
+          const agent = yield* newAssistant(story, echo)
+          const begin = yield* asTask(story, { name: "trigger_agent", arguments: { agent: agent.name } })
+          yield* interpose("tool.afterCommit", become("connection limit 0"))
+          const told = yield* begin
+          yield* change("connection limit -1")
+          expect(told).toMatchObject({ status: "working", taskId: expect.any(String) })
+          const { body } = yield* eventually(story.ask("GET", "/runs"), ({ status }) => status === 200)
+          expect(body.items).toMatchObject([{ id: told.taskId }])
+        })
+      )
+    )
 
   it.live("is told what came of decisions, for nothing is asked behind the last", () =>
     Effect.scoped(

@@ -9,7 +9,7 @@
  * completed only to a client that could not be asked. A run that failed is a
  * result that says so: `failed` is kept for faults of the protocol.
  */
-import type { TaskId } from "@tropism/domain/ids"
+import type { RunId, TaskId } from "@tropism/domain/ids"
 import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import type { QuestionPayload, SuggestionTask } from "@tropism/domain/task"
 import { beginningOf } from "@tropism/domain/text-beginning"
@@ -109,6 +109,18 @@ export const handleOf = ({ inputRequests: _asked, result: _result, ...task }: De
   status: "working" as const,
   resultType: "task" as const
 })
+
+/** The handle of a run of which nothing is known but that it has begun. */
+export const begunHandleOf = (runId: RunId, now: string) =>
+  handleOf({
+    taskId: runId,
+    status: "working",
+    statusMessage: "The run has begun.",
+    createdAt: now,
+    lastUpdatedAt: now,
+    ttlMs: null,
+    pollIntervalMs: taskBounds.pollIntervalMs
+  })
 
 const statusOf = (run: Run, isAsking: boolean, { canElicit }: Terms): DetailedTask["status"] => {
   if (run.status === "cancelled") return "cancelled"

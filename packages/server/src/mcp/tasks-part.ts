@@ -15,7 +15,8 @@ import {
 } from "@modelcontextprotocol/server"
 import { RunId } from "@tropism/domain/ids"
 import { schemaFaults } from "@tropism/domain/schema-faults"
-import { Effect, Option, Schema, type Scope } from "effect"
+import { DateTime, Effect, Option, Schema, type Scope } from "effect"
+import { isDatabaseAway } from "../database/database-away.ts"
 import { principalIn } from "../http/access.ts"
 import { Tokens } from "../http/tokens.ts"
 import { badParams, fault } from "./door-server.ts"
@@ -27,7 +28,7 @@ import { anyParams, readParams } from "./method-params.ts"
 import type { WakeUps } from "../outbox/wake-ups.ts"
 import type { McpCaller, McpPart, PartCall, RunForServer, Telling } from "./part.ts"
 import { InputResponse, RunTasks } from "./run-tasks.ts"
-import { handleOf } from "./run-task.ts"
+import { begunHandleOf, handleOf } from "./run-task.ts"
 import { taskBounds } from "./task-bounds.ts"
 import type { TaskCaller } from "./task-caller.ts"
 import { makeTaskWatching } from "./task-watching.ts"
@@ -145,11 +146,16 @@ export const tasksPart: Effect.Effect<McpPart, never, RunTasks | Tokens | WakeUp
       const begun = yield* call.make({ ...call.args, wait: false })
       const run = Option.getOrUndefined(readBegun(begun))
       if (run === undefined) return begun
-      const task = yield* Effect.mapError(
-        tasks.get(taskCallerOf(caller, context), run.structuredContent.id),
-        told
+      const { id } = run.structuredContent
+      const now = DateTime.formatIso(yield* DateTime.now)
+      const looked = Effect.mapBoth(tasks.get(taskCallerOf(caller, context), id), {
+        onFailure: told,
+        onSuccess: handleOf
+      })
+      // Whatever is not known of it, it has begun: told of a fault, whoever asked would begin another.
+      const handle = yield* Effect.catchDefect(looked, (defect) =>
+        isDatabaseAway(defect) ? Effect.succeed(begunHandleOf(id, now)) : Effect.die(defect)
       )
-      const handle = handleOf(task)
       return knowsTasks(context)
         ? { content: [], ...handle }
         : { content: [], task: { ...coreTaskOf(handle, false) } }
