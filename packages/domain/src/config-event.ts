@@ -6,7 +6,7 @@
  * the agent's definition allow (S004-F01…F10).
  */
 import { Schema } from "effect"
-import { base, ContextName } from "./event-base.ts"
+import { added, base, ContextName } from "./event-base.ts"
 import { FlowStep, FlowStepInput, FlowType, flowBounds } from "./flow.ts"
 import { RunId } from "./ids.ts"
 import { GuardRef, ModelProvider } from "./model-config.ts"
@@ -79,6 +79,7 @@ export const findRetryFault = ({
 export class SetLlmConfigEvent extends Schema.Class<SetLlmConfigEvent>("SetLlmConfigEvent")({
   type: Schema.tag("SetLlmConfigEvent"),
   ...base,
+  ...added,
   ...configFields.SetLlmConfigEvent
 }) {}
 
@@ -86,6 +87,7 @@ export class SetLlmConfigEvent extends Schema.Class<SetLlmConfigEvent>("SetLlmCo
 export class SetTimeoutEvent extends Schema.Class<SetTimeoutEvent>("SetTimeoutEvent")({
   type: Schema.tag("SetTimeoutEvent"),
   ...base,
+  ...added,
   ...configFields.SetTimeoutEvent
 }) {}
 
@@ -93,6 +95,7 @@ export class SetTimeoutEvent extends Schema.Class<SetTimeoutEvent>("SetTimeoutEv
 export class SetRetryConfigEvent extends Schema.Class<SetRetryConfigEvent>("SetRetryConfigEvent")({
   type: Schema.tag("SetRetryConfigEvent"),
   ...base,
+  ...added,
   ...configFields.SetRetryConfigEvent
 }) {}
 
@@ -100,6 +103,7 @@ export class SetRetryConfigEvent extends Schema.Class<SetRetryConfigEvent>("SetR
 export class SetRacingEvent extends Schema.Class<SetRacingEvent>("SetRacingEvent")({
   type: Schema.tag("SetRacingEvent"),
   ...base,
+  ...added,
   ...configFields.SetRacingEvent
 }) {}
 
@@ -107,6 +111,7 @@ export class SetRacingEvent extends Schema.Class<SetRacingEvent>("SetRacingEvent
 export class SetGuardEvent extends Schema.Class<SetGuardEvent>("SetGuardEvent")({
   type: Schema.tag("SetGuardEvent"),
   ...base,
+  ...added,
   ...configFields.SetGuardEvent
 }) {}
 
@@ -114,6 +119,7 @@ export class SetGuardEvent extends Schema.Class<SetGuardEvent>("SetGuardEvent")(
 export class SetMemoryConfigEvent extends Schema.Class<SetMemoryConfigEvent>("SetMemoryConfigEvent")({
   type: Schema.tag("SetMemoryConfigEvent"),
   ...base,
+  ...added,
   ...configFields.SetMemoryConfigEvent
 }) {}
 
@@ -121,6 +127,7 @@ export class SetMemoryConfigEvent extends Schema.Class<SetMemoryConfigEvent>("Se
 export class SetReducerEvent extends Schema.Class<SetReducerEvent>("SetReducerEvent")({
   type: Schema.tag("SetReducerEvent"),
   ...base,
+  ...added,
   ...configFields.SetReducerEvent
 }) {}
 
@@ -128,6 +135,7 @@ export class SetReducerEvent extends Schema.Class<SetReducerEvent>("SetReducerEv
 export class DefineToolEvent extends Schema.Class<DefineToolEvent>("DefineToolEvent")({
   type: Schema.tag("DefineToolEvent"),
   ...base,
+  ...added,
   ...configFields.DefineToolEvent
 }) {}
 
@@ -135,6 +143,7 @@ export class DefineToolEvent extends Schema.Class<DefineToolEvent>("DefineToolEv
 export class DefineWorkflowEvent extends Schema.Class<DefineWorkflowEvent>("DefineWorkflowEvent")({
   type: Schema.tag("DefineWorkflowEvent"),
   ...base,
+  ...added,
   flowType: FlowType,
   steps: Schema.Array(FlowStep),
   maxIterations: Schema.NullOr(Schema.Int)

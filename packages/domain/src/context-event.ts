@@ -20,7 +20,7 @@ import {
   SetRetryConfigEvent,
   SetTimeoutEvent
 } from "./config-event.ts"
-import { base, ContextEventId, ContextName } from "./event-base.ts"
+import { added, base, ContextEventId, ContextName } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp, UserId } from "./ids.ts"
 import { Usage } from "./run.ts"
@@ -54,21 +54,22 @@ export class ContextForkedEvent extends Schema.Class<ContextForkedEvent>("Contex
 export class SystemPromptEvent extends Schema.Class<SystemPromptEvent>("SystemPromptEvent")({
   type: Schema.tag("SystemPromptEvent"),
   ...base,
+  ...added,
   content: Text
 }) {}
 
 export class UserMessageEvent extends Schema.Class<UserMessageEvent>("UserMessageEvent")({
   type: Schema.tag("UserMessageEvent"),
   ...base,
-  content: Text,
-  /** Who said it; absent where no person did, and in logs of an earlier version (S003-R44). */
-  userId: Schema.optionalKey(UserId)
+  ...added,
+  content: Text
 }) {}
 
 /** A file for the agent; its bytes lie under their digest (S004-R25). */
 export class FileAttachmentEvent extends Schema.Class<FileAttachmentEvent>("FileAttachmentEvent")({
   type: Schema.tag("FileAttachmentEvent"),
   ...base,
+  ...added,
   /** Where it came from: somebody sent it, or it was fetched. */
   source: Schema.Union([
     Schema.Struct({ type: Schema.Literal("upload") }),
@@ -79,9 +80,7 @@ export class FileAttachmentEvent extends Schema.Class<FileAttachmentEvent>("File
   digest: Digest,
   sizeBytes: Schema.Int,
   /** Nobody vouches for what it says; absent is false. */
-  untrusted: Schema.optionalKey(Schema.Boolean),
-  /** Who showed it to the agent; absent in logs of an earlier version. */
-  userId: Schema.optionalKey(UserId)
+  untrusted: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 export const RequestedToolCall = Schema.Struct({

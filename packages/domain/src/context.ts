@@ -40,7 +40,7 @@ import { newRun } from "./run-progress.ts"
 import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
-import { withSpeaker } from "./speakers.ts"
+import { noSpeakers, withSetting, withSpeaker } from "./speakers.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export { emptyContext, type ReducedContext } from "./reduced-context.ts"
@@ -129,6 +129,7 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "SessionEndedEvent":
       return silently({ ...state, isSessionOpen: false })
     case "ContextForkedEvent":
+      return silently({ ...state, speakers: noSpeakers })
     case "ComparisonStartedEvent":
       return silently(state)
     case "GuardVerdictEvent":
@@ -138,7 +139,7 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "ContextNotedEvent":
       return silently({ ...spend(state, event), notes: withNotes(state.notes, event) })
     case "SystemPromptEvent":
-      return silently({ ...state, systemPrompt: Option.some(event.content) })
+      return silently({ ...withSetting(state, event), systemPrompt: Option.some(event.content) })
     case "HistoryGivenEvent":
       return silently(goOnFrom(state, event))
     case "MemoryRecalledEvent":
@@ -167,7 +168,7 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "SetReducerEvent":
     case "DefineToolEvent":
     case "DefineWorkflowEvent":
-      return silently({ ...state, config: reduceConfig(state.config, event) })
+      return silently({ ...withSetting(state, event), config: reduceConfig(state.config, event) })
     case "AgentTurnStartedEvent":
       return silently(openTurn(state, event.turnNumber, event.id, event.timestamp))
     case "AgentTurnCompletedEvent":

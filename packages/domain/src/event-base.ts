@@ -6,7 +6,7 @@
  */
 import { Schema } from "effect"
 import { AgentName } from "./agent.ts"
-import { Timestamp } from "./ids.ts"
+import { Timestamp, UserId } from "./ids.ts"
 
 /** A context's name; it stands before the `:` of every event id of its log. */
 export const ContextName = AgentName.pipe(Schema.brand("ContextName"))
@@ -40,4 +40,10 @@ export const base = {
   agentName: ContextName,
   parentEventId: Schema.OptionFromNullOr(ContextEventId),
   triggersAgentTurn: Schema.Boolean
+}
+
+/** What every event has besides that a person may add. */
+export const added = {
+  /** Who added it; absent where no person did, and in logs of an earlier version (S003-R44). */
+  userId: Schema.optionalKey(UserId)
 }

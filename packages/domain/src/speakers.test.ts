@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { fold } from "./context.ts"
-import { contextEventId, decodeEvent, type NewEvent } from "./context-event.ts"
+import { contextEventId, ContextName, decodeEvent, type NewEvent } from "./context-event.ts"
 import { UserId } from "./ids.ts"
 import { askedBy, workedFor } from "./speakers.ts"
 
@@ -18,7 +18,7 @@ const said = (userId: UserId | undefined, triggersAgentTurn = true): NewEvent =>
 const started: NewEvent = { type: "AgentTurnStartedEvent", turnNumber: 1 }
 const completed: NewEvent = { type: "AgentTurnCompletedEvent", turnNumber: 1, durationMs: 1 }
 const failed: NewEvent = { type: "AgentTurnFailedEvent", turnNumber: 1, error: "No model" }
-const interrupted = (reason: "message" | "crash" | "user" | "stepLimit"): NewEvent => ({
+const interrupted = (reason: "message" | "crash" | "user" | "stepLimit" | "forked"): NewEvent => ({
   type: "AgentTurnInterruptedEvent",
   turnNumber: 1,
   reason
@@ -29,6 +29,19 @@ const resumed = (userId?: UserId): NewEvent => ({
   content: "Go on",
   ...(userId === undefined ? {} : { userId })
 })
+const prompted = (userId?: UserId, triggersAgentTurn = false): NewEvent => ({
+  type: "SystemPromptEvent",
+  content: "Do it again",
+  triggersAgentTurn,
+  ...(userId === undefined ? {} : { userId })
+})
+const timed = (userId: UserId, triggersAgentTurn = true): NewEvent => ({
+  type: "SetTimeoutEvent",
+  timeoutMs: 1_000,
+  triggersAgentTurn,
+  userId
+})
+const forked: NewEvent = { type: "ContextForkedEvent", from: ContextName.make("origin"), at: 1 }
 
 /** For whom the last turn of a log works, where Cleo began the run. */
 const worksFor = (...events: ReadonlyArray<NewEvent>) => {
@@ -84,6 +97,42 @@ describe("Requirement: A turn works for the person whose words it reads", () => 
       "who lets it go on with words is read too",
       [said(ann), started, interrupted("stepLimit"), resumed(ben), started],
       null
+    ],
+    [
+      "who asks by setting something speaks",
+      [said(ann), started, completed, prompted(ben, true), started],
+      ben
+    ],
+    ["who asks once more by setting something is read too", [said(ann), timed(ben), started], null],
+    [
+      "who lets a run go on by setting something is read too",
+      [said(ann), started, interrupted("stepLimit"), timed(ben), started],
+      null
+    ],
+    ["who sets something in an open turn asks for the next", [said(ann), started, timed(ben)], ann],
+    ["and has that turn alone", [said(ann), started, timed(ben), completed, started], ben],
+    [
+      "who set something in an earlier version is whoever began the run",
+      [said(cleo), prompted(undefined, true), started],
+      cleo
+    ],
+    ["a setting that asks for nothing is the context's", [prompted(ben), said(ann), started], ann],
+    ["what the model is told in between is read at once", [said(ann), started, prompted(ben)], null],
+    ["also before the turn begins", [said(ann), prompted(ben), started], null],
+    ["also where it asks for the next turn", [said(ann), started, prompted(ben, true)], null],
+    ["also where the run's own prompt is worked on", [started, prompted(ben)], null],
+    ["what tells the model nothing is not read", [said(ann), started, timed(ben, false)], ann],
+    ["what a fork shares is of whoever begins the run there", [said(ann), forked, started], cleo],
+    ["and of whoever speaks there", [said(ann), forked, said(ben), started], ben],
+    [
+      "and of whoever asks there by setting something",
+      [said(ann), forked, prompted(ben, true), started],
+      ben
+    ],
+    [
+      "and what was said for the next turn is so, too",
+      [said(ann), started, said(ann), forked, interrupted("forked"), started],
+      cleo
     ]
   ] as const)("S003-R44 S003-R46 %s", (_, events, person) => {
     expect(worksFor(...events)).toBe(person)

@@ -15,6 +15,7 @@ const Speaker = Schema.NullOr(UserId)
 export const Speakers = Schema.Struct({ now: Schema.Array(Speaker), next: Schema.Array(Speaker) })
 export type Speakers = typeof Speakers.Type
 
+/** A fork begins with it: what it shares was asked elsewhere, and is here of whoever has it answered. */
 export const noSpeakers: Speakers = { now: [], next: [] }
 
 /** Enough to know that there are several. */
@@ -23,7 +24,7 @@ const maxSpeakers = 8
 const together = (one: Speakers["now"], other: Speakers["now"]): Speakers["now"] =>
   [...new Set([...one, ...other])].slice(-maxSpeakers)
 
-/** What the state of a context says of when a message is read. */
+/** What the state of a context says of when something is read. */
 interface Hearing {
   readonly speakers: Speakers
   readonly isTriggered: boolean
@@ -34,11 +35,39 @@ interface Hearing {
 /** Somebody spoke: what asks for an answer while a turn is open is for the next one. */
 export const withSpeaker = <S extends Hearing>(state: S, by: UserId | null): S => {
   const { now, next } = state.speakers
-  const isTurnBegun = state.isStepDue || Option.isSome(state.agentTurnStartedAtEventId)
-  const isForNext = isTurnBegun && state.isTriggered
+  const isForNext = isTurnBegun(state) && state.isTriggered
   if ((isForNext ? next : now).includes(by)) return state
   const speakers = isForNext ? { now, next: together(next, [by]) } : { now: together(now, [by]), next }
   return { ...state, speakers }
+}
+
+const isTurnBegun = ({ agentTurnStartedAtEventId, isStepDue }: Hearing): boolean =>
+  isStepDue || Option.isSome(agentTurnStartedAtEventId)
+
+/** An event by which somebody sets how a context is answered. */
+interface Setting {
+  readonly type: string
+  readonly triggersAgentTurn: boolean
+  readonly userId?: UserId
+}
+
+/** Settings whose words the model is shown. */
+const settingsOfWords: ReadonlySet<string> = new Set(["SystemPromptEvent", "DefineToolEvent"])
+
+/**
+ * Somebody set how a context is answered: who asks for an answer by that speaks.
+ *
+ * **Details** Words of a setting are read at once, so they are of the answer that is being made, too, where there is
+ * one; those that stand there before anybody asks are the context's, as the agent's own are.
+ */
+export const withSetting = <S extends Hearing>(state: S, { triggersAgentTurn, type, userId }: Setting): S => {
+  const after = triggersAgentTurn ? withSpeaker(state, userId ?? null) : state
+  const { now } = state.speakers
+  const isAnswering = now.length > 0 || isTurnBegun(state)
+  if (userId === undefined || !isAnswering || !settingsOfWords.has(type)) return after
+  // What is worked on and nobody said is of whoever began the run.
+  const read = together(now.length === 0 ? [null] : now, [userId])
+  return { ...after, speakers: { ...after.speakers, now: read } }
 }
 
 /** A turn begins, and reads what is there. */

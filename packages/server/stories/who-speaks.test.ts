@@ -5,9 +5,9 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { addEvent, logOf, quietLog } from "../testing/context-words.ts"
 import { talker } from "../testing/conversation-words.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { callsOf, endedRuns } from "../testing/story-words.ts"
+import { callsOf, endedRuns, runsOf } from "../testing/story-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
 /** Adds a todo of what it was told last. */
@@ -82,6 +82,55 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* tells(ann, "Buy milk")
         expect(yield* callsOfRun(2)).toMatchObject([{ userId: "ann", status: "completed" }])
         expect([yield* todosOf(ann), yield* todosOf(ben)]).toEqual([["Buy milk"], []])
+      })
+    )
+
+    it.effect(
+      "S003-R46 whoever has a fork answered has it done for themselves, by whatever event they ask",
+      () =>
+        Effect.gen(function* () {
+          const { ann, ben, agent, story, tells, todosOf } = yield* shared
+          const at = 1 + (yield* tells(ann, "Buy milk")).findIndex(({ content }) => content === "Buy milk")
+          const events = {
+            prompted: { type: "SystemPromptEvent", content: "Do what was asked" },
+            timed: { type: "SetTimeoutEvent", timeoutMs: 5_000 }
+          }
+          for (const [index, [name, event]] of Object.entries(events).entries()) {
+            yield* ben.post("/contexts/open/fork", { name, at, agentId: agent.id })
+            yield* ben.post(`/contexts/${name}/events`, { ...event, triggersAgentTurn: true })
+            const log = yield* quietLog(ben, name)
+            const run = (yield* endedRuns(story, agent, 2 + index)).at(-1)
+            expect(run.contextName).toBe(name)
+            expect(yield* callsOf(story, run)).toMatchObject([{ userId: "ben", status: "completed" }])
+            expect(log.find(({ type }) => type === event.type)).toMatchObject({ ...event, userId: "ben" })
+          }
+          expect([yield* todosOf(ann), yield* todosOf(ben)]).toEqual([["Buy milk"], ["Buy milk", "Buy milk"]])
+        })
+    )
+
+    it.effect("S003-R46 whoever lets a run go on by setting something is read with whom it worked for", () =>
+      Effect.gen(function* () {
+        const { ann, ben, story } = yield* shared
+        const agent = yield* talker(
+          story,
+          [
+            { when: "tools.size == 0", say: "So far." },
+            { calls: [{ tool: "add_task", arguments: { title: "Step {{ step }}" } }] }
+          ],
+          { maxSteps: 1 }
+        )
+        yield* story.post("/contexts", { name: "long", agentId: agent.id })
+        const restsWith = (calls: number) =>
+          Effect.gen(function* () {
+            const isAtRest = ([run]: ReadonlyArray<Json>) => run?.pauseReason === "stepLimit"
+            const [run] = yield* eventually(runsOf(story, agent), isAtRest)
+            return yield* eventually(callsOf(story, run), ({ length }) => length === calls)
+          })
+        yield* addEvent(ann, "long", "Plan it")
+        expect(yield* restsWith(1)).toMatchObject([{ userId: "ann", status: "completed" }])
+        const prompt = { type: "SystemPromptEvent", content: "Go on", triggersAgentTurn: true }
+        yield* ben.post("/contexts/long/events", prompt)
+        expect(yield* restsWith(2)).toMatchObject([{ userId: "ann" }, { userId: null, status: "refused" }])
       })
     )
 

@@ -1294,6 +1294,7 @@ export interface DefineWorkflowEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly flowType: "single" | "sequential" | "loop"
   readonly steps: ReadonlyArray<FlowStep>
   readonly maxIterations: number | null
@@ -1364,6 +1365,7 @@ export interface DefineToolEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly name: string
   readonly description?: string | null | undefined
   readonly tool: string | null
@@ -1378,6 +1380,7 @@ export interface SetReducerEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly reducer: {
     readonly type: "whole"
   } | {
@@ -1400,6 +1403,7 @@ export interface SetMemoryConfigEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly recallPassages: number
   readonly keepsSummary: boolean
 }
@@ -1412,6 +1416,7 @@ export interface SetGuardEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly guard: {
     readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
@@ -1427,6 +1432,7 @@ export interface SetRacingEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly isRacing: boolean
 }
 
@@ -1438,6 +1444,7 @@ export interface SetRetryConfigEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly maxRetries: number
   readonly baseMs: number
   readonly maxMs: number
@@ -1452,6 +1459,7 @@ export interface SetTimeoutEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly timeoutMs: number
 }
 
@@ -1463,6 +1471,7 @@ export interface SetLlmConfigEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly role: "primary" | "fallback"
   readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
@@ -1501,6 +1510,7 @@ export interface FileAttachmentEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly source: {
     readonly type: "upload"
   } | {
@@ -1512,7 +1522,6 @@ export interface FileAttachmentEvent {
   readonly digest: string
   readonly sizeBytes: number
   readonly untrusted?: boolean | undefined
-  readonly userId?: string | undefined
 }
 
 export interface UserMessageEvent {
@@ -1523,8 +1532,8 @@ export interface UserMessageEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
-  readonly content: string
   readonly userId?: string | undefined
+  readonly content: string
 }
 
 export interface SystemPromptEvent {
@@ -1535,6 +1544,7 @@ export interface SystemPromptEvent {
   readonly agentName: string
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
+  readonly userId?: string | undefined
   readonly content: string
 }
 

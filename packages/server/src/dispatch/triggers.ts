@@ -106,7 +106,7 @@ export class Triggers extends Context.Service<
         judged: Effect.Effect<void, E, ProjectTransaction> = Effect.void
       ) {
         yield* openToPeople(context)
-        const keep = Effect.andThen(judged, contexts.append(context.name, [saidBy(event, by)]))
+        const keep = Effect.andThen(judged, contexts.append(context.name, [addedBy(event, by)]))
         if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
         // What nobody would answer is not taken: neither by a disabled agent or one that is gone, nor by a run that rests at a limit.
         const admitted = yield* Effect.result(admission.places(context.agentId))
@@ -173,6 +173,8 @@ export class Triggers extends Context.Service<
   )
 }
 
-/** An event with the person whose words it brings: the one of the request (S003-R44). */
-const saidBy = (event: NewEvent, userId: UserId): NewEvent =>
-  event.type === "UserMessageEvent" || event.type === "FileAttachmentEvent" ? { ...event, userId } : event
+/** An event with the person who adds it: the one of the request (S003-R44). */
+const addedBy = <E extends NewEvent>(event: E, userId: UserId): E & { readonly userId: UserId } => ({
+  ...event,
+  userId
+})
