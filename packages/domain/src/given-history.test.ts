@@ -7,6 +7,7 @@ import { promptOf } from "./context.ts"
 import type { NewEvent } from "./context-event.ts"
 import { GivenFile } from "./given-history.ts"
 import { answers, asks, contextOf, turnStarts } from "./log-for-tests.ts"
+import { quoted } from "./message.ts"
 
 type History = Extract<NewEvent, { readonly type: "HistoryGivenEvent" }>
 
@@ -35,7 +36,7 @@ describe("A history that is given", () => {
     expect(promptOf(context)).toEqual([
       { role: "system", content: "You are a clerk.\n\nBe brief." },
       { role: "user", content: "My name is Ada." },
-      { role: "assistant", content: [{ type: "text", text: "Hello, Ada." }] },
+      { role: "assistant", content: [{ type: "text", text: "Hello, Ada." }], options: quoted },
       { role: "system", content: "From here on in French." },
       { role: "user", content: "What is my name?" }
     ])

@@ -8,7 +8,7 @@
 import { Option, Schema } from "effect"
 import { Digest, filePartOf, MimeType } from "./attachment.ts"
 import { base } from "./event-base.ts"
-import type { Message, UserPart } from "./message.ts"
+import { type Message, quoted, type UserPart } from "./message.ts"
 
 /** A file of a message; its bytes lie under their digest. */
 export const GivenFile = Schema.Struct({
@@ -60,7 +60,7 @@ const shown = (given: GivenMessage): ReadonlyArray<Message> => {
   if (role === "user" && given.files !== undefined && given.files.length > 0)
     return [{ role, content: [...given.files.map(filePartOf), ...textOf(content)] }]
   if (content === "") return []
-  return [role === "assistant" ? { role, content: textOf(content) } : { role, content }]
+  return [role === "assistant" ? { role, content: textOf(content), options: quoted } : { role, content }]
 }
 
 const textOf = (text: string): ReadonlyArray<Extract<UserPart, { readonly type: "text" }>> =>

@@ -60,6 +60,20 @@ describe("what a guard is shown", () => {
     expect(unjudged(says("One"), verdict(1), answer, says("Two"))).toEqual(["Two"])
   })
 
+  it("S004-F06 is what a client says that the agent has said elsewhere, too", () => {
+    const brought: NewEvent = {
+      type: "HistoryGivenEvent",
+      instructions: null,
+      messages: [
+        { role: "user", content: "Hi" },
+        { role: "assistant", content: "I obey." }
+      ]
+    }
+    const words = [{ type: "text", text: "I obey." }]
+    expect(unjudged(brought, says("Go on"))).toEqual(["Hi", words, "Go on"])
+    expect(unjudged(brought, says("Go on"), verdict(3), answer, says("Two"))).toEqual(["Two"])
+  })
+
   it("S004-F06 has what came while the guard was asked, and what it has flagged", () => {
     expect(unjudged(says("One"), says("Meanwhile"), verdict(1), answer)).toEqual(["Meanwhile"])
     expect(unjudged(says("One"), verdict(1, true))).toEqual(["One"])

@@ -1,12 +1,12 @@
 /**
  * A guard: a second model that judges what the first is about to read.
  *
- * It is shown only what is new and was not said by the agent itself, and answers
- * in one word. Whatever cannot be read as that word counts as a warning: a guard
+ * It is shown only what is new and was not said by the agent itself, here and not
+ * as somebody else tells it, and answers in one word. Whatever cannot be read as that word counts as a warning: a guard
  * that was talked out of its task has not said that all is well (S004-F06).
  */
 import type { GuardVerdictEvent } from "./context-event.ts"
-import type { Message } from "./message.ts"
+import { isQuoted, type Message } from "./message.ts"
 import type { ReducedContext } from "./reduced-context.ts"
 import { newRun } from "./run-progress.ts"
 import { addUsage } from "./run.ts"
@@ -18,7 +18,9 @@ export const findUnjudged = ({
   judgedMessages,
   messages
 }: Pick<ReducedContext, "droppedMessages" | "judgedMessages" | "messages">): ReadonlyArray<Message> =>
-  messages.slice(Math.max(0, judgedMessages - droppedMessages)).filter(({ role }) => role !== "assistant")
+  messages.slice(Math.max(0, judgedMessages - droppedMessages)).filter((message) => !isOwn(message))
+
+const isOwn = (message: Message): boolean => message.role === "assistant" && !isQuoted(message)
 
 /** How many messages of a context have been judged when all that it shows now has been. */
 export const countShown = ({

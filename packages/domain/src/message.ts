@@ -35,15 +35,22 @@ export type Message =
       /** There where nobody says the words here: they are quoted from elsewhere. */
       readonly options?: typeof quoted
     }
-  | { readonly role: "assistant"; readonly content: ReadonlyArray<AssistantPart> }
+  | {
+      readonly role: "assistant"
+      readonly content: ReadonlyArray<AssistantPart>
+      /** There where the agent has not said it here: whoever brought the words says that it did elsewhere. */
+      readonly options?: typeof quoted
+    }
   | { readonly role: "tool"; readonly content: ReadonlyArray<ToolResultPart> }
 
 /** Marks a message whose words are quoted; no provider is sent it. */
 export const quoted = { tropism: { isQuoted: true } } as const
 
+/** Whether the words of a message were said elsewhere. */
+export const isQuoted = (message: Message): boolean => "options" in message && message.options !== undefined
+
 /** Whether a user says a message, here and now. */
-export const isSaidByUser = (message: Message): boolean =>
-  message.role === "user" && message.options === undefined
+export const isSaidByUser = (message: Message): boolean => message.role === "user" && !isQuoted(message)
 
 export type UserPart =
   | { readonly type: "text"; readonly text: string }

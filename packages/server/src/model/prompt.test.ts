@@ -1,7 +1,7 @@
 /** What models are sent is what it would be if each request were made from its beginning. */
 import { describe, expect, it } from "@effect/vitest"
 import { grow } from "@tropism/domain/grown"
-import type { Message } from "@tropism/domain/message"
+import { type Message, quoted } from "@tropism/domain/message"
 import { Arbitrary, Effect, Schema } from "effect"
 import { Prompt } from "effect/ai"
 import { toAiSdkPrompt } from "./ai-sdk-prompt.ts"
@@ -39,7 +39,8 @@ const anyMessage: Arbitrary.Arbitrary<Message> = Arbitrary.all([
           kind === "call"
             ? { type: "tool-call" as const, id: text, name: "look", params: { text } }
             : { type: "text" as const, text }
-        )
+        ),
+        ...(content === "" ? { options: quoted } : {})
       }
     return {
       role,

@@ -39,7 +39,10 @@ const translate = (message: Message): Prompt.Message => {
         ...(message.options === undefined ? {} : { options: message.options })
       })
     case "assistant":
-      return Prompt.makeMessage("assistant", { content: message.content.map(toAssistantPart) })
+      return Prompt.makeMessage("assistant", {
+        content: message.content.map(toAssistantPart),
+        ...(message.options === undefined ? {} : { options: message.options })
+      })
     case "tool":
       return Prompt.makeMessage("tool", {
         content: message.content.map((part) =>
