@@ -17,6 +17,7 @@ import {
 import { LoggedEvent } from "@tropism/domain/context-event"
 import { Replay } from "@tropism/domain/replay"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
+import { questionBounds } from "@tropism/domain/task"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { alsoStreamed } from "./also-streamed.ts"
@@ -64,7 +65,7 @@ export type ResumeInput = typeof ResumeInput.Type
 /** A person's answer to what an agent asked; `taskId` says which question where several wait. */
 export const AnswerInput = Schema.Struct({
   answer: Schema.String.check(
-    Schema.isMaxLength(20_000),
+    Schema.isMaxLength(questionBounds.answerMaxChars),
     Schema.isPattern(/\S/, { expected: "some text that is not blank" })
   ),
   taskId: Schema.optional(Schema.NullOr(TaskId))

@@ -67,6 +67,11 @@ export const SuggestionPayload = Schema.Struct({
 })
 export type SuggestionPayload = typeof SuggestionPayload.Type
 
+export const questionBounds = {
+  /** Of an answer, through whichever door it comes. */
+  answerMaxChars: 20_000
+} as const
+
 /** What an agent asks a person, and the answer once there is one. */
 export const QuestionPayload = Schema.Struct({
   agentId: AgentId,

@@ -111,6 +111,23 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         ])
       })
     )
+
+    it.effect("a message that is longer than an answer may be is refused, and the question waits on", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const model = scripted([
+          { when: "step == 0", calls: [asking("Which one?")] },
+          { say: "{{ results[0].result.answer | size }} characters." }
+        ])
+        const agent = yield* newAssistant(story, model, { tools: ["run.*"] })
+        const { conversationId } = yield* answered(story, { agentId: agent.id, message: "Delete it" })
+        const refused = yield* chat(story, { conversationId, message: "x".repeat(20_001) })
+        expectProblem(refused, 422, "/message")
+        expect(refused.body.detail).toBe("An answer has at most 20,000 characters")
+        const taken = yield* answered(story, { conversationId, message: "x".repeat(20_000) })
+        expect(taken).toMatchObject({ status: "completed", response: "20000 characters." })
+      })
+    )
   })
 
   describe("What is streamed", () => {

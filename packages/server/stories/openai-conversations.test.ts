@@ -9,7 +9,7 @@ import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { contentsOf, countOf, echo, logOf, typesOf } from "../testing/context-words.ts"
 import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
-import { chunksOf, newModel, openAiClient, outcomeOf, sendCompletion } from "../testing/openai-words.ts"
+import { newModel, sendCompletion } from "../testing/openai-words.ts"
 import { holding } from "../testing/owner-rows.ts"
 import { type Json, scripted } from "../testing/platform.ts"
 import { whenWaiting } from "../testing/server-connections.ts"
@@ -22,16 +22,6 @@ const picture = { type: "image_url", image_url: { url: `data:image/png;base64,${
 
 const user = (content: Json) => ({ role: "user", content }) as const
 const assistant = (content: string) => ({ role: "assistant", content }) as const
-
-/** Asks which colour, once, and then repeats the answer. */
-const asker = scripted([
-  {
-    when: "step == 0",
-    say: "I need to know.",
-    calls: [{ tool: "ask_user", arguments: { question: "Which colour?", options: ["red", "blue"] } }]
-  },
-  { say: "Then {% for each in results %}{{ each.result.answer }}{% endfor %}." }
-])
 
 const contextOf = (answer: Json): string => answer.headers.get("x-tropism-conversation")
 
@@ -234,40 +224,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
           )
           expect((yield* sendCompletion(story, body)).body.error.code).toBe("model_not_found")
         })
-    )
-
-    here.effect("an agent that asks ends its answer with the question, and the next message answers it", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const agent = yield* newModel(story, "asker", asker, { tools: ["run.ask_user"] })
-        const first = yield* sendCompletion(story, { model: "asker", messages: [user("Paint it.")] })
-        expect(first.body.choices[0]).toMatchObject({
-          finish_reason: "stop",
-          message: { content: "I need to know.\n\nWhich colour?\n- red\n- blue" }
-        })
-        expect(first.body.x_tropism.status).toBe("waiting")
-        const headers = { "x-tropism-conversation": contextOf(first) }
-        const other = yield* sendCompletion(story, { model: "asker", messages: [user("green")] }, headers)
-        expect([other.status, other.body.error.code]).toEqual([400, "answer_refused"])
-        const shown = [user([{ type: "text", text: "blue" }, picture])]
-        const withFile = yield* sendCompletion(story, { model: "asker", messages: shown }, headers)
-        expect([withFile.status, withFile.body.error.message]).toEqual([
-          400,
-          expect.stringContaining("in words")
-        ])
-        const second = yield* sendCompletion(story, { model: "asker", messages: [user("blue")] }, headers)
-        expect(second.body.choices[0].message.content).toBe("Then blue.")
-        expect(yield* runsOf(story, agent)).toHaveLength(1)
-        // Streamed, the question comes behind the words.
-        const stream = yield* outcomeOf(() =>
-          openAiClient(story).chat.completions.create({
-            model: "asker",
-            messages: [user("Paint it.")],
-            stream: true
-          })
-        )
-        expect((yield* chunksOf(stream)).words).toBe("I need to know.\n\nWhich colour?\n- red\n- blue")
-      })
     )
 
     here.effect("a picture for which nobody vouches taints the conversation that shows it again", () =>

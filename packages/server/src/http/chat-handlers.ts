@@ -93,7 +93,9 @@ const chatProblem = (
       return Effect.fail(sayingProblem(refusal))
     case "AnswerRefused":
       return Effect.fail(
-        refusal.reason === "noOption" ? invalid("/message", refusal.detail) : answerProblem(refusal)
+        refusal.reason === "noOption" || refusal.reason === "tooLong"
+          ? invalid("/message", refusal.detail)
+          : answerProblem(refusal)
       )
     case "PromptFailed":
       return Effect.fail(new Conflict({ reason: "state", detail: refusal.detail }))

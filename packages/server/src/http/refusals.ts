@@ -124,6 +124,7 @@ export const answerProblem = ({ detail, reason }: AnswerRefused): Conflict | Inv
     case "unknown":
       return invalid("/taskId", detail)
     case "noOption":
+    case "tooLong":
       return invalid("/answer", detail)
     default:
       return new Conflict({ reason: reason === "answered" ? "alreadyDecided" : "state", detail })

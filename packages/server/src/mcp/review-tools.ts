@@ -10,7 +10,14 @@ import { CurrentPrincipal } from "@tropism/api/authorization"
 import { TaskId } from "@tropism/domain/ids"
 import { mergePatch, Properties } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
-import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
+import {
+  isQuestion,
+  isSuggestion,
+  isTodo,
+  questionBounds,
+  type SuggestionTask,
+  type Task
+} from "@tropism/domain/task"
 import { Effect, Schema } from "effect"
 import type { BroughtContexts } from "../chat/brought-contexts.ts"
 import type { Conversations } from "../chat/conversations.ts"
@@ -150,7 +157,7 @@ const answerQuestion = {
     "Gives an agent the answer that its run waits for; where it named answers to choose from, one of them.",
   arguments: Schema.Struct({
     taskId: TaskId,
-    answer: Schema.String.check(Schema.isBetweenLength(1, 20_000))
+    answer: Schema.String.check(Schema.isBetweenLength(1, questionBounds.answerMaxChars))
   }),
   annotations: sets,
   role: "editor"

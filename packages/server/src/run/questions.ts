@@ -12,6 +12,7 @@
 import type { ContextName } from "@tropism/domain/context-event"
 import type { TaskId, UserId } from "@tropism/domain/ids"
 import type { Run } from "@tropism/domain/run"
+import { questionBounds } from "@tropism/domain/task"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -53,7 +54,7 @@ export const questions = Layer.effect(
 /** Why an answer was not taken. */
 export class AnswerRefused extends Schema.TaggedError<AnswerRefused>()("AnswerRefused", {
   /** `noneOpen`: nothing waits for an answer; the others say what is wrong with this one. */
-  reason: Schema.Literals(["noneOpen", "answered", "which", "unknown", "noOption"]),
+  reason: Schema.Literals(["noneOpen", "answered", "which", "unknown", "noOption", "tooLong"]),
   detail: Schema.String
 }) {}
 
@@ -100,6 +101,7 @@ export class Answers extends Context.Service<
           const choices = listed(options.map((option) => JSON.stringify(option)))
           return yield* refuse("noOption", `This must be one of the answers to choose from: ${choices}`)
         }
+        if (answer.length > questionBounds.answerMaxChars) return yield* refuse("tooLong", tooLong)
         // Nobody else decides while the run is held; the state column is compared all the same.
         if (!(yield* tasks.answer(id, by, answer)))
           return yield* refuse("answered", "Somebody has answered already")
@@ -114,6 +116,8 @@ export class Answers extends Context.Service<
     })
   )
 }
+
+const tooLong = `An answer has at most ${questionBounds.answerMaxChars.toLocaleString("en")} characters`
 
 const refuse = (reason: AnswerRefused["reason"], detail: string) => new AnswerRefused({ reason, detail })
 
