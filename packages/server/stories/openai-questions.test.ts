@@ -60,6 +60,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("an agent that asks several things ends each answer with what is left to answer", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const model = scripted([
+          { when: "step == 0", calls: [asking("Which colour?", ["red", "blue"]), asking("How much?")] },
+          { say: "So {% for each in results %}{{ each.result.answer }}{% endfor %}." }
+        ])
+        yield* newModel(story, "asker", model, { tools: ["run.ask_user"] })
+        const tell = (answer: Json) => [
+          answer.body.x_tropism.status,
+          answer.body.choices[0].finish_reason,
+          answer.body.choices[0].message.content
+        ]
+        const first = yield* sendCompletion(story, { model: "asker", messages: [user("Paint it.")] })
+        expect(tell(first)).toEqual(["waiting", "stop", "Which colour?\n- red\n- blue\n\nHow much?"])
+        const headers = { "x-tropism-conversation": contextOf(first) }
+        const say = (content: string) =>
+          sendCompletion(story, { model: "asker", messages: [user(content)] }, headers)
+        expect(tell(yield* say("blue"))).toEqual(["waiting", "stop", "How much?"])
+        expect(tell(yield* say("2 l"))).toEqual(["completed", "stop", "So blue2 l."])
+        // Streamed, it is told, too.
+        const again = yield* sendCompletion(story, { model: "asker", messages: [user("Paint it.")] })
+        const stream = yield* outcomeOf(() =>
+          openAiClient(story).chat.completions.create(
+            { model: "asker", messages: [user("red")], stream: true },
+            { headers: { "x-tropism-conversation": contextOf(again) } }
+          )
+        )
+        expect((yield* chunksOf(stream)).words).toBe("How much?")
+      })
+    )
+
     it.effect("a message that is longer than an answer may be does not answer a question", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

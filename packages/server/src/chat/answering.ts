@@ -8,7 +8,7 @@
  * nowhere.
  */
 import { type CarriedCall, shownCall, withCalls } from "@tropism/domain/chat-calls"
-import { chatResponse, type ToldAnswer } from "@tropism/domain/chat-sentences"
+import { chatResponse } from "@tropism/domain/chat-sentences"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import type { ChatAnswer } from "@tropism/domain/conversation"
 import type { ConversationId } from "@tropism/domain/ids"
@@ -44,16 +44,15 @@ const wordsOf = (event: LoggedEvent): string => {
     : ""
 }
 
-/** The whole answer; `question` is what the agent asked and nobody has answered. */
+/** The whole answer. */
 export const chatAnswerOf = (
   conversationId: ConversationId,
   { calls, said, unspoken }: AnswerSoFar,
-  { ending, failure, runId, status }: TurnRest,
-  question: ToldAnswer["question"]
+  { ending, failure, questions, runId, status }: TurnRest
 ): ChatAnswer => ({
   conversationId,
   status,
-  response: chatResponse({ ending, failure, said, unspoken, question }),
+  response: chatResponse({ ending, failure, said, unspoken, question: questions[0] }),
   toolCalls: calls.map(shownCall),
   runId
 })

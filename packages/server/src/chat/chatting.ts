@@ -12,7 +12,7 @@ import { callOf, type CarriedCall } from "@tropism/domain/chat-calls"
 import type { ChatAnswer, Conversation } from "@tropism/domain/conversation"
 import { titleOf } from "@tropism/domain/conversation-title"
 import type { ContextName } from "@tropism/domain/context-event"
-import type { AgentId, ConversationId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
+import type { AgentId, ConversationId, ProjectId, UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Schema, Stream } from "effect"
 import { Agents } from "../agent/agents.ts"
 import { TodoAssistants } from "../agent/todo-assistants.ts"
@@ -20,16 +20,14 @@ import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { isDatabaseAway } from "../database/database-away.ts"
-import { Database, type ProjectTransaction } from "../database/database.ts"
-import { makePatience } from "../outbox/patience.ts"
+import type { ProjectTransaction } from "../database/database.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import type { AnswerRefused } from "../run/questions.ts"
-import { QuestionTasks } from "../task/question-tasks.ts"
 import { type AnswerSoFar, chatAnswerOf, nothingYet, withEvent } from "./answering.ts"
 import { Conversations } from "./conversations.ts"
 import { Speaking } from "./speaking.ts"
 import { restOf } from "./turn-parts.ts"
-import { type TurnPart, type TurnRest, Turns } from "./turns.ts"
+import { type TurnPart, Turns } from "./turns.ts"
 
 /** What somebody says. */
 export interface Saying {
@@ -79,13 +77,11 @@ export class Chatting extends Context.Service<
   static readonly layer = Layer.effect(
     Chatting,
     Effect.gen(function* () {
-      const database = yield* Database
       const agents = yield* Agents
       const assistants = yield* TodoAssistants
       const contexts = yield* Contexts
       const conversations = yield* Conversations
       const speaking = yield* Speaking
-      const questions = yield* QuestionTasks
       const turns = yield* Turns
 
       const named = Effect.fnUntraced(function* (id: AgentId | undefined) {
@@ -140,43 +136,17 @@ export class Chatting extends Context.Service<
         return said
       })
 
-      /** What the agent has asked and nobody has answered. */
-      const openQuestion = Effect.fnUntraced(function* (
-        asking: Asking,
+      const answering = (
         projectId: ProjectId,
-        runId: RunId | null
-      ) {
-        if (runId === null) return undefined
-        const [open] = yield* asking(database.inProject(projectId, questions.pending(runId)))
-        if (!open) return undefined
-        const { options, question } = open.payload
-        return { question, ...(options ? { options } : {}) }
-      })
-
-      const finished = (
-        asking: Asking,
-        projectId: ProjectId,
-        { conversationId }: Said,
-        soFar: AnswerSoFar,
-        rest: TurnRest
+        { after, contextName, conversationId, isTurnOpen }: Said,
+        waitMs: number
       ) =>
-        Effect.map(
-          rest.ending === "question"
-            ? openQuestion(asking, projectId, rest.runId)
-            : Effect.succeed(undefined),
-          (question) => chatAnswerOf(conversationId, soFar, rest, question)
-        )
-
-      const answering = (projectId: ProjectId, said: Said, waitMs: number) =>
-        Effect.map(makePatience(waitMs), (asking) =>
-          turns.follow(projectId, said.contextName, said.after, { waitMs, isTurnOpen: said.isTurnOpen }).pipe(
-            Stream.mapAccumEffect(
-              () => nothingYet,
-              (soFar: AnswerSoFar, part: TurnPart) =>
-                toldOf(soFar, part, (rest) => finished(asking, projectId, said, soFar, rest))
-            )
+        turns.follow(projectId, contextName, after, { waitMs, isTurnOpen }).pipe(
+          Stream.mapAccum(
+            () => nothingYet,
+            (soFar: AnswerSoFar, part: TurnPart) => toldOf(conversationId, soFar, part)
           )
-        ).pipe(Stream.unwrap)
+        )
 
       const answer = Effect.fn("Chatting.answer")(function* (
         projectId: ProjectId,
@@ -205,10 +175,7 @@ export class Chatting extends Context.Service<
 
 /** What is told of an answer of which nothing is known, but that it is being made. */
 export const unheard = ({ conversationId }: Said): ChatAnswer =>
-  chatAnswerOf(conversationId, nothingYet, restOf({ ending: "bound" }, null), undefined)
-
-/** How whoever waits for the answer reads. */
-type Asking = Effect.Success<ReturnType<typeof makePatience>>
+  chatAnswerOf(conversationId, nothingYet, restOf({ ending: "bound" }, null))
 
 /** What is there because this transaction has just read or made its conversation. */
 const held = <A, E, R>(
@@ -222,20 +189,20 @@ const held = <A, E, R>(
   )
 
 /** What a part of a turn adds to the answer, and what is told of it. */
-const toldOf = <R>(
+const toldOf = (
+  conversationId: ConversationId,
   soFar: AnswerSoFar,
-  part: TurnPart,
-  finish: (rest: TurnRest) => Effect.Effect<ChatAnswer, never, R>
-): Effect.Effect<readonly [AnswerSoFar, ReadonlyArray<ChatPart>], never, R> => {
+  part: TurnPart
+): readonly [AnswerSoFar, ReadonlyArray<ChatPart>] => {
   switch (part.type) {
     case "words":
-      return Effect.succeed([soFar, [part]])
+      return [soFar, [part]]
     case "rest":
-      return Effect.map(finish(part), (answer) => [soFar, [{ type: "done", answer }]])
+      return [soFar, [{ type: "done", answer: chatAnswerOf(conversationId, soFar, part) }]]
     case "event": {
       const now = withEvent(soFar, part.event)
       const call = callOf(now.calls, part.event)
-      return Effect.succeed([now, call ? [{ type: "toolCall", call }] : []])
+      return [now, call ? [{ type: "toolCall", call }] : []]
     }
   }
 }

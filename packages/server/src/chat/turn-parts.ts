@@ -12,6 +12,7 @@ import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
 import type { ChatStatus } from "@tropism/domain/conversation"
 import { eventNumber, type LoggedEvent, type TurnFailure } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
+import type { QuestionPayload } from "@tropism/domain/task"
 import type { StandingRun } from "../run/reading.ts"
 
 /** Something that an agent says or does after something was said. */
@@ -30,7 +31,11 @@ export interface TurnRest {
   /** What brought the turn down, where the log says so. */
   readonly failure: TurnFailure | null
   readonly runId: RunId | null
+  /** What the agent has asked and nobody has answered, the oldest first, where it rests for that. */
+  readonly questions: ReadonlyArray<OpenQuestion>
 }
+
+export type OpenQuestion = Pick<QuestionPayload, "question" | "options">
 
 /** Pieces of an answer that follow one another, and the event after which it was asked for. */
 export interface Piece {
@@ -150,10 +155,15 @@ export const endOfRun = ({ isHeldBack, pauseReason, status }: StandingRun): Hear
   }
 }
 
-export const restOf = ({ ending, failure = null }: TurnEnd, runId: RunId | null): TurnRest => ({
+export const restOf = (
+  { ending, failure = null }: TurnEnd,
+  runId: RunId | null,
+  questions: TurnRest["questions"] = []
+): TurnRest => ({
   type: "rest",
   status: chatStatuses[ending],
   ending,
   failure,
-  runId
+  runId,
+  questions
 })

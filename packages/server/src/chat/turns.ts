@@ -12,7 +12,7 @@
 import type { ReducedContext } from "@tropism/domain/context"
 import { nextStepOf } from "@tropism/domain/context-flow"
 import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
-import type { ProjectId } from "@tropism/domain/ids"
+import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
@@ -21,6 +21,7 @@ import { makePatience } from "../outbox/patience.ts"
 import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import type { StandingRun } from "../run/reading.ts"
 import { Runs } from "../run/runs.ts"
+import { QuestionTasks } from "../task/question-tasks.ts"
 import { chatLimits } from "./chat-limits.ts"
 import {
   endOfRun,
@@ -30,10 +31,11 @@ import {
   hearPiece,
   type Piece,
   restOf,
+  type TurnEnd,
   type TurnPart
 } from "./turn-parts.ts"
 
-export type { TurnPart, TurnRest } from "./turn-parts.ts"
+export type { OpenQuestion, TurnPart, TurnRest } from "./turn-parts.ts"
 
 export interface FollowTerms {
   /** How long the answer is waited for. */
@@ -60,6 +62,7 @@ export class Turns extends Context.Service<
       const database = yield* Database
       const contexts = yield* Contexts
       const words = yield* PassingWords
+      const questions = yield* QuestionTasks
       const runs = yield* Runs
       const wakeUps = yield* WakeUps
 
@@ -116,6 +119,9 @@ export class Turns extends Context.Service<
           const { bell, hearRun, news } = yield* listen(projectId, name)
           const standing = asking(runs.newestOn(name))
           const state = asking(contexts.load(name))
+          /** Read and not heard: a question that waits may have been asked before what is answered here. */
+          const openQuestions = (runId: RunId) =>
+            Effect.map(asking(questions.pending(runId)), (open) => open.map(({ payload }) => payload))
 
           const wait = Effect.gen(function* () {
             const leftMs = untilMs - (yield* Clock.currentTimeMillis)
@@ -170,8 +176,9 @@ export class Turns extends Context.Service<
             const isRest = end !== undefined && !(yield* goesOn(hearing, state))
             if (!isRest && isInTime) return [parts, Option.some(hearing)] as const
             const runId = hearing.runId ?? (yield* standing)?.id ?? null
-            const rest = restOf(isRest ? end : { ending: "bound" }, runId)
-            return [[...parts, rest], Option.none<Hearing>()] as const
+            const rest: TurnEnd = isRest ? end : { ending: "bound" }
+            const asked = rest.ending === "question" && runId !== null ? yield* openQuestions(runId) : []
+            return [[...parts, restOf(rest, runId, asked)], Option.none<Hearing>()] as const
           })
 
           Queue.offerUnsafe(bell, undefined)

@@ -18,31 +18,25 @@ import { type Reading, readEvent, readingAfter, unsaid } from "@tropism/domain/c
 import type { ConversationMessage } from "@tropism/domain/conversation"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
-import { Option, Schema } from "effect"
 import { failedResponse } from "@tropism/domain/chat-sentences"
-import type { TurnPart } from "../chat/turns.ts"
-
-type Rest = Extract<TurnPart, { readonly type: "rest" }>
+import type { OpenQuestion, TurnPart, TurnRest } from "../chat/turns.ts"
 
 /** An answer as far as it was heard. */
 export interface HeardAnswer {
   readonly reading: Reading
   readonly messages: ReadonlyArray<ConversationMessage>
-  /** What waits for a person's answer, by the ids of the calls that ask. */
-  readonly questions: ReadonlyArray<readonly [callId: string, text: string]>
   readonly usage: Usage
   /** Whether anything was told of the answer before the one that is being made, and of this one. */
   readonly told: { readonly before: boolean; readonly now: boolean }
   /** What a person is told where the turn failed; the error's own words stay in the log. */
   readonly failure: string
-  readonly rest: Rest | undefined
+  readonly rest: TurnRest | undefined
 }
 
 /** Behind the event that said something. */
 export const beginHearing = (number: number): HeardAnswer => ({
   reading: readingAfter(number),
   messages: [],
-  questions: [],
   usage: noUsage,
   told: { before: false, now: false },
   failure: failedResponse(undefined, null),
@@ -80,7 +74,6 @@ const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof h
     reading,
     messages:
       told && told.message.role === "assistant" ? [...before.messages, told.message] : before.messages,
-    questions: questionsWith(before.questions, event),
     usage: "usage" in event ? addUsage(before.usage, event.usage as Usage) : before.usage,
     failure: event.type === "AgentTurnFailedEvent" && content !== "" ? content : before.failure,
     told: content === "" ? before.told : { before: true, now: false }
@@ -92,33 +85,11 @@ const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof h
 const behindTold = ({ told }: HeardAnswer, words: string): string =>
   told.before || told.now ? `\n\n${words}` : words
 
-const Asked = Schema.Struct({
-  question: Schema.String,
-  options: Schema.optional(Schema.NullOr(Schema.Array(Schema.String)))
-})
-const decodeAsked = Schema.decodeUnknownOption(Asked)
-
-const questionsWith = (questions: HeardAnswer["questions"], event: LoggedEvent): HeardAnswer["questions"] => {
-  switch (event.type) {
-    case "ToolCallStartedEvent": {
-      if (!("waitsFor" in event) || event.waitsFor !== "person") return questions
-      const asked = decodeAsked(event.standsFor?.arguments ?? event.arguments)
-      return Option.isNone(asked) ? questions : [...questions, [event.callId, textOf(asked.value)]]
-    }
-    case "ToolCallCompletedEvent":
-    case "ToolCallFailedEvent":
-      return "callId" in event ? questions.filter(([id]) => id !== event.callId) : questions
-    default:
-      return questions
-  }
-}
-
-const textOf = ({ options, question }: typeof Asked.Type): string =>
-  [question, ...(options ?? []).map((option) => `- ${option}`)].join("\n")
-
 /** What the agent asks, where it rests because it does. */
-const askedIn = ({ questions, rest }: HeardAnswer): string =>
-  rest?.status === "waiting" ? questions.map(([, text]) => text).join("\n\n") : ""
+const askedIn = ({ rest }: HeardAnswer): string => (rest?.questions ?? []).map(textOf).join("\n\n")
+
+const textOf = ({ options, question }: OpenQuestion): string =>
+  [question, ...(options ?? []).map((option) => `- ${option}`)].join("\n")
 
 /** Who answers, and under which name the answer goes out. */
 export interface AnswerTerms {
