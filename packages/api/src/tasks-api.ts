@@ -53,7 +53,9 @@ export const Approval = Schema.Struct({
 export type Approval = typeof Approval.Type
 
 const Digest = Schema.optional(Schema.NullOr(Schema.String.check(Schema.isMaxLength(200))))
-const Reason = Schema.optional(Schema.NullOr(Schema.String.check(Schema.isMaxLength(2_000))))
+/** Why something is rejected, as the agent hears it. */
+export const RejectionReason = Schema.String.check(Schema.isMaxLength(2_000))
+const Reason = Schema.optional(Schema.NullOr(RejectionReason))
 
 /** The agent hears the reason; `digest` binds the rejection as it does an approval. */
 export const Rejection = Schema.Struct({

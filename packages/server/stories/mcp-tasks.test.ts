@@ -222,6 +222,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("an answer or a reason that no other door takes is not taken here either", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { question, run } = yield* asked(story, asking("Why?"))
+        const key = keyOf(yield* taskOf(story, run))
+        for (const answer of ["", " \n\t", "x".repeat(20_001)]) {
+          const { error } = yield* answering(story, run, { [key]: filled({ answer }) })
+          expect(error).toMatchObject({ code: -32_602, message: expect.stringContaining("/answer: ") })
+        }
+        expect(yield* questionsOf(story)).toMatchObject([{ id: question.id }])
+        yield* answering(story, run, { [key]: filled({ answer: "x".repeat(20_000) }) })
+        yield* taskWhen(story, run, "completed")
+
+        const other = yield* newStoryHere
+        const { run: suggesting, task } = yield* suggested(other, {
+          tool: "create_object",
+          arguments: { type: "Note", properties: {} }
+        })
+        const rejecting = (reason: string) =>
+          answering(other, suggesting, {
+            [`review:${task.id}:${task.digest}`]: filled({ decision: "reject", reason })
+          })
+        expect((yield* rejecting("x".repeat(2_001))).error).toMatchObject({
+          code: -32_602,
+          message: expect.stringContaining("/reason: ")
+        })
+        expect(yield* other.get(`/tasks/${task.id}`)).toMatchObject({ status: "pending" })
+        yield* rejecting("x".repeat(2_000))
+        expect(yield* other.get(`/tasks/${task.id}`)).toMatchObject({ status: "rejected" })
+      })
+    )
+
     it.effect("of two questions the one that is answered is asked no more, and the other still is", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

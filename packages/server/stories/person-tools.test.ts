@@ -187,6 +187,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           digest: shown.digest
         })
         expect(again).toMatchObject({ isError: true, result: { reason: "alreadyDecided" } })
+        expect(
+          (yield* reviewer.call("reject_suggestion", { taskId: tasks[1].id, reason: "x".repeat(2_001) }))
+            .result
+        ).toMatchObject({ reason: "invalid", pointer: "/reason" })
         const { result: refused } = yield* reviewer.call("reject_suggestion", {
           taskId: tasks[1].id,
           reason: "No"
@@ -270,6 +274,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           arguments: { question: "Which?", options: ["this", "that"] }
         })
         const editor = yield* atTheDoor(yield* asUser(story, "editor"))
+        // No other door takes such an answer.
+        for (const answer of [" \n", "x".repeat(20_001)])
+          expect(
+            (yield* editor.call("answer_question", { taskId: question.id, answer })).result
+          ).toMatchObject({ reason: "invalid", pointer: "/answer" })
         expect(
           (yield* editor.call("answer_question", { taskId: question.id, answer: "neither" })).result
         ).toMatchObject({

@@ -7,6 +7,8 @@
  * none. No agent has these tools, so none approves itself or another.
  */
 import { CurrentPrincipal } from "@tropism/api/authorization"
+import { AnswerInput } from "@tropism/api/runs-api"
+import { RejectionReason } from "@tropism/api/tasks-api"
 import { TaskId } from "@tropism/domain/ids"
 import { mergePatch, Properties } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
@@ -14,7 +16,6 @@ import {
   isQuestion,
   isSuggestion,
   isTodo,
-  questionBounds,
   type SuggestionTask,
   type Task
 } from "@tropism/domain/task"
@@ -142,9 +143,7 @@ const rejectSuggestion = {
   arguments: Schema.Struct({
     taskId: TaskId,
     digest: opt(Schema.String.check(Schema.isBetweenLength(1, 200))),
-    reason: opt(
-      Schema.String.check(Schema.isMaxLength(4_000)).annotate({ description: "Why, for the agent" })
-    )
+    reason: opt(RejectionReason.annotate({ description: "Why, for the agent" }))
   }),
   annotations: sets,
   role: "reviewer"
@@ -157,7 +156,7 @@ const answerQuestion = {
     "Gives an agent the answer that its run waits for; where it named answers to choose from, one of them.",
   arguments: Schema.Struct({
     taskId: TaskId,
-    answer: Schema.String.check(Schema.isBetweenLength(1, questionBounds.answerMaxChars))
+    answer: AnswerInput.fields.answer
   }),
   annotations: sets,
   role: "editor"

@@ -11,8 +11,11 @@
 import type { Page } from "@tropism/api/page"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import { Conflict, type Forbidden, type InvalidInput, type NotFound } from "@tropism/api/problems"
+import { AnswerInput } from "@tropism/api/runs-api"
+import { Rejection } from "@tropism/api/tasks-api"
 import type { RunId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
+import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
@@ -233,11 +236,12 @@ interface Content {
   readonly reason?: string | null | undefined
 }
 
+/** In the bounds of the other doors. */
 const contents = {
-  question: Schema.Struct({ answer: Schema.String }),
+  question: Schema.Struct({ answer: AnswerInput.fields.answer }),
   review: Schema.Struct({
     decision: Schema.Literals(["approve", "reject"]),
-    reason: Schema.optional(Schema.NullOr(Schema.String))
+    reason: Rejection.fields.reason
   }),
   resume: Schema.Struct({ decision: Schema.Literals(["resume", "stop"]) })
 } as const
@@ -256,7 +260,13 @@ const readContent = Effect.fnUntraced(function* (key: string, { action, content 
   yield* keepable(content)
   const read: Content = yield* Effect.mapError(
     Schema.decodeUnknownEffect<Schema.ConstraintDecoder<Content>>(contents[asked.type])(content ?? {}),
-    () => invalid(`/inputResponses/${key}/content`, `This takes ${wanted[asked.type]}`)
+    ({ issue }) => {
+      const faults = schemaFaults(issue).map(({ message, pointer }) => `${pointer}: ${message}`)
+      return invalid(
+        `/inputResponses/${key}/content`,
+        [...faults, `This takes ${wanted[asked.type]}`].join(". ")
+      )
+    }
   )
   return { asked, content: read }
 })
