@@ -16,7 +16,7 @@ const server = { ...project, mcpServerId: McpServerId }
 
 export class McpServersApi extends HttpApiGroup.make("mcpServers")
   .add(
-    /** Connects and pins what is listed; a server that cannot be reached is kept with `lastError` and no tools. */
+    /** Connects and pins what is listed; a server that cannot be reached is kept with `lastError` and no tools, a disabled one with no tools. */
     HttpApiEndpoint.post("create", "/mcp-servers", {
       params: project,
       payload: McpServerInput,
@@ -34,7 +34,7 @@ export class McpServersApi extends HttpApiGroup.make("mcpServers")
       success: McpServer,
       error: [NotFound]
     }),
-    /** Another name or transport is looked at anew. */
+    /** Another name or transport is looked at anew, and so is a server without tools that is enabled. */
     HttpApiEndpoint.patch("update", "/mcp-servers/:mcpServerId", {
       params: server,
       payload: McpServerPatch,

@@ -87,6 +87,31 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         })
     )
 
+    it.effect("of which nothing is known is looked at when it is enabled, and one that is known is not", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const off = yield* addServer(story, program(diary), { enabled: false })
+        expect(off).toMatchObject({ tools: [], pinnedAt: null, lastError: null })
+        const path = `/mcp-servers/${off.id}`
+        const namesOf = ({ tools }: Json) => tools.map(({ offeredName }: Json) => offeredName)
+        const enabled = yield* story.patch(path, { enabled: true })
+        expect(enabled).toMatchObject({ lastError: null, pinnedAt: expect.any(String) })
+        expect(namesOf(enabled)).toContain("shop__lookup")
+        yield* story.patch(path, { enabled: false })
+        expect(namesOf(yield* story.patch(path, { enabled: true }))).toEqual(namesOf(enabled))
+        expect(yield* diary.started).toHaveLength(1)
+        yield* story.patch(path, { enabled: false })
+        expect((yield* story.patch(path, { name: "store" })).tools).toEqual([])
+        expect(namesOf(yield* story.patch(path, { enabled: true }))).toContain("store__lookup")
+        yield* story.patch(path, { enabled: false, transport: { type: "stdio", command: "/nowhere/at-all" } })
+        expect(yield* story.patch(path, { enabled: true })).toMatchObject({
+          tools: [],
+          lastError: expect.stringMatching(/ENOENT|no such file/i)
+        })
+      })
+    )
+
     it.effect(
       "that lists one tool without a schema of its arguments offers the others and says which is left out",
       () =>

@@ -42,7 +42,7 @@ export class ServerRegistry extends Context.Service<
       input: McpServerInput,
       by: UserId
     ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
-    /** Looks again where the server is another one now. */
+    /** Looks again where the server is another one now, or is enabled and offers nothing so far. */
     readonly change: (
       before: KeptServer,
       patch: McpServerPatch
@@ -132,9 +132,11 @@ export class ServerRegistry extends Context.Service<
         const isOther =
           config.name !== before.config.name ||
           canonicalJson(config.transport) !== canonicalJson(before.config.transport)
-        const found = isOther && config.enabled ? yield* look({ ...before, config }) : undefined
+        // While it was disabled nobody looked.
+        const isUnseen = !before.config.enabled && before.tools.length === 0
+        const found = config.enabled && (isOther || isUnseen) ? yield* look({ ...before, config }) : undefined
         // What another server listed says nothing of this one.
-        const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : undefined
+        const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : found
         yield* checkNames(config, kept, before)
         return servers.replace(before, config, kept)
       })
