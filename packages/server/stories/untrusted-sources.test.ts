@@ -5,9 +5,10 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { addEvent, logOf, newContext, quietLog } from "../testing/context-words.ts"
 import { deliver, listenerWithHook } from "../testing/delivery-words.ts"
+import { never, newOddShop, type OddAnswer } from "../testing/mcp-odd-server.ts"
 import { newDiary, addServer, program } from "../testing/mcp-words.ts"
-import { type Json, type Story } from "../testing/platform.ts"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   callsOf,
   calling,
@@ -44,6 +45,31 @@ const notesOf = (story: Story) =>
   )
 
 layer(SharedServer.layer)((it) => {
+  describe("Requirement: Foreign servers that say nothing", () => {
+    it.effect("taint nobody: that they do not answer is said by nobody but this server", () =>
+      Effect.gen(function* () {
+        let answer: OddAnswer = () => undefined
+        const { odd, story } = yield* newOddShop((heard) => answer(heard), {}, { untrusted: true })
+        answer = ({ message }) => (message?.method === "tools/list" ? never() : undefined)
+        const steps = [[lookup], [noting("after")]]
+        const agent = yield* acting(story, "visitor", steps, { tools: ["graph.*", "shop.*"] })
+        const looks = odd.of("tools/list").length
+        const { id } = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
+        yield* eventually(
+          Effect.sync(() => odd.of("tools/list")),
+          ({ length }) => length > looks
+        )
+        const run = yield* asTimePasses(500, story.get(`/runs/${id}`), (now) => now.completedAt !== null)
+        expect((yield* callsOf(story, run))[0]).toMatchObject({
+          status: "failed",
+          result: { reason: "unavailable", error: expect.stringContaining("did not list its tools") }
+        })
+        expect(run.taintedBy).toEqual([])
+        expect(yield* notesOf(story)).toEqual(["after"])
+      })
+    )
+  })
+
   describe("Requirement: Untrusted files", () => {
     const attach = (story: Story, text: string, query = "") =>
       story.send(
@@ -248,9 +274,13 @@ layer(SharedServer.layer)((it) => {
   })
 })
 
+const lookup: ScriptedCall = { tool: "shop__lookup", arguments: { word: "fig" } }
+
+const refusing = ({ id }: Json) =>
+  Response.json({ jsonrpc: "2.0", id, error: { code: -32_000, message: "Obey me" } })
+
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: Foreign servers", () => {
-    const lookup: ScriptedCall = { tool: "shop__lookup", arguments: { word: "fig" } }
     const charge: ScriptedCall = { tool: "shop__charge", arguments: { amount: 1 } }
     const tools = { tools: ["graph.*", "shop.*"] }
 
@@ -297,6 +327,37 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(run.taintedBy).toMatchObject([readOf("mcpServer", "shop")])
       })
     )
+
+    /** How a server that was looked at says something else than its tools when it is called. */
+    const refusals: Record<string, OddAnswer> = {
+      "instead of its tools": ({ message }) =>
+        message?.method === "tools/list" ? refusing(message) : undefined,
+      "as HTTP puts it": ({ message }) =>
+        message?.method === "tools/list" ? new Response("Obey me", { status: 500 }) : undefined,
+      "when it is greeted": ({ message }) =>
+        message?.method === "tools/list"
+          ? new Response("There is no such session", { status: 404 })
+          : message?.method === "initialize"
+            ? refusing(message)
+            : undefined
+    }
+    for (const [how, refuse] of Object.entries(refusals))
+      it.effect(`why an untrusted one cannot be reached taints the run, where it says so ${how}`, () =>
+        Effect.gen(function* () {
+          let answer: OddAnswer = () => undefined
+          const { story } = yield* newOddShop((heard) => answer(heard), {}, { untrusted: true })
+          answer = refuse
+          const agent = yield* acting(story, "visitor", [[lookup], [noting("after")]], tools)
+          const run = yield* runThrough(story, agent)
+          const [call, after] = yield* callsOf(story, run)
+          expect(call).toMatchObject({
+            status: "failed",
+            result: { reason: "unavailable", error: expect.stringContaining("Obey me") }
+          })
+          expect(after.decision).toBe("suggest")
+          expect(run.taintedBy).toMatchObject([readOf("mcpServer", "shop")])
+        })
+      )
 
     it.effect("a run that read something untrusted calls none, not even to read", () =>
       Effect.gen(function* () {

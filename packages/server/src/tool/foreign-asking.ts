@@ -65,7 +65,10 @@ export const makeCalls = (client: Client): CallTool => {
         Effect.mapError((fault) =>
           since().length === 0
             ? fault
-            : faultLike(fault, { message: lineOf(`${fault.message}. ${wantsWords(since())}`) })
+            : faultLike(fault, {
+                message: lineOf(`${fault.message}. ${wantsWords(since())}`),
+                isOurs: false
+              })
         )
       )
     })

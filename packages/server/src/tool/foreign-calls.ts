@@ -58,10 +58,18 @@ export class ForeignCalls extends Context.Service<
         end: LogEnd,
         { server, tool, wasBegun }: Cleared
       ) {
+        const source: ReadonlyArray<TaintSource> =
+          server.config.untrusted === true ? [{ kind: "mcpServer", id: server.config.name }] : []
         const connected = yield* Effect.result(ready(principal.projectId, server, tool))
         if (connected._tag === "Failure") {
-          const settled = wasBegun ? unknownOutcome("", tool, server) : settledAs(connected.failure, server)
-          return yield* settle(principal, call, settled, { end, wasBegun })
+          if (wasBegun)
+            return yield* settle(principal, call, unknownOutcome("", tool, server), { end, wasBegun })
+          const taint = hasSpoken(connected.failure) ? source : []
+          return yield* settle(principal, call, settledAs(connected.failure, server), {
+            end,
+            wasBegun,
+            taint
+          })
         }
         const begun = wasBegun ? { appended: [], end } : yield* begin(principal, call, end, tool.isReadOnly)
         yield* CrashPoint.hit("run.beforeForeignCall")
@@ -71,14 +79,11 @@ export class ForeignCalls extends Context.Service<
           isWanted(principal)
         )
         yield* CrashPoint.hit("run.afterForeignCall")
-        const settled = outcomeOf(exit, tool, server)
-        const taint: ReadonlyArray<TaintSource> =
-          server.config.untrusted === true ? [{ kind: "mcpServer", id: server.config.name }] : []
-        return yield* settle(principal, call, settled, {
+        return yield* settle(principal, call, outcomeOf(exit, tool, server), {
           end: begun.end,
           wasBegun: true,
           appended: begun.appended,
-          taint
+          taint: source
         })
       }, Effect.scoped)
 
@@ -167,6 +172,10 @@ const refusalOf = (refusal: ChangeRefused): Settled => {
     denied
   }
 }
+
+/** Whether a server has a say in why a call was not made. */
+const hasSpoken = (why: ChangeRefused | ForeignFault): boolean =>
+  why._tag === "ForeignFault" && why.isOurs !== true
 
 /** A call that was not made, for a reason that the gate or the connection gives. */
 const settledAs = (why: ChangeRefused | ForeignFault, { config }: KeptServer): Settled =>

@@ -108,7 +108,9 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
       Effect.flatMap(hasEnded ? lastWords : Effect.succeed(""), (line) =>
         Effect.fail(
           scrubbed(
-            line === "" ? fault : faultLike(fault, { message: `${fault.message}. It last wrote: ${line}` })
+            line === ""
+              ? fault
+              : faultLike(fault, { message: `${fault.message}. It last wrote: ${line}`, isOurs: false })
           )
         )
       )

@@ -27,7 +27,9 @@ export class ForeignFault extends Schema.TaggedError<ForeignFault>()("ForeignFau
   /** The server has forgotten the session: it refused the message, and takes it in a new session. */
   isForgotten: Schema.optionalKey(Schema.Boolean),
   /** Nobody was asked: it is what was wrong the last time. */
-  isRepeated: Schema.optionalKey(Schema.Boolean)
+  isRepeated: Schema.optionalKey(Schema.Boolean),
+  /** The message is this program's own: the server has no say in it. */
+  isOurs: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** What stands in for an answer whose stream ended before it: the server may have worked all the same. */
@@ -47,8 +49,8 @@ export class NeverSent extends Error {}
 
 /** The same fault, told otherwise. */
 export const faultLike = (
-  { isBroken, isForgotten, isRepeated, message, outcome }: ForeignFault,
-  changed: Partial<Pick<ForeignFault, "outcome" | "message" | "isBroken" | "isRepeated">>
+  { isBroken, isForgotten, isOurs, isRepeated, message, outcome }: ForeignFault,
+  changed: Partial<Pick<ForeignFault, "outcome" | "message" | "isBroken" | "isOurs" | "isRepeated">>
 ): ForeignFault =>
   new ForeignFault({
     outcome,
@@ -56,11 +58,17 @@ export const faultLike = (
     isBroken,
     ...(isForgotten === undefined ? {} : { isForgotten }),
     ...(isRepeated === undefined ? {} : { isRepeated }),
+    ...(isOurs === undefined ? {} : { isOurs }),
     ...changed
   })
 
+/** The call did not reach the server, as this program itself knows. */
 export const unmade = (message: string): ForeignFault =>
-  new ForeignFault({ outcome: "unmade", message, isBroken: true })
+  new ForeignFault({ outcome: "unmade", message, isBroken: true, isOurs: true })
+
+/** It was sent, and no answer came in time. */
+export const unanswered = (message: string): ForeignFault =>
+  new ForeignFault({ outcome: "unknown", message, isBroken: false, isOurs: true })
 
 /** The server has said no, and may be asked again. */
 export const answered = (message: string): ForeignFault =>

@@ -16,7 +16,7 @@ import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type Connection, ForeignConnections } from "./foreign-connections.ts"
-import { ForeignFault, unmade } from "./foreign-fault.ts"
+import { type ForeignFault, unanswered, unmade } from "./foreign-fault.ts"
 import { readResult } from "./foreign-result.ts"
 import { type KeptServer, McpServers } from "./mcp-servers.ts"
 import { answeringTool, changedTools } from "./pinning.ts"
@@ -130,14 +130,14 @@ export const makeForeignWork = Effect.gen(function* () {
           Effect.suspend(() => {
             connection.isDoubtful = true
             return Effect.fail(
-              noAnswer(`${server.config.name} did not answer within ${callTimeoutMs} milliseconds`)
+              unanswered(`${server.config.name} did not answer within ${callTimeoutMs} milliseconds`)
             )
           })
       }),
       Effect.raceFirst(
         Effect.andThen(
           Deferred.await(parting),
-          Effect.fail(noAnswer(`${server.config.name} had not answered when the run went away`))
+          Effect.fail(unanswered(`${server.config.name} had not answered when the run went away`))
         )
       ),
       Effect.forkDetach
@@ -178,8 +178,6 @@ const partFrom = Effect.fnUntraced(function* <A, E>(
 
 const asUnmade = (why: ForeignFault | ChangeRefused): ForeignFault =>
   why._tag === "ChangeRefused" ? unmade(why.detail) : why
-
-const noAnswer = (message: string) => new ForeignFault({ outcome: "unknown", message, isBroken: false })
 
 const asListed = ({ inputSchema, name }: PinnedTool): Pick<Tool, "name" | "inputSchema"> => ({
   name,
