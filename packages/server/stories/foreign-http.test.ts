@@ -11,8 +11,8 @@ import {
   endless,
   never,
   newOddShop,
-  type OddAnswer,
   oddServer,
+  sessions,
   said,
   streaming
 } from "../testing/mcp-odd-server.ts"
@@ -21,37 +21,12 @@ import { asTimePasses, SharedServer } from "../testing/shared-server.ts"
 import { callsOf } from "../testing/story-words.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
-/** A server with sessions, which it forgets when the story says so. */
-const forgetful = () => {
-  const state = { sessions: 0, known: new Set<string>() }
-  const decide: OddAnswer = ({ headers, message, method }) => {
-    if (message?.method === "server/discover") return undefined
-    if (message?.method === "initialize") {
-      const id = `session-${(state.sessions += 1)}`
-      state.known.add(id)
-      return answering(
-        message,
-        {
-          protocolVersion: "2025-11-25",
-          capabilities: { tools: {} },
-          serverInfo: { name: "odd", version: "1" }
-        },
-        { "mcp-session-id": id }
-      )
-    }
-    const id = headers.get("mcp-session-id") ?? ""
-    if (!state.known.has(id)) return new Response("There is no such session", { status: 404 })
-    if (method === "DELETE") state.known.delete(id)
-    return undefined
-  }
-  return { state, decide }
-}
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("A session", () => {
     it.effect("that the server has forgotten is begun anew, and the call is made once", () =>
       Effect.gen(function* () {
-        const { decide, state } = forgetful()
+        const { decide, state } = sessions()
         const { odd, story } = yield* newOddShop(decide)
         expect(yield* outcomesOf(story, [lookUp])).toMatchObject([{ status: "completed" }])
         state.known.clear()
@@ -83,7 +58,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
     it.effect("is ended when its connection is closed", () =>
       Effect.gen(function* () {
-        const { decide, state } = forgetful()
+        const { decide, state } = sessions()
         const { odd, server, story } = yield* newOddShop(decide)
         expect(state.known).toEqual(new Set(["session-1"]))
         // Whoever looks again lets the old connection go.

@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { freeAddress } from "../testing/cluster-servers.ts"
-import { eventOf, eventSource } from "../testing/mcp-event-source.ts"
+import { eventOf, eventSource, sessionSource } from "../testing/mcp-event-source.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -15,6 +15,7 @@ import {
   listener,
   listening,
   newListener,
+  sourcesOf,
   sourceWhen
 } from "../testing/source-words.ts"
 import { endedRuns, runsOf } from "../testing/story-words.ts"
@@ -93,6 +94,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect(state.failedSince).not.toBeNull()
         source.lie(undefined)
+        source.happen("1")
+        yield* askNow(story)
+        expect(idsOf(yield* endedRuns(story, agent, 1))).toEqual(["1"])
+      })
+    )
+
+    it.effect("a session that the server has forgotten is begun anew, once, and what happened is told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const source = yield* sessionSource()
+        yield* addSource(story, source.url)
+        const agent = yield* story.post("/agents", listener())
+        yield* listening(story)
+        source.state.known.clear()
+        source.happen("1")
+        yield* askNow(story)
+        expect(idsOf(yield* endedRuns(story, agent, 1))).toEqual(["1"])
+        expect(source.state.sessions).toBe(2)
+        expect(yield* sourcesOf(story)).toMatchObject([{ status: "listening", lastFault: null }])
+      })
+    )
+
+    it.effect("a server that offers events since the last handshake is heard", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const source = yield* sessionSource({ offers: false })
+        yield* addSource(story, source.url)
+        const agent = yield* story.post("/agents", listener())
+        yield* sourceWhen(story, ({ status }) => status === "failing")
+        source.offer()
+        yield* askNow(story)
+        yield* listening(story)
         source.happen("1")
         yield* askNow(story)
         expect(idsOf(yield* endedRuns(story, agent, 1))).toEqual(["1"])

@@ -1,13 +1,14 @@
 /**
- * Requirement: a source of foreign events that does not answer holds up no other project's.
+ * Requirement: a source of foreign events that does not answer holds up no other project's, and is heard when it does again.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { eventSource } from "../testing/mcp-event-source.ts"
+import { eventSource, sessionSource } from "../testing/mcp-event-source.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { addSource, askNow, listener, sourcesOf } from "../testing/source-words.ts"
+import { addSource, askNow, idsOf, listener, sourcesOf } from "../testing/source-words.ts"
 import { runsOf } from "../testing/story-words.ts"
+import { foreignLimits } from "../src/tool/foreign-limits.ts"
 import { sourceLimits } from "../src/tool/source-limits.ts"
 
 /** Small steps: no question may run out of time. */
@@ -56,6 +57,34 @@ layer(SharedServer.layer)((it) => {
         slow.letGo()
         yield* allListen(story)
         expect(new Set(slow.asked.map(({ name }) => name))).toEqual(new Set(names))
+      })
+    )
+  })
+
+  describe("A session in which a source answers nothing any more", () => {
+    it.effect("is left for a new one, in which what happened is told", () =>
+      Effect.gen(function* () {
+        const source = yield* sessionSource()
+        const { agent, story } = yield* hearing(source.url, ["order.placed"])
+        yield* allListen(story)
+        for (const id of source.state.known) source.state.frozen.add(id)
+        const asked = source.asked()
+        yield* askNow(story)
+        yield* asTimePasses(stepMs, Effect.sync(source.asked), (count) => count > asked)
+        source.happen("1")
+        // The question runs out of time; nothing else is under way.
+        yield* asTimePasses(
+          foreignLimits.pollTimeoutMs,
+          sourcesOf(story),
+          ([one]) => one.status === "failing"
+        )
+        yield* askNow(story)
+        const runs = yield* asTimePasses(
+          stepMs,
+          runsOf(story, agent),
+          (all) => all.length === 1 && all.every(isOver)
+        )
+        expect(idsOf(runs)).toEqual(["1"])
       })
     )
   })

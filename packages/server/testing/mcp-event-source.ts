@@ -3,6 +3,7 @@
  */
 import { createMcpHandler, Server } from "@modelcontextprotocol/server"
 import { Effect, Schema } from "effect"
+import { answering as sending, oddServer, sessions } from "./mcp-odd-server.ts"
 import type { Json } from "./platform.ts"
 
 /** What a story may let a source answer, instead of what is true. */
@@ -92,4 +93,33 @@ export const eventSource = ({
       letGo: () => open()
     }
     return made
+  })
+
+const offered = { tools: {}, extensions: { "io.modelcontextprotocol/events": {} } }
+
+/** A server of the revision 2025-11-25, with sessions, whose events happen when the story says so, until the scope ends. */
+export const sessionSource = ({ offers = true }: { readonly offers?: boolean } = {}) =>
+  Effect.gen(function* () {
+    const { decide, state } = sessions()
+    const log: Array<Json> = []
+    const offer = () => {
+      state.capabilities = offered
+    }
+    if (offers) offer()
+    const { of, url } = yield* oddServer((heard) => {
+      const other = decide(heard)
+      const { message } = heard
+      if (other !== undefined || message?.method !== "events/poll") return other
+      const events = log.slice(Number(message.params.cursor ?? log.length))
+      return sending(message, { events, cursor: String(log.length), hasMore: false, nextPollMs: 1_000 })
+    })
+    return {
+      url,
+      state,
+      /** How often it was asked what happened. */
+      asked: () => of("events/poll").length,
+      happen: (id: string) => void log.push(eventOf(id)),
+      /** Whoever begins a session from now on is told of its events. */
+      offer
+    }
   })

@@ -134,6 +134,39 @@ export const newOddShop = (
     return { story, odd, server }
   })
 
+/** A server of 2025-11-25 with sessions; the story says which of them it knows no more, or lets freeze. */
+export const sessions = () => {
+  const state = {
+    sessions: 0,
+    known: new Set<string>(),
+    frozen: new Set<string>(),
+    /** What it says of itself to whoever begins a session. */
+    capabilities: { tools: {} } as Json
+  }
+  const decide: OddAnswer = ({ headers, message, method }) => {
+    if (message?.method === "server/discover") return undefined
+    if (message?.method === "initialize") {
+      const id = `session-${(state.sessions += 1)}`
+      state.known.add(id)
+      return answering(
+        message,
+        {
+          protocolVersion: "2025-11-25",
+          capabilities: state.capabilities,
+          serverInfo: { name: "odd", version: "1" }
+        },
+        { "mcp-session-id": id }
+      )
+    }
+    const id = headers.get("mcp-session-id") ?? ""
+    if (state.frozen.has(id)) return never()
+    if (!state.known.has(id)) return new Response("There is no such session", { status: 404 })
+    if (method === "DELETE") state.known.delete(id)
+    return undefined
+  }
+  return { state, decide }
+}
+
 /** What a server does at a call, and as usual otherwise. */
 export const atCall =
   (answer: (message: Json) => Response | Promise<Response>): OddAnswer =>

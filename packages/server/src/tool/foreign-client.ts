@@ -12,15 +12,7 @@ import { Clock, Config, Context, Deferred, Effect, Option, type Scope } from "ef
 import { toolLimits } from "../limits.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type CallTool, makeCalls } from "./foreign-asking.ts"
-import {
-  answered,
-  faultLike,
-  type ForeignFault,
-  lineOf,
-  NeverSent,
-  toFault,
-  unmade
-} from "./foreign-fault.ts"
+import { faultLike, ForeignFault, lineOf, NeverSent, toFault, unanswered, unmade } from "./foreign-fault.ts"
 import { checkPermit, mayEndHere } from "./foreign-permit.ts"
 import { revealSecrets, scrubber } from "./foreign-secrets.ts"
 import { admitTasks, taskCapabilities } from "./foreign-tasks.ts"
@@ -35,7 +27,7 @@ export interface ForeignClient {
   readonly unfit: () => ReadonlyArray<string>
   /** Makes a call, once. */
   readonly call: CallTool
-  /** Asks what happened of a kind of event; nobody has judged the answer. */
+  /** Asks what happened of a kind of event; nobody has judged the answer. A fault says whether another connection may do better. */
   readonly pollEvents: (params: Record<string, unknown>) => Effect.Effect<unknown, ForeignFault>
   /** Whether the server answers anything at all, within a short bound. */
   readonly isAlive: Effect.Effect<boolean>
@@ -132,19 +124,42 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     closed: Deferred.await(closed),
     pollEvents: (params) =>
       offersEvents(client)
-        ? ask(foreignLimits.pollTimeoutMs, "did not say what happened", (signal) =>
-            client.request({ method: "events/poll", params }, anything, {
-              timeout: toolLimits.sdkTimeoutMs,
-              signal
-            })
-          )
-        : Effect.fail(answered("The server does not offer events (io.modelcontextprotocol/events)")),
+        ? Effect.mapError(pollEvents(client, params), scrubbed)
+        : // A program says the same as long as it runs; at an address there may be another server by now.
+          Effect.fail(noEvents(!isProgram)),
     isAlive: isAnswering(client),
     isClosed: () => state.isClosed,
     hasNews: () => state.hasNews,
     scrub
   }
 })
+
+const pollEvents = (client: Client, params: Record<string, unknown>) =>
+  Effect.tryPromise({
+    try: (signal): Promise<unknown> =>
+      client.request({ method: "events/poll", params }, anything, {
+        timeout: toolLimits.sdkTimeoutMs,
+        signal
+      }),
+    catch: toFault
+  }).pipe(
+    Effect.timeoutOrElse({
+      duration: foreignLimits.pollTimeoutMs,
+      orElse: () =>
+        Effect.fail(
+          unanswered(
+            `The server did not say what happened within ${foreignLimits.pollTimeoutMs} milliseconds`
+          )
+        )
+    })
+  )
+
+const noEvents = (isBroken: boolean) =>
+  new ForeignFault({
+    outcome: "answered",
+    message: "The server does not offer events (io.modelcontextprotocol/events)",
+    isBroken
+  })
 
 /** Whether the server says that it knows the Events extension; older ones say so beside the other capabilities. */
 const offersEvents = (client: Client): boolean => {

@@ -11,7 +11,7 @@ import { findFault, withoutForbiddenKeys } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
 import { Context, Effect, Layer, Schema } from "effect"
 import { sourceLimits } from "./source-limits.ts"
-import { ForeignConnections, type Whom } from "./foreign-connections.ts"
+import { type Connection, ForeignConnections, type Whom } from "./foreign-connections.ts"
 import { answered, type ForeignFault } from "./foreign-fault.ts"
 import { scrubAll } from "./foreign-result.ts"
 
@@ -60,12 +60,29 @@ export class ForeignEvents extends Context.Service<
       const connections = yield* ForeignConnections
       const simulated = yield* EventQuestions
 
-      const put = (whom: Whom, params: Record<string, unknown>) =>
-        Effect.scoped(
-          Effect.flatMap(connections.get(whom), ({ client }) =>
-            Effect.flatMap(client.pollEvents(params), (answer) => scrubbed(answer, client.scrub))
+      /** What a fault says of the connection counts for whoever asks next. */
+      const heed = (whom: Whom, connection: Connection, { isBroken, outcome }: ForeignFault) =>
+        isBroken
+          ? connections.drop(whom)
+          : Effect.sync(() => {
+              if (outcome === "unknown") connection.isDoubtful = true
+            })
+
+      const put = (whom: Whom, params: Record<string, unknown>) => {
+        const over = (connection: Connection) =>
+          connection.client.pollEvents(params).pipe(
+            Effect.tapError((fault) => heed(whom, connection, fault)),
+            Effect.flatMap((answer) => scrubbed(answer, connection.client.scrub))
           )
-        )
+        return Effect.flatMap(connections.get(whom), (connection) =>
+          // A session that the server has forgotten is begun anew, once.
+          Effect.catchIf(
+            over(connection),
+            ({ isForgotten = false }) => isForgotten,
+            () => Effect.flatMap(connections.get(whom), over)
+          )
+        ).pipe(Effect.scoped)
+      }
 
       const ask = Effect.fn("ForeignEvents.ask")(function* (whom: Whom, question: Question) {
         const { cursor, name } = question
