@@ -21,6 +21,8 @@ export const modelLimits = {
   answerMaxChars: 1_000_000,
   /** Tool calls of one answer. */
   answerMaxCalls: 128,
+  /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
+  callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */
   requestMaxTokens: 2_147_483_647,
   /** Of an error's text that is passed on. */
@@ -230,6 +232,8 @@ export const toolLimits = {
   /** Of arguments of a call that a person may not make: their beginning tells what was tried. */
   deniedArgumentsMaxChars: 10_000,
   nameMaxChars: 200,
+  /** Of a call's id as it is recorded, in UTF-8: beside the run's it stands in one row of an index, of which PostgreSQL takes 2,704 bytes. */
+  callIdMaxBytes: 2_600,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,
   /** Names of tools that a refusal lists. */

@@ -1,10 +1,11 @@
 /**
  * Models that send what nobody can keep: the run copes or fails in a sentence, and its log can be read.
  */
+import { createHash } from "node:crypto"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { modelLimits, runLimits } from "../src/limits.ts"
-import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, events, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
 import { dumpLimits } from "../src/database/dump-limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
@@ -12,6 +13,7 @@ import { expectProblem } from "../testing/problem-words.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { logOfRun } from "../testing/question-words.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
+import { callsOf } from "../testing/story-words.ts"
 import { begin } from "../testing/time-words.ts"
 
 /** Says a text in these pieces, to its end. */
@@ -23,6 +25,10 @@ const saying = (
   chunks: [...pieces.map((content) => chatChunk({ content })), ...end].map(toEvent),
   ending: "end"
 })
+
+/** An id of 7,040 characters that no compression makes shorter than an index can hold. */
+const incompressible = (seed: number): string =>
+  Array.from({ length: 80 }, (_, n) => createHash("sha512").update(`${seed} ${n}`).digest("base64")).join("")
 
 const finished = (story: Story, run: Json) =>
   eventually(story.get(`/runs/${run.id}`), ({ completedAt }) => completedAt !== null)
@@ -100,6 +106,73 @@ describe("An answer that nobody can keep", () => {
       })
   )
 
+  it.effect("is kept with stand-ins for the ids of calls that no index can hold, each its own", () =>
+    Effect.gen(function* () {
+      const ids = [incompressible(1), incompressible(2)]
+      const search = (index: number) => ({ name: "search_objects", arguments: `{"type":"Thing${index}"}` })
+      const { agent, provider, story } = yield* newProviderStory([
+        events(
+          chatChunk({
+            tool_calls: ids.map((id, index) => ({ index, id, type: "function", function: search(index) }))
+          }),
+          ...chatEnd("tool_calls")
+        ),
+        answering("Done.")
+      ])
+      const run = yield* finished(story, yield* begin(story, agent))
+      expect(run).toMatchObject({ status: "completed", attempt: 1, summary: "Done." })
+      const calls = yield* callsOf(story, run)
+      expect(calls.map(({ status }) => status)).toEqual(["completed", "completed"])
+      const [first, second] = calls.map(({ callId }) => callId)
+      expect([first, second]).toEqual(Array(2).fill(expect.stringMatching(/^call_[0-9a-f]{32}$/)))
+      expect(second).not.toBe(first)
+      // The model reads the outcomes under the ids by which it is shown its calls.
+      const { messages } = Object(provider.requests[1]?.body)
+      expect(messages.flatMap((message: Json) => message.tool_calls ?? []).map(({ id }: Json) => id)).toEqual(
+        messages.flatMap((message: Json) => message.tool_call_id ?? [])
+      )
+      expect(JSON.stringify(messages)).toContain(first)
+      expect(yield* story.get("/verify")).toMatchObject({ differences: [] })
+    })
+  )
+
+  it.effect("in a log of an earlier version may have such an id: its run can be ended all the same", () =>
+    Effect.gen(function* () {
+      const { agent, story } = yield* newProviderStory(
+        [
+          events(
+            chatChunk({
+              tool_calls: [
+                {
+                  index: 0,
+                  id: "short",
+                  type: "function",
+                  function: { name: "ask_user", arguments: '{"question":"Which?"}' }
+                }
+              ]
+            }),
+            ...chatEnd("tool_calls")
+          )
+        ],
+        { tools: ["run.ask_user"] }
+      )
+      const { id } = yield* begin(story, agent)
+      yield* eventually(story.get(`/runs/${id}`), ({ status }) => status === "paused")
+      const long = incompressible(1)
+      yield* ask(
+        story.access,
+        `update kb.context_events set payload = replace(payload::text, '"short"', $2)::jsonb where project_id = $1`,
+        [story.projectId, JSON.stringify(long)]
+      )
+      yield* story.post(`/runs/${id}/cancel`)
+      const run = yield* story.get(`/runs/${id}`)
+      expect(run.status).toBe("cancelled")
+      expect(yield* logOfRun(story, run)).toContainEqual(
+        expect.objectContaining({ type: "ToolCallFailedEvent", callId: long })
+      )
+    })
+  )
+
   it.effect("has a summary that ends between two characters, whatever people see as one", () =>
     Effect.gen(function* () {
       const fits = "a".repeat(runLimits.summaryMaxChars - 3)
@@ -149,7 +222,7 @@ describe("A run whose database refuses what it writes", () => {
   it.effect("fails at its first attempt where it would be refused for ever, and says so", () =>
     Effect.gen(function* () {
       const { agent, provider, story } = yield* newProviderStory([answering("Hello.")])
-      for (const [index, code] of ["22003", "23514", "42703"].entries()) {
+      for (const [index, code] of ["22003", "23514", "42703", "54000"].entries()) {
         yield* refuseSteps(story, code)
         const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
         expect(run).toMatchObject({

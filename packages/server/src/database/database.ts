@@ -266,7 +266,7 @@ const isLongWait = isFaultOf("LockTimeoutError")
 /**
  * What PostgreSQL refused and would refuse again: a value or a row that it cannot keep, or a statement that it cannot run.
  *
- * **Details** SQLSTATE classes 22, 42 and TR (what goes around the gateway), and of 23 what one row breaks by itself (23502,
+ * **Details** SQLSTATE classes 22, 42, 54 and TR (what goes around the gateway), and of 23 what one row breaks by itself (23502,
  * 23514); a key that another row holds or lacks at this moment, a connection, a clash, a lack of resources or an operator's deed
  * may pass.
  */
@@ -277,7 +277,7 @@ export const findPermanentFault = (cause: Cause.Cause<unknown>): SqlError.SqlErr
     .find(
       ({ reason }) =>
         Predicate.hasProperty(reason.cause, "code") &&
-        /^(?:22|42|23502|23514|TR)/.test(String(reason.cause.code))
+        /^(?:22|42|54|23502|23514|TR)/.test(String(reason.cause.code))
     )
 
 /** PostgreSQL answers ROLLBACK when a transaction that it broke off is committed. */

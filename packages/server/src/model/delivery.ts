@@ -15,7 +15,14 @@ import { AiError, type Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
-import { keepable, keepableCount, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
+import {
+  keepable,
+  keepableCallId,
+  keepableCount,
+  keepableUsage,
+  makeKeepableText,
+  makeMeasure
+} from "./keepable-parts.ts"
 import type { ModelPort } from "./model-port.ts"
 import {
   ModelFailure,
@@ -177,7 +184,7 @@ const toToolCall = (part: Response.ToolCallPartEncoded): ModelToolCall => {
   const fault = part.metadata?.[argumentsFault]
   return {
     type: "toolCall",
-    id: keepable(part.id),
+    id: keepableCallId(part.id),
     name: keepable(part.name),
     arguments: isJson(part.params) ? part.params : null,
     fault: typeof fault === "string" ? fault : null

@@ -4,10 +4,11 @@
  * Flow: graph → outbox → dispatch → run → **model** → tool → task
  *
  * A model sends what it likes: characters that PostgreSQL keeps in no text,
- * counts of tokens beyond any column, text without an end. Nobody behind this
- * has to think of it. A character that comes in two pieces is put together;
+ * counts of tokens beyond any column, ids beyond any index, text without an end.
+ * Nobody behind this has to think of it. A character that comes in two pieces is put together;
  * arguments are judged elsewhere (`run/requested-call.ts`).
  */
+import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"
 import type { Usage } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
@@ -15,6 +16,19 @@ import { modelLimits } from "../limits.ts"
 
 /** Text without what the database cannot keep: each such character is shown as U+FFFD. */
 export const keepable = (text: string): string => text.replaceAll("\u0000", "\uFFFD").toWellFormed()
+
+/**
+ * The id that a call goes by: its own, or a stand-in for one that is too long, always the same.
+ *
+ * **Gotchas** Some servers write into an id what they want to see again (a thought signature, say): of an id that is too
+ * long they see the stand-in.
+ */
+export const keepableCallId = (given: string): string => {
+  const id = keepable(given)
+  return Buffer.byteLength(id) <= modelLimits.callIdMaxBytes
+    ? id
+    : `call_${createHash("sha256").update(id, "utf8").digest("hex").slice(0, 32)}`
+}
 
 /** Makes the pieces of one text keepable; half a character at the end of a piece waits for the next. */
 export const makeKeepableText = () => {
@@ -45,18 +59,18 @@ export const keepableCount = (tokens: number): number =>
 export const makeMeasure = () => {
   let text = 0
   let argumentsOnTheirWay = 0
-  let callArguments = 0
+  let asked = 0
   let calls = 0
   return (part: Response.StreamPartEncoded): string | undefined => {
     if (part.type === "text-delta") text += part.delta.length
     if (part.type === "tool-params-delta") argumentsOnTheirWay += part.delta.length
     if (part.type === "tool-call") {
       calls += 1
-      callArguments += keptChars(part.params)
+      asked += part.id.length + part.name.length + keptChars(part.params)
     }
     if (calls > modelLimits.answerMaxCalls)
       return `The answer asks for more than ${modelLimits.answerMaxCalls} tool calls, which is more than can be kept`
-    return text + Math.max(argumentsOnTheirWay, callArguments) > modelLimits.answerMaxChars
+    return text + Math.max(argumentsOnTheirWay, asked) > modelLimits.answerMaxChars
       ? `The answer is longer than ${modelLimits.answerMaxChars} characters, which is more than can be kept`
       : undefined
   }

@@ -6,7 +6,8 @@
  * The decider refuses a call, or a run ends while a call is pending: then the
  * event that tells the model so and the record are one statement. A call that
  * was made and whose outcome nobody waits for any more keeps its record, which
- * says so.
+ * says so. A call whose id no record can hold, in a log of an earlier version, has
+ * the event alone.
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import { madeCall } from "@tropism/domain/defined-tool"
@@ -15,6 +16,7 @@ import type { ToolCall } from "@tropism/domain/message"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Ids } from "../ids.ts"
+import { toolLimits } from "../limits.ts"
 
 type FailedCall = Extract<NewEvent, { readonly type: "ToolCallFailedEvent" }>
 
@@ -28,7 +30,9 @@ export const makeUnmadeCalls = Effect.gen(function* () {
     pending: ReadonlyArray<ToolCall>,
     events: ReadonlyArray<NewEvent>
   ): Effect.fn.Return<ReadonlyArray<Statement.Fragment>> {
-    const answers = events.filter((event): event is FailedCall => event.type === "ToolCallFailedEvent")
+    const answers = events.filter(
+      (event): event is FailedCall => event.type === "ToolCallFailedEvent" && isRecorded(event.callId)
+    )
     const calls = yield* Effect.forEach(answers, ({ callId, error, tool }) => {
       const asked = pending.find((call) => call.id === callId)
       const made = asked ? madeCall(asked) : { name: tool, arguments: {} }
@@ -57,3 +61,5 @@ export const makeUnmadeCalls = Effect.gen(function* () {
 
   return { recording }
 })
+
+const isRecorded = (callId: string): boolean => Buffer.byteLength(callId) <= toolLimits.callIdMaxBytes
