@@ -162,6 +162,24 @@ describe("Requirement: A conversation is a reading of its log", () => {
     ])
   })
 
+  it("what was said when time was up stays, before what was said behind it", () => {
+    const stopped = (partialText?: string): Draft => ({
+      type: "SoftStopEvent",
+      reason: "timeout",
+      content: "Time's up.",
+      ...(partialText === undefined ? {} : { partialText })
+    })
+    const toldWith = (stop: Draft) =>
+      shown(
+        readFrom(log(user("Tell"), says("", "a"), did("a"), stop, says("In short."), interrupted("timeout")))
+      ).slice(1)
+    expect(toldWith(stopped("Once upon a"))).toEqual([
+      ["talk:4", "assistant", "Once upon a", call("a")],
+      ["talk:5", "assistant", "In short."]
+    ])
+    expect(toldWith(stopped())).toEqual([["talk:5", "assistant", "In short.", call("a")]])
+  })
+
   it("reading goes on behind any message, also where somebody speaks between calls", () => {
     const events = log(
       user("Add a"),

@@ -9,7 +9,13 @@
  */
 import { type CarriedCall, lastFault, shownCall, withCalls } from "./chat-calls.ts"
 import { failedResponse, silentResponse } from "./chat-sentences.ts"
-import { type LoggedEvent, eventNumber, UnknownEvent } from "./context-event.ts"
+import {
+  type AgentTurnInterruptedEvent,
+  type LoggedEvent,
+  eventNumber,
+  type SoftStopEvent,
+  UnknownEvent
+} from "./context-event.ts"
 import type { ConversationMessage } from "./conversation.ts"
 
 /** A message, and where reading goes on behind it: after an event, past so many messages. */
@@ -72,14 +78,11 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
     case "ToolCallCompletedEvent":
     case "ToolCallFailedEvent":
       return { ...reading, carried: withCalls(reading.carried, event) }
-    case "AgentTurnInterruptedEvent": {
+    case "SoftStopEvent":
+      return brokenOff(reading, event) ?? reading
+    case "AgentTurnInterruptedEvent":
       // A crash is nobody's wish: the next turn goes on where the log ends, and says it again.
-      if (event.reason === "crash") return reading
-      const { partialText = "" } = event
-      return partialText === ""
-        ? ended(reading)
-        : { message: answer(event, partialText, reading.carried), carried: [], last: undefined }
-    }
+      return event.reason === "crash" ? reading : (brokenOff(reading, event) ?? ended(reading))
     case "AgentTurnCompletedEvent":
       return ended(reading, silentResponse(reading.carried))
     case "AgentTurnFailedEvent": {
@@ -90,6 +93,15 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
       return reading
   }
 }
+
+/** What was said of an answer that was broken off, with the calls that were made for it. */
+const brokenOff = (
+  { carried }: Reading,
+  event: AgentTurnInterruptedEvent | SoftStopEvent
+): Step | undefined =>
+  event.partialText
+    ? { message: answer(event, event.partialText, carried), carried: [], last: undefined }
+    : undefined
 
 const ended = (reading: Reading, content = ""): Step => {
   const told = unsaid(reading)

@@ -2,12 +2,15 @@
  * A request that nobody wants any more ends at the provider: its server sees the connection closed.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Clock, Deferred, Effect } from "effect"
+import { Clock, Deferred, Effect, Fiber } from "effect"
+import { answered, chat, keyed } from "../testing/chat-words.ts"
 import { firstOf } from "../testing/context-words.ts"
-import { eventually, type Json, storyIn } from "../testing/platform.ts"
+import { messagesOf } from "../testing/conversation-words.ts"
+import { sendCompletion, streamedWords } from "../testing/openai-words.ts"
+import { eventually, type Json, type Story, storyIn } from "../testing/platform.ts"
 import { answering, hanging, newProviderStory } from "../testing/provider-story.ts"
 import { couriers } from "../testing/server-connections.ts"
-import { asTimePasses } from "../testing/shared-server.ts"
+import { asTimePasses, passing } from "../testing/shared-server.ts"
 import { begin, partialOf, runLog } from "../testing/time-words.ts"
 
 const isPaused = (run: Json) => run.status === "paused"
@@ -55,6 +58,66 @@ describe("Requirement: Timeout Enforcement, over the wire", () => {
           expect(yield* isDone(provider.hungUp)).toBe(true)
         })
       )
+  )
+})
+
+/** An agent that is saying something when its time is up. */
+const talkative = newProviderStory([hanging("Once upon a"), answering("In short.")], {
+  defaultTimeoutMs: 60_000
+})
+
+/** Lets the time of the one run pass while it speaks, and answers its log when it rests. */
+const timeUp = Effect.fnUntraced(function* (story: Story) {
+  const run = (yield* eventually(story.get("/runs"), ({ items }) => items.length === 1)).items[0]
+  yield* asTimePasses(10, partialOf(story, run), (text) => text === "Once upon a")
+  // And then no more: the last answer has as long as it takes.
+  yield* passing(60_000, 1_000)
+  yield* eventually(story.get(`/runs/${run.id}`), isPaused)
+  return yield* runLog(story, run)
+})
+
+describe("Requirement: what was broken off when time was up is told", () => {
+  it.effect("in the messages and the export of a conversation, before the last words", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { agent, story } = yield* talkative
+        const body = { agentId: agent.id, message: "Tell" }
+        const { conversationId: id } = (yield* chat(story, body, keyed("k"), "?wait=false")).body
+        expect(firstOf(yield* timeUp(story), "SoftStopEvent").partialText).toBe("Once upon a")
+        expect(yield* answered(story, body, keyed("k"))).toMatchObject({
+          status: "interrupted",
+          response: expect.stringMatching(/^In short\.\n\nI have used all the time/)
+        })
+        const { items } = yield* messagesOf(story, { id })
+        expect(items.map(({ content, role }) => [role, content])).toEqual([
+          ["user", "Tell"],
+          ["assistant", "Once upon a"],
+          ["assistant", "In short."]
+        ])
+        expect((yield* story.get(`/conversations/${id}/export`)).messages).toEqual(items)
+      })
+    )
+  )
+
+  it.effect("at OpenAI's door in the same words as it is made, whole, and when it is told again", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { story } = yield* talkative
+        const send = (stream: boolean) =>
+          sendCompletion(
+            story,
+            { model: "speaker", messages: [{ role: "user", content: "Tell" }], stream },
+            keyed("k")
+          )
+        const made = yield* Effect.forkChild(send(true))
+        yield* timeUp(story)
+        const words = "Once upon a\n\nIn short."
+        expect(streamedWords(yield* Fiber.join(made))).toBe(words)
+        const whole = yield* send(false)
+        expect(whole.body.choices[0]).toMatchObject({ message: { content: words }, finish_reason: "length" })
+        expect(streamedWords(yield* send(true))).toBe(words)
+      })
+    )
   )
 })
 

@@ -8,7 +8,7 @@ import { createOpenAI } from "@ai-sdk/openai"
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import { Effect } from "effect"
 import OpenAI from "openai"
-import type { Json, Story } from "./platform.ts"
+import type { Answer, Json, Story } from "./platform.ts"
 
 /** Where a project's agents are models. */
 export const projectUrl = ({ projectId, url }: Story): string => `${url}/api/projects/${projectId}/v1`
@@ -62,3 +62,12 @@ export const chunksOf = (stream: AsyncIterable<Json>) =>
       words: chunks.map((chunk) => chunk.choices[0]?.delta.content ?? "").join("")
     }))
   )
+
+/** The words of a streamed answer that was sent for with no client between. */
+export const streamedWords = (answer: Answer | undefined): string =>
+  String(answer?.body)
+    .split("\n")
+    .filter((line) => line.startsWith("data: {"))
+    .map((line): Json => JSON.parse(line.slice("data: ".length)))
+    .map(({ choices }) => choices?.[0]?.delta.content ?? "")
+    .join("")

@@ -12,7 +12,7 @@ import { chatResponse } from "@tropism/domain/chat-sentences"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import type { ChatAnswer } from "@tropism/domain/conversation"
 import type { ConversationId } from "@tropism/domain/ids"
-import type { TurnRest } from "./turn-parts.ts"
+import { saidIn, type TurnRest } from "./turn-parts.ts"
 
 /** What of an answer is there so far. */
 export interface AnswerSoFar {
@@ -27,21 +27,12 @@ export const nothingYet: AnswerSoFar = { said: "", calls: [], unspoken: [] }
 
 /** Adds an event of the turn. */
 export const withEvent = ({ calls, said, unspoken }: AnswerSoFar, event: LoggedEvent): AnswerSoFar => {
-  const words = wordsOf(event)
+  const words = saidIn(event) ?? ""
   return {
     said: words || said,
     calls: withCalls(calls, event),
     unspoken: withCalls(words.trim() === "" ? unspoken : [], event)
   }
-}
-
-/** What was said of an answer that is whole, or was broken off. */
-const wordsOf = (event: LoggedEvent): string => {
-  if ("isUnknown" in event) return ""
-  if (event.type === "AssistantMessageEvent") return event.content
-  return event.type === "SoftStopEvent" || event.type === "AgentTurnInterruptedEvent"
-    ? (event.partialText ?? "")
-    : ""
 }
 
 /** The whole answer. */

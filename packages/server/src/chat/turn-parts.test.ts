@@ -21,10 +21,17 @@ const logged = (number: number, event: NewEvent) =>
 
 const started = (turnNumber: number): NewEvent => ({ type: "AgentTurnStartedEvent", turnNumber })
 const completed: NewEvent = { type: "AgentTurnCompletedEvent", turnNumber: 1, durationMs: 5 }
-const interrupted = (reason: "crash" | "message" | "stepLimit"): NewEvent => ({
+const interrupted = (reason: "crash" | "message" | "stepLimit" | "user", partialText?: string): NewEvent => ({
   type: "AgentTurnInterruptedEvent",
   turnNumber: 1,
-  reason
+  reason,
+  ...(partialText === undefined ? {} : { partialText })
+})
+const stopped = (partialText: string): NewEvent => ({
+  type: "SoftStopEvent",
+  reason: "timeout",
+  content: "Time's up.",
+  partialText
 })
 const says = (content: string): NewEvent => ({
   type: "AssistantMessageEvent",
@@ -107,6 +114,17 @@ describe("What belongs to the turn that answers a message", () => {
   ])("tells the rest of an answer when it is kept, where %s was not heard", (_, pieces, words) =>
     expect(
       told(3, [[4, started(1)], ...pieces, [5, says("one two three four")]]).parts.filter((part) =>
+        part.startsWith('"')
+      )
+    ).toEqual(words)
+  )
+
+  it.each([
+    ["when time was up", stopped("one two"), [piece(4, 1, "one ")], ['"one "', '"two"']],
+    ["by a person, and no piece of it was heard", interrupted("user", "one two"), [], ['"one two"']]
+  ])("tells the rest of what there is of an answer that was broken off %s", (_, event, pieces, words) =>
+    expect(
+      told(3, [[4, started(1)], ...pieces, [5, event], piece(4, 2, "two")]).parts.filter((part) =>
         part.startsWith('"')
       )
     ).toEqual(words)

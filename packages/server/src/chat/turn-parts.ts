@@ -5,8 +5,8 @@
  *
  * Pure: events and pieces in, parts out. The words told before an answer's event
  * are that answer's words and nothing else, from the first on: behind a piece
- * that was not heard the rest is told when the answer is kept. An answer that
- * was broken off begins anew.
+ * that was not heard the rest is told when the answer is kept, or what there is
+ * of one that was broken off. What a crash broke off begins anew.
  */
 import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
 import type { ChatStatus } from "@tropism/domain/conversation"
@@ -100,17 +100,28 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
     }
   if (!before.isOurs) return { hearing, parts: [] }
   const told: TurnPart = { type: "event", event }
-  if (!("runId" in event) || event.type !== "AssistantMessageEvent") {
-    const isBrokenOff = event.type === "SoftStopEvent" || event.type === "AgentTurnInterruptedEvent"
-    const after = isBrokenOff ? { ...hearing, since: number, words: "", pieces: 0 } : hearing
-    return { hearing: { ...after, end: endOf(event) ?? before.end }, parts: [told] }
-  }
-  const rest = event.content.startsWith(before.words)
-    ? event.content.slice(before.words.length)
-    : event.content
+  const end = endOf(event) ?? before.end
+  const said = saidIn(event)
+  if (said === undefined) return { hearing: { ...hearing, end }, parts: [told] }
+  const rest = said.startsWith(before.words) ? said.slice(before.words.length) : said
+  const runId = "runId" in event && event.type === "AssistantMessageEvent" ? event.runId : before.runId
   return {
-    hearing: { ...hearing, since: number, words: "", pieces: 0, runId: event.runId },
+    hearing: { ...hearing, since: number, words: "", pieces: 0, runId, end },
     parts: [...(rest === "" ? [] : [{ type: "words", text: rest } as const]), told]
+  }
+}
+
+/** What an event keeps of an answer: the whole, or as much as there was of one that was broken off; undefined where it is about none. */
+export const saidIn = (event: LoggedEvent): string | undefined => {
+  if ("isUnknown" in event) return undefined
+  switch (event.type) {
+    case "AssistantMessageEvent":
+      return event.content
+    case "SoftStopEvent":
+    case "AgentTurnInterruptedEvent":
+      return event.partialText ?? ""
+    default:
+      return undefined
   }
 }
 
