@@ -97,7 +97,7 @@ const stepOf = (state: OwnState, event: LoggedEvent): Step => {
   state.lastEventId = Option.some(event.id)
   if (event.triggersAgentTurn) {
     state.isTriggered = true
-    state.isAsked ||= !goesOn(event)
+    state.isAsked ||= asksAnew(event)
     state.isTurnDue = true
     state.triggeredAt = triggered(state, event.timestamp)
   }
@@ -118,9 +118,9 @@ const goOnFrom = (state: State, event: HistoryGivenEvent): State => ({
   systemPrompt: withInstructions(state.systemPrompt, event)
 })
 
-/** Whether an event lets what is at work go on; whatever else triggers a turn asks for something. */
-const goesOn = ({ type }: LoggedEvent): boolean =>
-  type === "FlowStepStartedEvent" || type === "RunResumedEvent"
+/** Whether an event asks for something: whatever triggers a turn and does not only let what is at work go on. */
+export const asksAnew = ({ triggersAgentTurn, type }: LoggedEvent): boolean =>
+  triggersAgentTurn && type !== "FlowStepStartedEvent" && type !== "RunResumedEvent"
 
 const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent>): Step => {
   switch (event.type) {

@@ -4,7 +4,16 @@
 import { describe, expect, it } from "@effect/vitest"
 import { contextEventId, ContextName, decodeEvent, type NewEvent } from "@tropism/domain/context-event"
 import { RunId } from "@tropism/domain/ids"
-import { endOfRun, hearEvent, type Hearing, hearingFrom, hearPiece, type Piece } from "./turn-parts.ts"
+import {
+  endOfRun,
+  hearEvent,
+  type Hearing,
+  hearingFrom,
+  hearPiece,
+  isOver,
+  mayGoOn,
+  type Piece
+} from "./turn-parts.ts"
 
 const name = ContextName.make("talk")
 const runId = RunId.make("0193a000-0000-7000-8000-000000000001")
@@ -33,6 +42,17 @@ const stopped = (partialText: string): NewEvent => ({
   content: "Time's up.",
   partialText
 })
+const failed: NewEvent = { type: "AgentTurnFailedEvent", turnNumber: 1, error: "HTTP 503" }
+const step = (name: string): NewEvent => ({
+  type: "FlowStepStartedEvent",
+  step: name,
+  index: 0,
+  iteration: 1,
+  content: name,
+  triggersAgentTurn: true
+})
+const asks: NewEvent = { type: "UserMessageEvent", content: "More", triggersAgentTurn: true }
+const noted: NewEvent = { type: "UserMessageEvent", content: "By the way" }
 const says = (content: string): NewEvent => ({
   type: "AssistantMessageEvent",
   content,
@@ -49,12 +69,10 @@ const piece = (after: number, place: number, text: string): Piece => ({
   text
 })
 
-/** What is told of a log behind an event: words as they are, events by their type. */
-const told = (
-  after: number,
-  line: ReadonlyArray<readonly [number, NewEvent] | Piece>,
-  isTurnOpen = false
-) => {
+type Line = ReadonlyArray<readonly [number, NewEvent] | Piece>
+
+/** What is heard of a log behind an event, and told: words as they are, events by their type. */
+const heardOf = (after: number, line: Line, isTurnOpen = false) => {
   let hearing: Hearing = hearingFrom(after, isTurnOpen)
   const parts: Array<string> = []
   for (const each of line) {
@@ -64,8 +82,17 @@ const told = (
       if (part.type === "words") parts.push(`"${part.text}"`)
       else if (part.type === "event") parts.push(part.event.type)
   }
+  return { hearing, parts }
+}
+
+const told = (after: number, line: Line, isTurnOpen = false) => {
+  const { hearing, parts } = heardOf(after, line, isTurnOpen)
   return { parts, end: hearing.end?.ending, runId: hearing.runId }
 }
+
+/** Events that follow one another from the fourth on. */
+const following = (...events: ReadonlyArray<NewEvent>): Line =>
+  events.map((event, index) => [index + 4, event] as const)
 
 describe("What belongs to the turn that answers a message", () => {
   it("begins with the turn that begins behind it, and ends with that turn", () =>
@@ -150,6 +177,56 @@ describe("What belongs to the turn that answers a message", () => {
       ],
       end: undefined
     }))
+
+  it("is the turn behind one that the message has broken into", () =>
+    expect(
+      told(3, following(started(1), interrupted("message"), step("a"), started(2), says("Hi"), completed))
+    ).toMatchObject({
+      parts: expect.arrayContaining(['"Hi"', "AgentTurnCompletedEvent"]),
+      end: "answered"
+    }))
+
+  it.each([
+    ["a step is complete", following(step("a"), started(1), says("A"), completed), false, true, false],
+    ["… and something is kept", following(step("a"), started(1), completed, noted), false, true, false],
+    ["… and the next has begun", following(step("a"), started(1), completed, step("b")), false, false, false],
+    ["… and more is asked", following(step("a"), started(1), says("A"), completed, asks), false, true, true],
+    [
+      "more was asked before",
+      following(step("a"), started(1), asks, says("A"), completed),
+      false,
+      true,
+      true
+    ],
+    ["a step has failed", following(step("a"), started(1), failed), false, false, true],
+    [
+      "a step was broken into",
+      following(step("a"), started(1), asks, interrupted("message")),
+      false,
+      false,
+      true
+    ],
+    ["a step was stopped", following(step("a"), started(1), interrupted("stepLimit")), false, false, true],
+    ["a step was open before and is complete", following(says("A"), completed), true, true, false],
+    ["a turn without steps is complete", following(started(1), says("A"), completed), false, false, true]
+  ] as const)("of a workflow: where %s", (_, line, isTurnOpen, goesOn, over) => {
+    const { hearing } = heardOf(3, line, isTurnOpen)
+    expect([mayGoOn(hearing), isOver(hearing)]).toEqual([goesOn, over])
+  })
+
+  it("has nothing of what is kept between two steps", () =>
+    expect(
+      told(3, following(step("a"), started(1), says("A"), completed, noted, step("b"), started(2), says("B")))
+        .parts
+    ).toEqual([
+      "AgentTurnStartedEvent",
+      '"A"',
+      "AssistantMessageEvent",
+      "AgentTurnCompletedEvent",
+      "AgentTurnStartedEvent",
+      '"B"',
+      "AssistantMessageEvent"
+    ]))
 
   it.each([
     ["queued", null, undefined],

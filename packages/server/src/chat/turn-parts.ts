@@ -9,6 +9,7 @@
  * of one that was broken off. What a crash broke off begins anew.
  */
 import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
+import { asksAnew } from "@tropism/domain/context"
 import type { ChatStatus } from "@tropism/domain/conversation"
 import { eventNumber, type LoggedEvent, type TurnFailure } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
@@ -64,8 +65,10 @@ export interface Hearing {
   readonly words: string
   /** The last piece of it. */
   readonly pieces: number
-  /** Steps of a workflow follow one another, each a turn. */
+  /** Its turns may be steps of a workflow, which follow one another. */
   readonly isFlow: boolean
+  /** Somebody has asked for something more since the last step began. */
+  readonly isAsked: boolean
   readonly runId: RunId | null
   readonly end: TurnEnd | undefined
 }
@@ -77,7 +80,9 @@ export const hearingFrom = (number: number, isTurnOpen: boolean): Hearing => ({
   since: isTurnOpen ? 0 : number,
   words: "",
   pieces: 0,
-  isFlow: false,
+  // What step the open turn is of lies before the event.
+  isFlow: isTurnOpen,
+  isAsked: false,
   runId: null,
   end: undefined
 })
@@ -91,16 +96,21 @@ export interface Heard {
 /** Hears the next event. */
 export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
   const number = eventNumber(event.id)
-  const hearing = { ...before, number }
-  if (event.type === "FlowStepStartedEvent") return { hearing: { ...hearing, isFlow: true }, parts: [] }
+  const hearing = { ...before, number, isAsked: before.isAsked || asksAnew(event) }
+  if (event.type === "FlowStepStartedEvent")
+    return { hearing: { ...hearing, isFlow: true, isAsked: false, end: undefined }, parts: [] }
   if (event.type === "AgentTurnStartedEvent")
     return {
       hearing: { ...hearing, isOurs: true, since: number, words: "", pieces: 0, end: undefined },
       parts: [{ type: "event", event }]
     }
-  if (!before.isOurs) return { hearing, parts: [] }
+  // What is kept between two steps is of none of them.
+  if (!before.isOurs || before.end !== undefined) return { hearing, parts: [] }
   const told: TurnPart = { type: "event", event }
-  const end = endOf(event) ?? before.end
+  const end = endOf(event)
+  // What nobody has broken into since was broken into by the message itself, and its own turn is still to come.
+  if (end?.ending === "message" && !hearing.isAsked)
+    return { hearing: { ...hearing, isOurs: false, since: number, words: "", pieces: 0 }, parts: [told] }
   const said = saidIn(event)
   if (said === undefined) return { hearing: { ...hearing, end }, parts: [told] }
   const rest = said.startsWith(before.words) ? said.slice(before.words.length) : said
@@ -124,6 +134,13 @@ export const saidIn = (event: LoggedEvent): string | undefined => {
       return undefined
   }
 }
+
+/** Whether the turn is complete, and a further step of its workflow may follow. */
+export const mayGoOn = ({ end, isFlow }: Hearing): boolean => isFlow && end?.ending === "answered"
+
+/** Whether nothing behind belongs to the answer: behind a step the next does, unless somebody has asked for something more. */
+export const isOver = (hearing: Hearing): boolean =>
+  hearing.end !== undefined && (hearing.isAsked || !mayGoOn(hearing))
 
 /** Hears a piece of an answer; the events before it were heard. */
 export const hearPiece = (hearing: Hearing, { after, first, last, text }: Piece): Heard =>

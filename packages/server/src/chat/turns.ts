@@ -9,8 +9,6 @@
  * server makes is told when it is kept, or as it is made where servers work together.
  * Nobody's leaving ends a turn.
  */
-import type { ReducedContext } from "@tropism/domain/context"
-import { nextStepOf } from "@tropism/domain/context-flow"
 import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
@@ -29,6 +27,8 @@ import {
   type Hearing,
   hearingFrom,
   hearPiece,
+  isOver,
+  mayGoOn,
   type Piece,
   restOf,
   type TurnEnd,
@@ -118,10 +118,17 @@ export class Turns extends Context.Service<
             patiently(database.inProject(projectId, effect))
           const { bell, hearRun, news } = yield* listen(projectId, name)
           const standing = asking(runs.newestOn(name))
-          const state = asking(contexts.load(name))
           /** Read and not heard: a question that waits may have been asked before what is answered here. */
           const openQuestions = (runId: RunId) =>
             Effect.map(asking(questions.pending(runId)), (open) => open.map(({ payload }) => payload))
+
+          /** How the answer ended by what the log says; a step that others follow has ended nothing. */
+          const endIn = Effect.fnUntraced(function* (hearing: Hearing) {
+            if (!mayGoOn(hearing)) return hearing.end
+            const { isAsked, workflow } = yield* asking(contexts.loadUpTo(name, hearing.number))
+            if (Option.isNone(workflow)) return hearing.end
+            return isAsked ? brokenInto : undefined
+          })
 
           const wait = Effect.gen(function* () {
             const leftMs = untilMs - (yield* Clock.currentTimeMillis)
@@ -150,13 +157,13 @@ export class Turns extends Context.Service<
             news.hasGrown = false
             while (isMore) {
               const page = yield* asking(contexts.read(name, hearing.number, chatLimits.pageEvents))
-              isMore = page.length === chatLimits.pageEvents
               for (const json of page) {
                 if (isOver(hearing)) break
                 const heard = hearEvent(hearing, decodeEvent(json))
                 hearing = heard.hearing
                 parts.push(...heard.parts)
               }
+              isMore = page.length === chatLimits.pageEvents && !isOver(hearing)
             }
             const ripe = news.pieces.filter((piece) => piece.after <= hearing.number)
             news.pieces = news.pieces.filter((piece) => piece.after > hearing.number)
@@ -172,11 +179,10 @@ export class Turns extends Context.Service<
             const isInTime = yield* wait
             const run = yield* look
             const { hearing, parts } = yield* read(before)
-            const end = hearing.end ?? (run && endOfRun(run))
-            const isRest = end !== undefined && !(yield* goesOn(hearing, state))
-            if (!isRest && isInTime) return [parts, Option.some(hearing)] as const
+            const end = (yield* endIn(hearing)) ?? (run && endOfRun(run))
+            if (end === undefined && isInTime) return [parts, Option.some(hearing)] as const
             const runId = hearing.runId ?? (yield* standing)?.id ?? null
-            const rest: TurnEnd = isRest ? end : { ending: "bound" }
+            const rest: TurnEnd = end ?? { ending: "bound" }
             const asked = rest.ending === "question" && runId !== null ? yield* openQuestions(runId) : []
             return [[...parts, restOf(rest, runId, asked)], Option.none<Hearing>()] as const
           })
@@ -197,17 +203,8 @@ interface News {
   pieces: Array<Piece>
 }
 
-/** Whether a workflow goes on behind a turn of it that is complete. */
-const goesOn = ({ end, isFlow, number }: Hearing, state: Effect.Effect<ReducedContext>) =>
-  end?.ending !== "answered" || !isFlow
-    ? Effect.succeed(false)
-    : Effect.map(
-        state,
-        (context) => context.nextEventNumber - 1 > number || nextStepOf(context) !== undefined
-      )
-
-/** Whether nothing behind belongs to the answer; behind a turn of a workflow the next may. */
-const isOver = ({ end, isFlow }: Hearing): boolean => end !== undefined && !isFlow
+/** Whoever speaks between two steps begins the workflow anew. */
+const brokenInto: TurnEnd = { ending: "message" }
 
 /** `{name}:{n}.d{k}` is the k-th of what is asked for after event n. */
 const pieceOf = (id: string, text: string): Piece => {
