@@ -6,6 +6,7 @@ import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { newContext } from "../../server/testing/context-words.ts"
+import { defineWorkflow } from "../../server/testing/define-words.ts"
 import { holding, lockOf } from "../../server/testing/owner-rows.ts"
 import { asking, askingModel } from "../../server/testing/question-words.ts"
 import { eventually, newStory, scripted } from "../../server/testing/platform.ts"
@@ -20,6 +21,10 @@ const missingTask = [
 
 /** More runs of an agent than one page of them has. */
 const elsewhere = Array.from({ length: 55 }, (_, index) => index)
+
+/** More characters than any prompt may have. */
+const endless =
+  "{% assign text = '0123456789' %}{% for n in (1..16) %}{% assign text = text | append: text %}{% endfor %}{{ text }}"
 
 const sentences =
   "I couldn't find that task: there is no #999. Would you like to see your current tasks?\n\nI'm having trouble. Try again."
@@ -49,6 +54,30 @@ describe("Requirement: a person is told what to do, and not what broke", () => {
       yield* typed.sees("Ctrl-D leaves")
       yield* typed.press("Is it done?\r")
       yield* typed.sees("there is no #999")
+      yield* typed.sees("I'm having trouble. Try again.")
+      yield* typed.press("/exit\r")
+      expect(yield* typed.exitCode).toBe(0)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a run that fails before its first word is told in the same way", () =>
+    Effect.gen(function* () {
+      const story = yield* newStory
+      const environment = { TROPISM_TOKEN: story.token }
+      yield* newContext(story, "talk")
+      const steps = [{ name: "only", prompt: endless }]
+      expect((yield* defineWorkflow(story, "talk", { flowType: "sequential", steps })).status).toBe(204)
+      const once = yield* invokeWith(environment, "chat", "talk", "-m", "Hello", "--url", story.url)
+      expect(once).toEqual({
+        exitCode: 1,
+        out: [],
+        error: `I'm having trouble. Try again. "tropism contexts log talk" says what went wrong.`
+      })
+      const log = yield* invokeWith(environment, "contexts", "log", "talk", "--url", story.url)
+      expect(log.out.join("\n")).toContain("AgentTurnFailed")
+      const typed = yield* onTerminal(["chat", "talk", "--url", story.url], environment)
+      yield* typed.sees("Ctrl-D leaves")
+      yield* typed.press("Hello again\r")
       yield* typed.sees("I'm having trouble. Try again.")
       yield* typed.press("/exit\r")
       expect(yield* typed.exitCode).toBe(0)

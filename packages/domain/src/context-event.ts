@@ -212,7 +212,7 @@ export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("Ag
   ...base,
   turnNumber: Schema.Int,
   error: Text,
-  /** Absent in logs of an earlier version. */
+  /** Absent in logs of an earlier version, and where nobody was left to work on the run. */
   reason: Schema.optionalKey(TurnFailure)
 }) {}
 

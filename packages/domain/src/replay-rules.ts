@@ -8,6 +8,7 @@
  */
 import { Option } from "effect"
 import type { ContextEvent } from "./context-event.ts"
+import { nextStepOf } from "./context-flow.ts"
 import { findSummaryDue } from "./context-window.ts"
 import { type Decision, decide, type DecisionInput } from "./decide.ts"
 import type { ReducedContext } from "./reduced-context.ts"
@@ -62,9 +63,11 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
         now.isSessionOpen && !isTurnOpen && (event.reason === "crash" || now.pendingCalls.length === 0)
       )
     case "AgentTurnStartedEvent":
-      return when(!isTurnOpen && decides(({ type }) => type === "startTurn"), {
-        turnNumber: now.currentTurnNumber + 1
-      })
+      // A step that cannot be begun has a turn that fails.
+      return when(
+        !isTurnOpen && (decides(({ type }) => type === "startTurn") || nextStepOf(now) !== undefined),
+        { turnNumber: now.currentTurnNumber + 1 }
+      )
     case "AgentTurnCompletedEvent":
       return when(isTurnOpen && decides(({ type }) => type === "completeTurn"), {
         turnNumber: now.currentTurnNumber

@@ -142,7 +142,7 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("has none where the agent was disabled by that failure, which is told as the run's", () =>
+    it.effect("has none where the agent was disabled by that failure, which is told as its own, too", () =>
       Effect.gen(function* () {
         const { holdLogsAt, letGo, said, speakAmong, story, whenWaiting } = yield* newScene
         const agent = yield* talkWith(story, failingOnce, { disableAfterFailures: 1 })
@@ -153,7 +153,14 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
         expect(yield* said).toMatchObject({ status: 204 })
         yield* logWith(story, "talk", "AgentTurnFailedEvent")
         expect((yield* story.get(`/agents/${agent.id}`)).enabled).toBe(false)
-        expect(contentsOf(yield* quietLog(story, "talk"), "UserMessageEvent")).toEqual(["One", "Two"])
+        const log = yield* quietLog(story, "talk")
+        expect(contentsOf(log, "UserMessageEvent")).toEqual(["One", "Two"])
+        expect(turnsOf(log)).toEqual([
+          ["AgentTurnStartedEvent", 1],
+          ["AgentTurnFailedEvent", 1],
+          ["AgentTurnStartedEvent", 2],
+          ["AgentTurnFailedEvent", 2]
+        ])
         expect(yield* statusesOf(story)).toEqual(["failed"])
       })
     )
@@ -173,7 +180,7 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
         const log = yield* quietLog(story, "talk")
         expect(turnsOf(log)).toEqual([
           ["AgentTurnStartedEvent", 1],
-          ["AgentTurnInterruptedEvent", 1],
+          ["AgentTurnFailedEvent", 1],
           ["AgentTurnStartedEvent", 2],
           ["AgentTurnCompletedEvent", 2]
         ])

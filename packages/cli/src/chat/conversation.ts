@@ -16,15 +16,7 @@ import { type Access, readPages } from "../access.ts"
 import { type FedEvent, followContext } from "../context-feed.ts"
 import { type Failure, failure, requestFailure } from "../failure.ts"
 import { limits } from "../limits.ts"
-import {
-  advance,
-  isAtRest,
-  type Progress,
-  type Question,
-  toldOfBreaking,
-  type TurnEnd,
-  unread
-} from "./progress.ts"
+import { advance, isAtRest, type Progress, type Question, type TurnEnd, unread } from "./progress.ts"
 import { whenReady } from "../waiting-for-server.ts"
 import { type KnownRuns, runsIn } from "./runs-here.ts"
 
@@ -32,9 +24,7 @@ import { type KnownRuns, runsIn } from "./runs-here.ts"
 export type Rest =
   | TurnEnd
   | { readonly type: "question"; readonly question: Question }
-  /** A run failed before its first word, so the log says nothing of it. */
-  | { readonly type: "broken"; readonly told: string }
-  /** A run was cancelled before its first word, and the log says nothing of it either. */
+  /** A run was cancelled before its first word, so the log says nothing of it. */
   | { readonly type: "cancelled"; readonly runId: RunId }
 
 /** What a person is told where the run that was to answer was cancelled. */
@@ -153,12 +143,12 @@ export const openConversation = Effect.fnUntraced(function* (
     return undefined
   })
 
-  /** A run that ended before its first word leaves nothing in the log. */
+  /** A run that was cancelled before its first word leaves nothing in the log. */
   const wordlessEnd = Effect.fnUntraced(function* (known: KnownRuns | undefined) {
     const run = yield* runs.newest(known)
-    if (!run || run.stepCount > 0) return undefined
-    if (run.status === "failed") return { type: "broken", told: toldOfBreaking } satisfies Rest
-    return run.status === "cancelled" ? ({ type: "cancelled", runId: run.id } satisfies Rest) : undefined
+    return run?.status === "cancelled" && run.stepCount === 0
+      ? ({ type: "cancelled", runId: run.id } satisfies Rest)
+      : undefined
   })
 
   /** Waits until the agent is at rest; `known` are the runs before what it is asked now, where somebody knows them. */

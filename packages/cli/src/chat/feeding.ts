@@ -58,8 +58,6 @@ const judged = (rest: Rest, context: string): Effect.Effect<void, Failure> => {
   switch (rest.type) {
     case "completed":
       return Effect.void
-    case "broken":
-      return Effect.fail(failure(`${rest.told} "tropism runs" says what went wrong.`))
     case "cancelled":
       return Effect.fail(failure(cancelledSentence(rest.runId)))
     case "failed":

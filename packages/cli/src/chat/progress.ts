@@ -39,7 +39,7 @@ export interface Progress {
 /** Nothing is read yet. */
 export const unread: Reading = readingAfter(0)
 
-/** What a person is told where a run failed before its first word. */
+/** What a person is told of a failure of which no more is known. */
 export const toldOfBreaking: string = failedResponse(undefined, null)
 
 export const isAtRest = ({ isDue, isSessionOpen, isTurnOpen }: Progress): boolean =>

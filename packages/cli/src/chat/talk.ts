@@ -10,7 +10,7 @@ import { Effect, Option, Schema } from "effect"
 import { failure, type Failure } from "../failure.ts"
 import { type Keyboard, takingTyped, type Typed } from "../terminal/keyboard.ts"
 import type { Screen } from "../terminal/screen.ts"
-import { printable, printableLines } from "../terminal/text.ts"
+import { printable } from "../terminal/text.ts"
 import { SetLlmConfigInput } from "@tropism/api/contexts-api"
 import { typed } from "../typed-input.ts"
 import { cancelledSentence, type Conversation, type Rest } from "./conversation.ts"
@@ -92,8 +92,6 @@ const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
   switch (rest.type) {
     case "paused":
       return screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`)
-    case "broken":
-      return screen.print(screen.paint.bad(printableLines(rest.told)))
     case "cancelled":
       return screen.print(screen.paint.bad(cancelledSentence(rest.runId)))
     default:

@@ -31,7 +31,7 @@ import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { makeActs } from "./acts.ts"
 import { type Bench, decideNow, equipmentNow } from "./bench.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { closingEvents, lastWordsOf, nextSession } from "./closing.ts"
+import { type Failed, failedEnd, lastWordsOf, nextSession, turnClosing } from "./closing.ts"
 import { Descendants } from "./descendants.ts"
 import { Endings } from "./endings.ts"
 import { makeEquipment } from "./equipment.ts"
@@ -224,14 +224,19 @@ export class Actor extends Context.Service<
           // Nobody speaks between the look and the end.
           yield* contexts.lock(run.contextName)
           const context = yield* contexts.load(run.contextName)
-          const error = beginningOf(message, runLimits.errorMaxChars)
-          const events = closingEvents(context, { type: "failed", error, reason })
+          const closing: Failed = {
+            type: "failed",
+            error: beginningOf(message, runLimits.errorMaxChars),
+            reason
+          }
+          const events = turnClosing(context, closing)
           const records = yield* recording(run.id, context.pendingCalls, events)
           yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
             alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
           })
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
-          yield* answerLate(run, context)
+          const isAnsweredLate = yield* answerLate(run, context)
+          yield* contexts.append(run.contextName, failedEnd(context, closing, isAnsweredLate))
         })
         yield* throughOutages(guarded(run, close))
         yield* endBelow(run)

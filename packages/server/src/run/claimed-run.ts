@@ -76,6 +76,7 @@ export interface FailedRun extends Pick<
 > {
   /** What is known of an answer that was broken off; null is nothing. */
   readonly summary: string | null
+  readonly errorMessage: string
 }
 
 /** A run that this worker holds, with the token that its writes must carry and what it begins with. */

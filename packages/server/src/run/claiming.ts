@@ -150,7 +150,7 @@ export const makeClaiming = Effect.gen(function* () {
   /** Holds the runs that are due and then their agents and their logs, as every attempt takes them: nobody speaks in them before they have ended. */
   const holdSilent = Effect.fnUntraced(function* (due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
-    const silent = yield* sql<RestingRun & FailedRun>`
+    const silent = yield* sql<RestingRun & Omit<FailedRun, "errorMessage">>`
       select id, agent_id, backtest_id, context_name, parent_run_id from kb.agent_runs run
       where project_id = ${projectId} and status = 'running' and ${due} order by id for no key update of run`
     yield* holdParents(silent.map(({ parentRunId }) => parentRunId))
@@ -163,7 +163,7 @@ export const makeClaiming = Effect.gen(function* () {
   const endSilent = Effect.fnUntraced(function* (message: Statement.Fragment, due: Statement.Fragment) {
     const ids = yield* holdSilent(due)
     if (ids.length === 0) return []
-    const rows = yield* sql<RestingRun & FailedRun & RestedRun & Silent>`
+    const rows = yield* sql<RestingRun & FailedRun & RestedRun>`
       update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
       where id = any(${ids}::uuid[]) returning id, parent_run_id, agent_id, context_name, user_id, summary, error_message, backtest_id, ${rested}`
@@ -224,7 +224,3 @@ export const makeClaiming = Effect.gen(function* () {
 
   return { claim, takeOver, spent, giveUp, abandon, summarize }
 })
-
-interface Silent {
-  readonly errorMessage: string
-}

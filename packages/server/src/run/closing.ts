@@ -8,6 +8,7 @@
  * finds nothing half open.
  */
 import type { ReducedContext } from "@tropism/domain/context"
+import { nextStepOf } from "@tropism/domain/context-flow"
 import type { NewEvent, TurnFailure } from "@tropism/domain/context-event"
 import { isUnderWay } from "@tropism/domain/decide"
 import { Option } from "effect"
@@ -17,12 +18,20 @@ import { underWay } from "./sentences.ts"
 export type Closing =
   | {
       readonly type: "interrupted"
-      readonly reason: "crash" | "cancelled" | "stepLimit" | "timeout" | "budget" | "forked"
+      readonly reason: "cancelled" | "stepLimit" | "timeout" | "budget" | "forked"
       /** What the model had said of an answer that was broken off. */
       readonly partialText?: string | undefined
     }
-  | { readonly type: "failed"; readonly error: string; readonly reason: TurnFailure }
+  | Failed
   | { readonly type: "completed"; readonly durationMs: number }
+
+/** A run that fails. */
+export interface Failed {
+  readonly type: "failed"
+  readonly error: string
+  /** Absent where its worker died, and its session with it. */
+  readonly reason?: TurnFailure
+}
 
 /** What a run has said last in its log; a conversation may hold other runs' words. */
 export const lastWordsOf = (
@@ -31,28 +40,55 @@ export const lastWordsOf = (
 ): string => (id === run.id ? lastText : "")
 
 /** The events that close whatever is open. */
-export const closingEvents = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => {
-  const turnNumber = context.currentTurnNumber
+export const closingEvents = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => [
+  ...turnClosing(context, closing),
+  ...(context.isSessionOpen ? [sessionEnd(false)] : [])
+]
+
+/** The events that close the open turn and its calls. */
+export const turnClosing = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => [
+  ...context.pendingCalls.map((call): NewEvent => ({
+    type: "ToolCallFailedEvent",
+    callId: call.id,
+    tool: call.name,
+    error: isUnderWay(context, call.id)
+      ? underWay
+      : {
+          error: Object.hasOwn(context.waitingCalls, call.id)
+            ? "The run ended before the outcome of this call came"
+            : "The run ended before this call was made",
+          reason: "runEnded"
+        }
+  })),
+  ...(Option.isSome(context.agentTurnStartedAtEventId) ? [turnEnd(context.currentTurnNumber, closing)] : [])
+]
+
+/**
+ * The events behind those that have closed the turn of a run that fails.
+ *
+ * **Details** What no turn has begun for, and no other run answers, has a turn of
+ * its own that fails: people read what became of it where they read the answer.
+ */
+export const failedEnd = (
+  context: ReducedContext,
+  closing: Failed,
+  isAnsweredLate: boolean
+): ReadonlyArray<NewEvent> => {
+  const { isSessionOpen } = context
+  const isUnanswered = !isAnsweredLate && isTurnMissing(context)
+  const turnNumber = context.currentTurnNumber + 1
   return [
-    ...context.pendingCalls.map((call): NewEvent => ({
-      type: "ToolCallFailedEvent",
-      callId: call.id,
-      tool: call.name,
-      error: isUnderWay(context, call.id)
-        ? underWay
-        : {
-            error: Object.hasOwn(context.waitingCalls, call.id)
-              ? "The run ended before the outcome of this call came"
-              : "The run ended before this call was made",
-            reason: "runEnded"
-          }
-    })),
-    ...(Option.isSome(context.agentTurnStartedAtEventId) ? [turnEnd(turnNumber, closing)] : []),
-    ...(context.isSessionOpen
-      ? [sessionEnd(closing.type === "interrupted" && closing.reason === "crash")]
-      : [])
+    ...(isUnanswered && !isSessionOpen ? [{ type: "SessionStartedEvent" } as const] : []),
+    ...(isUnanswered
+      ? [{ type: "AgentTurnStartedEvent", turnNumber } as const, turnEnd(turnNumber, closing)]
+      : []),
+    ...(isUnanswered || isSessionOpen ? [sessionEnd(isSessionOpen && closing.reason === undefined)] : [])
   ]
 }
+
+/** Whether somebody waits for a turn that has not begun: for a first one, or for that of the next step. */
+const isTurnMissing = (context: ReducedContext): boolean =>
+  context.isTurnDue || (Option.isNone(context.agentTurnStartedAtEventId) && nextStepOf(context) !== undefined)
 
 /** The session of the actor that comes now; where one that died has left its own open, that ends first (S004-R40…R42). */
 export const nextSession = ({ isSessionOpen }: ReducedContext): ReadonlyArray<NewEvent> => [
@@ -70,7 +106,12 @@ const turnEnd = (turnNumber: number, closing: Closing): NewEvent => {
     case "completed":
       return { type: "AgentTurnCompletedEvent", turnNumber, durationMs: closing.durationMs }
     case "failed":
-      return { type: "AgentTurnFailedEvent", turnNumber, error: closing.error, reason: closing.reason }
+      return {
+        type: "AgentTurnFailedEvent",
+        turnNumber,
+        error: closing.error,
+        ...(closing.reason === undefined ? {} : { reason: closing.reason })
+      }
     case "interrupted":
       return {
         type: "AgentTurnInterruptedEvent",

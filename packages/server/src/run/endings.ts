@@ -6,7 +6,8 @@
  * The run's row decides against completion, once; its log is closed in the same
  * transaction. An actor that is still at work finds its token gone.
  */
-import type { ContextName } from "@tropism/domain/context-event"
+import type { ReducedContext } from "@tropism/domain/context"
+import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { Contexts } from "../agent/contexts.ts"
@@ -15,7 +16,7 @@ import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { Attendance } from "./attendance.ts"
-import { type Closing, closingEvents, lastWordsOf } from "./closing.ts"
+import { type Closing, closingEvents, type Failed, failedEnd, lastWordsOf, turnClosing } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
@@ -51,9 +52,14 @@ export class Endings extends Context.Service<
       const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeUnmadeCalls
 
-      const close = Effect.fnUntraced(function* (id: RunId, name: ContextName, closing: Closing) {
+      /** Ends what is open in a log. */
+      const close = Effect.fnUntraced(function* (
+        { contextName, id }: { readonly id: RunId; readonly contextName: string },
+        eventsFor: (context: ReducedContext) => ReadonlyArray<NewEvent>
+      ) {
+        const name = contextName as ContextName
         const context = yield* contexts.load(name)
-        const events = closingEvents(context, closing)
+        const events = eventsFor(context)
         yield* contexts.append(name, events, {
           alongside: yield* recording(id, context.pendingCalls, events)
         })
@@ -70,7 +76,8 @@ export class Endings extends Context.Service<
         yield* contexts.lock(name)
         const said = partialText === "" ? lastWordsOf(run, yield* contexts.load(name)) : partialText
         yield* runs.cancel(run.id, summaryOf(said), cancellation)
-        yield* close(run.id, name, { type: "interrupted", reason: "cancelled", partialText })
+        const closing: Closing = { type: "interrupted", reason: "cancelled", partialText }
+        yield* close(run, (context) => closingEvents(context, closing))
       })
 
       const cancelEmptied = Effect.gen(function* () {
@@ -82,10 +89,12 @@ export class Endings extends Context.Service<
       /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */
       const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
         for (const run of failed) {
-          const context = yield* close(run.id, run.contextName, { type: "interrupted", reason: "crash" })
+          const closing: Failed = { type: "failed", error: run.errorMessage }
+          const context = yield* close(run, (found) => turnClosing(found, closing))
           const said = summaryOf(lastWordsOf(run, context))
           if (run.summary === null && said !== "") yield* runs.summarize(run.id, said)
-          yield* answerLate(run, context)
+          const isAnsweredLate = yield* answerLate(run, context)
+          yield* contexts.append(run.contextName, failedEnd(context, closing, isAnsweredLate))
         }
       })
 
