@@ -7,6 +7,7 @@ import { asked, asking } from "../../server/testing/question-words.ts"
 import { make } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
 import { card, cardOf, inTime, listed, press } from "./inbox-words.ts"
+import { asksBeforeReload, goWhenAsked, stayWhenAsked } from "./leaving-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -107,4 +108,50 @@ it("for whom somebody else lets it wait meanwhile stays, where only until when i
     .getByText(/^expires in [23] d/)
     .waitFor()
   expect(await run(story.get(`/tasks/${task.id}`))).toMatchObject({ assignee: "grace" })
+})
+
+it("whoever leaves an answer that is written or on its way is asked, and not by a link within the inbox", async () => {
+  const story = await real.newStory()
+  const { questions } = await run(asked(story, asking("Which of them?"), asking("When?"), asking("Where?")))
+  const question = questions.find(({ payload }) => payload.question === "Which of them?")
+  const { page } = await real.visit(story, "/runs")
+  const inbox = page.getByRole("link", { name: /^Inbox/ })
+  const runs = page.getByRole("link", { name: "Runs", exact: true })
+  const field = page.getByLabel("Answer: Which of them?")
+  await inbox.click()
+  await field.fill("The second")
+  await page.getByRole("link", { name: `Link to question ${question.number}`, exact: true }).click()
+  await page.waitForURL(`**/tasks/${question.id}*`)
+  await inbox.click()
+  await page.waitForURL((url) => url.pathname === "/")
+  expect(await field.inputValue()).toBe("The second")
+  await inTime(() => asksBeforeReload(page)).toBe(true)
+  await stayWhenAsked(page, () => runs.click())
+  await stayWhenAsked(page, () => page.evaluate("history.go(-3)"))
+
+  const held = Promise.withResolvers<void>()
+  await page.route("**/answer", async (route) => {
+    await held.promise
+    await route.fulfill({ status: 503, json: { title: "Not now" } })
+  })
+  const send = card(page, "Which of them?").getByRole("button", { name: "Answer", disabled: false })
+  await send.press("Enter")
+  await page.getByRole("button", { name: "Answering…" }).waitFor()
+  await stayWhenAsked(page, () => runs.click())
+  held.resolve()
+  await page.getByText(`#${question.number} was not answered`).first().waitFor()
+  expect(await field.inputValue()).toBe("The second")
+  await page.unroute("**/answer")
+  await send.press("Enter")
+  await page.getByText(`Answered #${question.number}`).first().waitFor()
+  await inTime(() => asksBeforeReload(page)).toBe(false)
+
+  // What is taken away again is nothing to lose; and whoever is asked may go.
+  const when = page.getByLabel("Answer: When?")
+  await when.fill("Now")
+  await when.fill("")
+  await inTime(() => asksBeforeReload(page)).toBe(false)
+  await page.getByLabel("Answer: Where?").fill("Here")
+  await goWhenAsked(page, () => runs.click())
+  await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
 })

@@ -1,10 +1,11 @@
 /**
- * What somebody writes while a form is being saved, against the whole program: it stays, and is saved by the next press.
+ * What somebody writes while a form is being saved, against the whole program: it stays, is saved by the next press, and whoever leaves is asked.
  */
 import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { watcher } from "../../server/testing/story-words.ts"
 import { inTime } from "./inbox-words.ts"
+import { asksBeforeReload, goWhenAsked, stayWhenAsked } from "./leaving-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -33,6 +34,11 @@ it("of a definition, whose field keeps the focus", async () => {
   await role.fill("Keeps order, slowly")
   await page.keyboard.press("Enter")
   await atVersion(2)
+  // Of what is on its way nobody knows yet whether it is taken.
+  const lookElsewhere = () => page.getByRole("tab", { name: "Versions" }).press("Enter")
+  await stayWhenAsked(page, lookElsewhere)
+  await inTime(() => asksBeforeReload(page)).toBe(true)
+  await role.press("End")
   await page.keyboard.type(" and well")
   // A press in haste sends nothing, and does not count as sent.
   await page.keyboard.press("Enter")
@@ -41,10 +47,7 @@ it("of a definition, whose field keeps the focus", async () => {
   expect(await role.inputValue()).toBe("Keeps order, slowly and well")
   expect(await role.evaluate((field) => field === document.activeElement)).toBe(true)
   // It is not what is saved, so who leaves is asked.
-  await page.getByRole("tab", { name: "Versions" }).press("Enter")
-  const leaving = page.getByRole("dialog", { name: "Leave without saving?" })
-  await leaving.getByRole("button", { name: "Stay here", disabled: false }).press("Enter")
-  await leaving.waitFor({ state: "detached" })
+  await stayWhenAsked(page, lookElsewhere)
   await page.getByRole("button", { name: "Save as a new version", disabled: false }).press("Enter")
   await atVersion(3)
   const kept = { version: 3, role: "Keeps order, slowly and well" }
@@ -59,6 +62,7 @@ it("of the bounds of a chain", async () => {
   await page.getByLabel("Runs").fill("40")
   await page.keyboard.press("Enter")
   await page.getByRole("button", { name: "Save the bounds", disabled: true }).waitFor()
+  await stayWhenAsked(page, () => page.getByRole("tab", { name: "Models" }).click())
   await page.getByLabel("Runs").fill("50")
   await page.getByLabel("Tokens").fill("9000")
   answer()
@@ -78,13 +82,35 @@ it("of the bounds of a chain", async () => {
   expect(await page.getByLabel("Dollars").inputValue()).toBe("7")
 
   // Who leaves is asked first, also by another part of the same page.
-  await page.getByRole("tab", { name: "Models" }).click()
-  const leaving = page.getByRole("dialog", { name: "Leave without saving?" })
-  await leaving.getByRole("button", { name: "Stay here" }).press("Enter")
-  await leaving.waitFor({ state: "detached" })
+  await stayWhenAsked(page, () => page.getByRole("tab", { name: "Models" }).click())
   expect(await page.getByLabel("Dollars").inputValue()).toBe("7")
+  await goWhenAsked(page, () => page.getByRole("link", { name: /^Inbox/ }).click())
+  await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
+})
+
+it("of the project's name", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=project")
+  const project = `/api/projects/${story.projectId}`
+  const answer = await holdAnswer(page, `**${project}`)
+  const name = page.getByRole("textbox", { name: "Name", exact: true })
+  await name.fill("Garden")
+  await inTime(() => asksBeforeReload(page)).toBe(true)
+  await page.keyboard.press("Enter")
+  const rename = (disabled: boolean) => page.getByRole("button", { name: "Rename", disabled })
+  await rename(true).waitFor()
+  await page.keyboard.type(" of Eden")
+  await stayWhenAsked(page, () => page.getByRole("tab", { name: "Models" }).click())
+  answer()
+  await page.getByText("The project is called Garden now.").first().waitFor()
+  expect(await name.inputValue()).toBe("Garden of Eden")
+  await stayWhenAsked(page, () => page.getByRole("link", { name: /^Inbox/ }).click())
+  await rename(false).press("Enter")
+  await page.getByText("The project is called Garden of Eden now.").first().waitFor()
+  expect(await run(story.send("GET", project))).toMatchObject({ body: { name: "Garden of Eden" } })
+  // What is saved is left as one likes.
+  await inTime(() => asksBeforeReload(page)).toBe(false)
   await page.getByRole("link", { name: /^Inbox/ }).click()
-  await leaving.getByRole("button", { name: "Leave" }).press("Enter")
   await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
 })
 
@@ -120,6 +146,7 @@ it("of a form that goes once it is saved, which takes no letter meanwhile", asyn
   await form.getByLabel(/^Enabled: /).press("Space")
   await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Make the agent", disabled: true }).waitFor()
+  await stayWhenAsked(page, () => page.getByRole("link", { name: /^Inbox/ }).click())
   await form.getByLabel("Role").focus()
   await page.keyboard.type("Late")
   expect(await form.getByLabel("Role").inputValue()).toBe("")

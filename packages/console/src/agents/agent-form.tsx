@@ -41,13 +41,17 @@ interface AgentFormProps {
   readonly verb: string
   readonly isBusy: boolean
   readonly error: unknown
+  /** It goes once it is saved: what it makes has a page of its own. */
+  readonly goes?: boolean
+  /** What it makes is made, and nothing in it is lost any more. */
+  readonly isMade?: boolean
   readonly onSave: (sent: Sent) => void
   /** Something is written into it. */
   readonly onTouch?: () => void
 }
 
 export const AgentForm = (props: AgentFormProps): ReactNode => {
-  const { initial, verb, isBusy, error, onSave } = props
+  const { initial, verb, isBusy, error, goes = false, isMade = false, onSave } = props
   const { project } = useConsole()
   const { data: models } = useQuery(modelsQuery(project.id))
   const [draft, setDraft] = useState(initial)
@@ -70,8 +74,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
   }
   const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }
   const form = useFaultFocus(refused)
-  // A new agent has a page of its own once it is made.
-  useClosed(form, isBusy && saved === undefined)
+  useClosed(form, isBusy && goes)
   const missing = missingOf(draft, saved, models)
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
@@ -109,7 +112,7 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
       >
         Each run that wakes would fail. <Visible text={missing ?? ""} />
       </ConfirmDialog>
-      <AskBeforeLeaving isUnsaved={draft !== initial && !isBusy} />
+      <AskBeforeLeaving isUnsaved={draft !== initial && !isMade} />
     </form>
   )
 }

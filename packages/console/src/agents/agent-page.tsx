@@ -4,7 +4,7 @@
 import type { Agent } from "@tropism/domain/agent"
 import { definitionOf, leanAgent } from "@tropism/domain/agent-version"
 import { useQuery } from "@tanstack/react-query"
-import { Link, useNavigate, useParams } from "@tanstack/react-router"
+import { Link, useParams } from "@tanstack/react-router"
 import { type ReactNode, useMemo, useRef, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -28,6 +28,7 @@ import type { Sent } from "./draft-texts.ts"
 import { AgentOverview } from "./agent-overview.tsx"
 import { AgentVersions } from "./agent-versions.tsx"
 import { AgentWebhooks } from "./agent-webhooks.tsx"
+import { useMade } from "./use-made.ts"
 
 export const AgentPage = (): ReactNode => {
   const { agentId = "" } = useParams({ strict: false })
@@ -113,7 +114,7 @@ interface DefinitionProps {
 const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
   const { isAdmin } = useConsole()
   const show = useToasts()
-  const navigate = useNavigate()
+  const { isMade, goTo } = useMade()
   /** What is edited: it stays, whoever saves another version meanwhile. */
   const [base, setBase] = useState(agent)
   /** The version that was seen last, which is saved on top of. */
@@ -135,7 +136,7 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
   }
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(base))), [base])
   const { run, isBusy, error } = useWrite<Agent>((after) => {
-    if (after.id !== base.id) return navigate({ to: "/agents/$agentId", params: { agentId: after.id } })
+    if (after.id !== base.id) return goTo(after)
     follow(after, sentTouches.current)
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
   })
@@ -181,8 +182,10 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
         initial={initial}
         missing={missing}
         verb={isGone ? "Make a new agent of it" : "Save as a new version"}
-        isBusy={isBusy}
+        isBusy={isBusy || isMade}
         error={error}
+        goes={isGone}
+        isMade={isMade}
         onSave={save}
         onTouch={() => setTouches(touches + 1)}
       />

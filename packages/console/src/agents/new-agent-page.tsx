@@ -2,20 +2,19 @@
  * A new agent.
  */
 import type { Agent } from "@tropism/domain/agent"
-import { Link, useNavigate } from "@tanstack/react-router"
+import { Link } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { PageHeader } from "../parts/page-header.tsx"
 import { useWrite } from "../server/use-write.ts"
 import { emptyDraft } from "./agent-draft.ts"
 import { AgentForm } from "./agent-form.tsx"
+import { useMade } from "./use-made.ts"
 
 export const NewAgentPage = (): ReactNode => {
   const { isAdmin } = useConsole()
-  const navigate = useNavigate()
-  const { run, isBusy, error } = useWrite<Agent>(({ id }) =>
-    navigate({ to: "/agents/$agentId", params: { agentId: id } })
-  )
+  const { isMade, goTo } = useMade()
+  const { run, isBusy, error } = useWrite<Agent>(goTo)
   return (
     <>
       <PageHeader above={<Link to="/agents">Agents</Link>} title="New agent" />
@@ -23,8 +22,10 @@ export const NewAgentPage = (): ReactNode => {
         <AgentForm
           initial={emptyDraft}
           verb="Make the agent"
-          isBusy={isBusy}
+          isBusy={isBusy || isMade}
           error={error}
+          goes
+          isMade={isMade}
           onSave={(body) => run({ path: "agents", method: "POST", body })}
         />
       ) : (

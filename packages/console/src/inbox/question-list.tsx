@@ -3,10 +3,13 @@
  *
  * The longest waiting comes first, and nothing that changes while a question
  * waits moves it, so no field jumps under somebody who writes in it. One that
- * somebody else answers meanwhile stays as long as something is written in it.
+ * somebody else answers meanwhile stays as long as something is written in it,
+ * and who leaves the inbox by then is asked.
  */
 import type { QuestionTask } from "@tropism/domain/task"
 import { type ReactNode, useCallback, useState } from "react"
+import { pageAt } from "../frame/pages.ts"
+import { AskBeforeLeaving } from "../parts/ask-before-leaving.tsx"
 import { QuestionCard } from "./question-card.tsx"
 
 interface QuestionListProps {
@@ -16,7 +19,7 @@ interface QuestionListProps {
 }
 
 export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListProps): ReactNode => {
-  const { shown, write } = useWritten(questions)
+  const { isWritten, shown, write } = useWritten(questions)
   return shown.length === 0 ? null : (
     <section aria-labelledby="questions" className="mb-10 min-w-0">
       <header className="mb-3 px-1">
@@ -41,9 +44,13 @@ export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListPr
           </li>
         ))}
       </ol>
+      <AskBeforeLeaving isUnsaved={isWritten} staysAt={isInbox} />
     </section>
   )
 }
+
+/** A link to a task leads to another place of the same page. */
+const isInbox = (pathname: string): boolean => pageAt(pathname)?.to === "/"
 
 /** The questions that wait, and with them those in which somebody has begun to write. */
 const useWritten = (questions: ReadonlyArray<QuestionTask>) => {
@@ -60,5 +67,5 @@ const useWritten = (questions: ReadonlyArray<QuestionTask>) => {
     left.length === 0
       ? questions
       : [...questions, ...left].toSorted((one, other) => one.number - other.number)
-  return { shown, write }
+  return { isWritten: written.length > 0, shown, write }
 }

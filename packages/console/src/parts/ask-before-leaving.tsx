@@ -5,9 +5,18 @@ import { useBlocker } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import { ConfirmDialog } from "./confirm-dialog.tsx"
 
-export const AskBeforeLeaving = ({ isUnsaved }: { readonly isUnsaved: boolean }): ReactNode => {
+interface AskBeforeLeavingProps {
+  /** Also of what is on its way: what is refused still stands in its form. */
+  readonly isUnsaved: boolean
+  /** Whether what was written stays where it is at another address of the project; it does not, unless given. */
+  readonly staysAt?: (pathname: string) => boolean
+}
+
+export const AskBeforeLeaving = ({ isUnsaved, staysAt }: AskBeforeLeavingProps): ReactNode => {
   const blocker = useBlocker({
-    shouldBlockFn: () => isUnsaved,
+    shouldBlockFn: ({ current, next }) =>
+      isUnsaved &&
+      !(current.search.project === next.search.project && staysAt !== undefined && staysAt(next.pathname)),
     enableBeforeUnload: () => isUnsaved,
     withResolver: true
   })
@@ -20,7 +29,7 @@ export const AskBeforeLeaving = ({ isUnsaved }: { readonly isUnsaved: boolean })
       onConfirm={() => blocker.proceed?.()}
       onClose={() => blocker.reset?.()}
     >
-      What you changed here is lost then.
+      What you wrote here is lost then, unless it is on its way to the server.
     </ConfirmDialog>
   )
 }

@@ -101,7 +101,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
           </Button>
         </div>
       </form>
-      <AskBeforeLeaving isUnsaved={!isUntouched && !save.isBusy} />
+      <AskBeforeLeaving isUnsaved={!isUntouched} />
     </FieldLabels>
   )
 }

@@ -5,6 +5,7 @@ import type { Stop } from "@tropism/domain/kill-switch"
 import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { AskBeforeLeaving } from "../parts/ask-before-leaving.tsx"
 import { Button } from "../parts/button.tsx"
 import { InlineCommand } from "../parts/command.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -19,21 +20,20 @@ import { visibleText } from "../words/visible-text.ts"
 import { ChainLimitsForm } from "./chain-limits-form.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { OnlyAdmins, SectionHead } from "../parts/rows.tsx"
-import { useClosed } from "../parts/use-closed.ts"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { mayMakeProjects, NewProject } from "./new-project.tsx"
 import { renameProject, turnKillSwitch } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
 
 export const ProjectTab = (): ReactNode => {
-  const { isAdmin, principal, project } = useConsole()
+  const { isAdmin, principal } = useConsole()
   return (
     <>
       <SectionHead lead="The project as a whole; what is set here holds for everybody in it.">
         {!isAdmin && <OnlyAdmins>Admins rename the project, stop its agents and set its bounds.</OnlyAdmins>}
       </SectionHead>
       <div className="grid max-w-2xl gap-8">
-        <Name key={project.name} />
+        <Name />
         <KillSwitch />
         <Bounds />
         {mayMakeProjects(principal) && (
@@ -56,19 +56,23 @@ const Part = ({ title, children }: { readonly title: string; readonly children: 
 const Name = (): ReactNode => {
   const { project, isAdmin } = useConsole()
   const show = useToasts()
-  const [name, setName] = useState(project.name)
+  /** What was typed and is not saved. */
+  const [typed, setTyped] = useState<string>()
   const rename = useAct({
     act: (wanted: string) => renameProject(project.id, wanted),
     touches: [projectsQuery.queryKey],
-    onDone: (renamed) =>
+    onDone: (renamed, sent) => {
+      setTyped((now) => (now === sent ? undefined : now))
       show({
         tone: "done",
         title: "Renamed",
         sentence: `The project is called ${visibleText(renamed.name)} now.`
       })
+    }
   })
   const form = useFaultFocus(rename.error)
-  useClosed(form, rename.isBusy)
+  const name = typed ?? project.name
+  const isUntouched = name === project.name
   return (
     <Part title="Name">
       {isAdmin ? (
@@ -81,12 +85,13 @@ const Name = (): ReactNode => {
           }}
           className="grid gap-3"
         >
-          <TextField label="Name" pointer="/name" error={rename.error} value={name} onChange={setName} />
+          <TextField label="Name" pointer="/name" error={rename.error} value={name} onChange={setTyped} />
           <div className="flex items-center gap-3">
-            <Button type="submit" disabled={rename.isBusy || name === project.name}>
+            <Button type="submit" disabled={rename.isBusy || isUntouched}>
               Rename
             </Button>
           </div>
+          <AskBeforeLeaving isUnsaved={!isUntouched} />
         </form>
       ) : (
         <p className="text-sm">
