@@ -13,12 +13,12 @@ import type { Run } from "@tropism/domain/run"
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import type { StreamEvent } from "../server/event-stream.ts"
 import { openRequestQuery, runQuery } from "../server/run-queries.ts"
 import { runStreamPath, useEventStream } from "../server/use-event-stream.ts"
+import { hear, type HeardAnswer, knownWords, shownWords } from "./heard-answer.ts"
 
 export interface LiveAnswer {
-  /** What was heard; who comes late hears the rest, after dots. */
+  /** What was heard, with dots for what was not. */
   readonly words: string
   /** What the request has used so far, guessed; undefined while nobody knows what it was shown. */
   readonly estimate: LiveEstimate | undefined
@@ -30,18 +30,11 @@ export interface LiveEstimate {
   readonly costUsd: number | null
 }
 
-interface Heard {
-  readonly words: string
-  readonly isFromBeginning: boolean
-  /** The last event that the model was shown. */
-  readonly afterEvent: number
-}
-
 /** Undefined while the model says nothing. */
 export const useLiveAnswer = (run: Run): LiveAnswer | undefined => {
   const { project } = useConsole()
   const queryClient = useQueryClient()
-  const [heard, setHeard] = useState<Heard>()
+  const [heard, setHeard] = useState<HeardAnswer>()
   const isAtWork = run.status === "running" || run.status === "queued"
   useEventStream(isAtWork ? runStreamPath(project.id, run.id) : undefined, (event) => {
     setHeard((before) => hear(before, event))
@@ -55,17 +48,13 @@ export const useLiveAnswer = (run: Run): LiveAnswer | undefined => {
     staleTime: Infinity
   })
   if (!isAtWork || heard === undefined) return undefined
-  const { words, isFromBeginning } = heard
   const request = data?.request ?? undefined
   const isCounted = request === undefined || request.step <= run.stepCount
-  const said = isFromBeginning ? words : longer(words, request?.said ?? "")
   return {
-    words: isFromBeginning ? words : `… ${words}`,
-    estimate: isCounted ? undefined : estimateOf(request, said)
+    words: shownWords(heard),
+    estimate: isCounted ? undefined : estimateOf(request, knownWords(heard, request.said))
   }
 }
-
-const longer = (a: string, b: string): string => (a.length < b.length ? b : a)
 
 const estimateOf = ({ estimatedInputTokens, price }: OpenRequest, said: string): LiveEstimate => {
   const usage = { inputTokens: estimatedInputTokens, outputTokens: textTokens(said) }
@@ -74,15 +63,4 @@ const estimateOf = ({ estimatedInputTokens, price }: OpenRequest, said: string):
     tokens: usage.inputTokens + usage.outputTokens,
     costUsd: micros === null ? null : micros / microsPerDollar
   }
-}
-
-/** A piece is added; what ends an answer stands in the steps, and is no longer said now. */
-const hear = (before: Heard | undefined, { name, text }: StreamEvent): Heard | undefined => {
-  if (name !== "TextDeltaEvent") return name === "AssistantMessageEvent" ? undefined : before
-  const { id, delta }: { readonly id: string; readonly delta: string } = JSON.parse(text)
-  const [, after = "0", piece = "1"] = /:(\d+)\.d(\d+)$/.exec(id) ?? []
-  const afterEvent = Number(after)
-  return before !== undefined && before.afterEvent === afterEvent
-    ? { ...before, words: before.words + delta }
-    : { words: delta, isFromBeginning: piece === "1", afterEvent }
 }
