@@ -24,6 +24,9 @@ const adding = (latencyMs: number) =>
     { say: "It is on <b>your</b> list.", latencyMs }
   ])
 
+/** What the page asks the server when something is said. */
+const isSaying = (url: URL): boolean => url.pathname.startsWith("/api/") && url.pathname.endsWith("/chat")
+
 it("speaks with TodoAssistant by itself, says that a script answers, and renames, exports and deletes", async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story, "/chat")
@@ -61,7 +64,7 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   const field = page.getByLabel("Message to slow")
   // What is said first reaches the server, and the connection breaks before anything is answered.
   await page.route(
-    (url) => url.pathname.endsWith("/chat") && url.pathname.startsWith("/api/"),
+    isSaying,
     async (route) => {
       const headers = { ...route.request().headers(), accept: "application/json" }
       await route.fetch({ url: `${route.request().url()}?wait=false`, headers })
@@ -229,4 +232,112 @@ it("what is written and not yet said stays: beside the first answer, on other pa
   const said = page.getByRole("list", { name: "What was said" })
   await said.getByText("and next", { exact: true }).waitFor()
   expect(await field.inputValue()).toBe("")
+})
+
+it("who has scrolled up to read stays there while the answer comes, until they speak again", async () => {
+  const story = await real.newStory()
+  const long = Array.from({ length: 5 }, (_, n) => `Line ${n} of it.`).join("\n")
+  const model = scripted([{ say: `${long}\nThat was all of {{ message }}.` }])
+  const agent = await run(newAssistant(story, model, { name: "talker" }))
+  const viewport = { width: 800, height: 500 }
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`, { viewport })
+  const field = page.getByLabel("Message to talker")
+  const works = page.getByText("talker works …")
+  const place = () => page.evaluate(() => window.scrollY)
+  const isEndInView = () =>
+    page.evaluate(() => {
+      const words = document.querySelector("ol[aria-label='What was said'] > li:last-child")
+      const form = document.querySelector("main form")
+      if (words === null || form === null) return undefined
+      return words.getBoundingClientRect().bottom <= form.getBoundingClientRect().top
+    })
+  const say = async (words: string) => {
+    await field.fill(words)
+    await page.keyboard.press("Enter")
+    await works.waitFor()
+  }
+  const heard = async (words: string) => {
+    await page.getByText(`That was all of ${words}.`).waitFor()
+    await works.waitFor({ state: "detached" })
+  }
+  /** The answer waits until it is let through. */
+  const hold = async () => {
+    const held = Promise.withResolvers<void>()
+    await page.route(
+      isSaying,
+      async (route) => {
+        const response = await route.fetch()
+        await held.promise
+        await route.fulfill({ response })
+      },
+      { times: 1 }
+    )
+    return held.resolve
+  }
+  let answer = await hold()
+  await say("one")
+  answer()
+  await heard("one")
+  await inTime(isEndInView).toBe(true)
+
+  answer = await hold()
+  await say("two")
+  await inTime(isEndInView).toBe(true)
+  expect(await place()).toBeGreaterThan(0)
+  await page.evaluate(scrolledToTop)
+  answer()
+  await heard("two")
+  expect(await place()).toBe(0)
+
+  // Whoever speaks looks at what is said, and whoever goes to the end by themselves too.
+  answer = await hold()
+  await say("three")
+  await inTime(isEndInView).toBe(true)
+  answer()
+  await heard("three")
+  await inTime(isEndInView).toBe(true)
+})
+
+/** Resolves when the page has heard that it was scrolled. */
+const scrolledToTop = () =>
+  new Promise<void>((resolve) => {
+    window.addEventListener("scroll", () => resolve(), { once: true })
+    window.scrollTo(0, 0)
+  })
+
+it("a conversation that begins is opened once, and not where somebody has gone elsewhere meanwhile", async () => {
+  const story = await real.newStory()
+  const agent = await run(newAssistant(story, adding(0), { name: "slow" }))
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
+  const again = Promise.withResolvers<void>()
+  let tries = 0
+  // The connection breaks when the conversation has begun; the next one waits.
+  await page.route(isSaying, async (route) => {
+    tries += 1
+    if (tries > 1) {
+      await again.promise
+      return route.fallback()
+    }
+    const headers = { ...route.request().headers(), accept: "application/json" }
+    const response = await route.fetch({ url: `${route.request().url()}?wait=false`, headers })
+    const { conversationId } = await response.json()
+    await route.fulfill({
+      contentType: "text/event-stream",
+      body: `event: begun\ndata: ${JSON.stringify({ conversationId })}\n\n`
+    })
+  })
+  const field = page.getByLabel(/^Message to/)
+  await field.fill("Buy bread")
+  await page.keyboard.press("Enter")
+  await page.waitForURL("**/chat/*")
+  await page.getByText("The connection is lost; what you said is kept.").waitFor()
+  await page.getByRole("button", { name: "New conversation" }).click()
+  await page.getByRole("heading", { name: "A new conversation" }).waitFor()
+  await field.fill("Something else")
+  again.resolve()
+  // It has begun once more by then, and was answered.
+  await page.getByRole("button", { name: "Send", disabled: false }).waitFor()
+  expect(new URL(page.url()).pathname).toBe("/chat")
+  expect(await field.inputValue()).toBe("Something else")
+  expect(tries).toBe(2)
 })

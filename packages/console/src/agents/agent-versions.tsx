@@ -12,6 +12,7 @@ import { Failure } from "../parts/failure.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { useAddress } from "../parts/use-address.ts"
+import { useTyped } from "../parts/use-typed.ts"
 import { Visible } from "../parts/visible.tsx"
 import { placeIn } from "../words/place-in.ts"
 import { agentDiffQuery, agentPath, agentVersionsQuery } from "../server/agent-queries.ts"
@@ -131,32 +132,47 @@ interface DifferenceProps {
 
 const Difference = ({ agentId, version, from, newest, onFrom }: DifferenceProps): ReactNode => {
   const { project } = useConsole()
-  const id = useId()
   const { data, error } = useQuery(agentDiffQuery(project.id, agentId, version, from))
-  if (data === undefined) return error === null ? <Skeleton label="Comparing …" /> : <Failure error={error} />
   return (
     <>
       <div className="mb-3 flex flex-wrap items-center gap-3">
-        <h2 className="text-sm font-semibold">
-          {data.from === null
-            ? `Version ${data.to} was the first`
-            : `From version ${data.from} to ${data.to}`}
-        </h2>
-        <label htmlFor={id} className="ml-auto flex items-center gap-2 text-xs text-ink-soft">
-          compared with
-          <input
-            id={id}
-            type="number"
-            min={1}
-            max={newest}
-            value={from ?? ""}
-            placeholder="one before"
-            onChange={({ target }) => onFrom(target.value === "" ? undefined : target.value)}
-            className="h-8 w-20 rounded-lg border border-line-strong bg-surface px-2"
-          />
-        </label>
+        {data !== undefined && (
+          <h2 className="text-sm font-semibold">
+            {data.from === null
+              ? `Version ${data.to} was the first`
+              : `From version ${data.from} to ${data.to}`}
+          </h2>
+        )}
+        <ComparedWith from={from} newest={newest} onFrom={onFrom} />
       </div>
-      <DifferenceList rows={data.changes.map(({ pointer, ...sides }) => ({ name: pointer, ...sides }))} />
+      {data === undefined && (error === null ? <Skeleton label="Comparing …" /> : <Failure error={error} />)}
+      {data !== undefined && (
+        <DifferenceList rows={data.changes.map(({ pointer, ...sides }) => ({ name: pointer, ...sides }))} />
+      )}
     </>
+  )
+}
+
+/** It stays while another version is compared: whoever types has not said all of its number yet. */
+const ComparedWith = ({
+  from,
+  newest,
+  onFrom
+}: Pick<DifferenceProps, "from" | "newest" | "onFrom">): ReactNode => {
+  const id = useId()
+  const typed = useTyped(from === undefined ? "" : String(from), onFrom)
+  return (
+    <label htmlFor={id} className="ml-auto flex items-center gap-2 text-xs text-ink-soft">
+      compared with
+      <input
+        id={id}
+        type="number"
+        min={1}
+        max={newest}
+        placeholder="one before"
+        {...typed}
+        className="h-8 w-20 rounded-lg border border-line-strong bg-surface px-2"
+      />
+    </label>
   )
 }

@@ -26,9 +26,11 @@ export const ChatPage = (): ReactNode => {
   const { principal, project, canAnswer } = useConsole()
   const navigate = useNavigate()
   const agents = useQuery(agentsQuery(project.id))
-  const turns = useTurn(project.id, keptPlace(principal.userId, project.id), (id) =>
-    navigate({ to: "/chat/$conversationId", params: { conversationId: id } })
-  )
+  const turns = useTurn(project.id, keptPlace(principal.userId, project.id), (id) => {
+    // Whoever has opened another one meanwhile stays there.
+    if (conversationId === undefined)
+      void navigate({ to: "/chat/$conversationId", params: { conversationId: id }, resetScroll: false })
+  })
   const begin = () => navigate({ to: "/chat" })
   useKeys("Chat", [{ key: "n", shown: ["N"], means: "Begin a conversation", run: begin }])
   return (

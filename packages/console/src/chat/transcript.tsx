@@ -2,13 +2,14 @@
  * What was said in a conversation, and what is being said.
  */
 import type { ConversationMessage } from "@tropism/domain/conversation"
-import { type ReactNode, useEffect, useRef, useState } from "react"
+import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { type ShownCall, ToolCalls } from "./tool-calls.tsx"
+import { useNewestInView } from "./use-newest-in-view.ts"
 import type { Ending, Turn } from "./use-turn.ts"
 
 interface TranscriptProps {
@@ -21,12 +22,9 @@ interface TranscriptProps {
 
 export const Transcript = (props: TranscriptProps): ReactNode => {
   const { agentName, messages, turn, ending, onRetry } = props
-  const end = useRef<HTMLDivElement>(null)
   const { opened, toggle } = useOpened()
   const size = messages.length + (turn === undefined ? 0 : turn.words.length + turn.calls.length + 1)
-  useEffect(() => {
-    if (size > 0) end.current?.scrollIntoView({ block: "nearest" })
-  }, [size])
+  const end = useNewestInView(size, turn?.saying.key)
   return (
     <>
       <ol aria-label="What was said" className="grid gap-4">

@@ -48,18 +48,11 @@ export const useTurn = (
   })
   const hear = useCallback(
     (saying: Saying) => {
-      const change = (how: (before: Turn) => Turn) => setTurn((before) => before && how(before))
-      const listener: SayingListener = {
-        onBegun: (conversationId) => {
-          change((before) => ({ ...before, conversationId, words: "", isLost: false }))
-          if (saying.conversationId !== undefined) return
-          keepSaying(place, { ...saying, conversationId })
-          begun.current(conversationId)
-        },
-        onWords: (text) => change((before) => ({ ...before, words: before.words + text })),
-        onCall: (call) => change((before) => withCall(before, call)),
-        onLost: () => change((before) => ({ ...before, isLost: true }))
-      }
+      const change: Change = (how) => setTurn((before) => before && how(before))
+      const listener = listenerOf(saying, change, (conversationId) => {
+        keepSaying(place, { ...saying, conversationId })
+        begun.current(conversationId)
+      })
       // The page shows what is kept before it lets go of what it heard.
       const told = (end: Ending) =>
         Effect.promise(() => queryClient.invalidateQueries({ queryKey: [projectId, "conversations"] })).pipe(
@@ -106,6 +99,27 @@ export const useTurn = (
 
 const newTurn = (saying: Saying | undefined): Turn | undefined =>
   saying && { saying, conversationId: saying.conversationId, words: "", calls: [], isLost: false }
+
+type Change = (how: (before: Turn) => Turn) => void
+
+/** What is heard goes into the turn. After a cut it is told anew that it began; `onBegun` is told once, of a new conversation. */
+const listenerOf = (
+  saying: Saying,
+  change: Change,
+  onBegun: (conversationId: string) => void
+): SayingListener => {
+  let isNew = saying.conversationId === undefined
+  return {
+    onBegun: (conversationId) => {
+      change((before) => ({ ...before, conversationId, words: "", isLost: false }))
+      if (isNew) onBegun(conversationId)
+      isNew = false
+    },
+    onWords: (text) => change((before) => ({ ...before, words: before.words + text })),
+    onCall: (call) => change((before) => withCall(before, call)),
+    onLost: () => change((before) => ({ ...before, isLost: true }))
+  }
+}
 
 /** A call is told when it begins and when it ends; what is said behind one begins a paragraph. */
 const withCall = (before: Turn, call: HeardCall): Turn => {

@@ -1,14 +1,13 @@
 /**
  * Filters over a list, kept in the address; a link shows the same rows to somebody else.
  */
-import { type ChangeEvent, type ReactNode, useId, useState } from "react"
-import { limits } from "../limits.ts"
+import { type ReactNode, useId } from "react"
 import { instantOf, localTimeOf } from "../words/local-time.ts"
 import { cutText } from "../words/cut-text.ts"
 import { Button } from "./button.tsx"
 import { SearchIcon } from "./icons.tsx"
 import { useAddress } from "./use-address.ts"
-import { useLater } from "./use-later.ts"
+import { useTyped } from "./use-typed.ts"
 import { Visible } from "./visible.tsx"
 
 export interface Choice {
@@ -131,24 +130,6 @@ const OrderChoice = ({ filter, value = "", onChange }: Of<"order">): ReactNode =
 
 /** Its width is its own: choices that come later would make it jump. */
 const selectClass = "h-9 w-full rounded-lg border border-line-strong bg-surface px-2.5 text-sm sm:w-44"
-
-/** What is typed goes to the address when nobody has typed for a moment, and at once when they leave. */
-const useTyped = (value: string, onChange: (value: string) => void) => {
-  const [typed, setTyped] = useState<string>()
-  const later = useLater(limits.searchPauseMs)
-  return {
-    value: typed ?? value,
-    onChange: (event: ChangeEvent<HTMLInputElement>) => {
-      const { value: now } = event.target
-      setTyped(now)
-      later(() => onChange(now))
-    },
-    onBlur: () => {
-      if (typed !== undefined && typed !== value) onChange(typed)
-      setTyped(undefined)
-    }
-  }
-}
 
 const TextFilter = ({ filter, value = "", onChange }: Of<"text">): ReactNode => {
   const id = useId()
