@@ -103,6 +103,34 @@ it("reads relationships while there are more objects to be read", async () => {
   await page.getByText("250 objects, 5 relationships drawn.").waitFor()
 })
 
+it("draws anew only for another search, and not while a condition is half typed or the list is ordered", async () => {
+  const story = await real.newStory()
+  for (const key of ["effect", "vite"])
+    await run(story.post("/objects", { type: "Package", key, properties: { license: key } }))
+  const { page } = await real.visit(story, "/graph?tab=picture")
+  await page.getByText("2 objects, 0 relationships drawn.").waitFor()
+  const asked: Array<string | null> = []
+  page.on("request", (request) => {
+    const { pathname, searchParams } = new URL(request.url())
+    if (pathname.endsWith("/objects")) asked.push(searchParams.get("where"))
+  })
+  const properties = page.getByRole("searchbox", { name: "Properties" })
+  await properties.fill("licen")
+  await page.getByText('"licen" is no condition').waitFor()
+  await page.getByRole("combobox", { name: "Order" }).selectOption({ label: "By name" })
+  await page.waitForURL((url) => url.searchParams.get("sort") === "name")
+  await properties.fill("license=effect")
+  await page.getByText("1 object, 0 relationships drawn.").waitFor()
+  await properties.fill("license=effect nonsense")
+  await page.getByText('"nonsense" is no condition').waitFor()
+  await properties.fill("license=vite")
+  await page.waitForURL((url) => url.searchParams.get("where") === "license=vite")
+  await inTime(() => asked.length).toBe(2)
+  await page.getByText("1 object, 0 relationships drawn.").waitFor()
+  const condition = (license: string) => expect.stringContaining(license)
+  expect(asked).toEqual([condition("effect"), condition("vite")])
+})
+
 it("each fault of a new object stands at its field, and nowhere else", async () => {
   const story = await real.newStory()
   await run(story.post("/objects", { type: "Person", key: "ada", properties: {} }))

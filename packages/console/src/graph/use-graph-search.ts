@@ -9,6 +9,7 @@ import { instantOf } from "../words/local-time.ts"
 import { parseConditions } from "./conditions.ts"
 
 export interface GraphSearch {
+  /** The same as long as the same is looked for, whatever is half typed and in whichever order it is listed. */
   readonly parameters: Parameters
   /** In which order the list is asked for; undefined is the server's own. */
   readonly sort: string | undefined
@@ -21,23 +22,17 @@ export interface GraphSearch {
 
 export const useGraphSearch = (): GraphSearch => {
   const [{ q, type, where = "", asOf: wanted, sort }] = useAddress()
-  return useMemo(() => {
-    const asOf = instantOf(wanted ?? "")
-    const { conditions, faults } = parseConditions(where)
-    const parameters = {
-      query: q,
-      type,
-      where: conditions.length === 0 ? undefined : JSON.stringify(conditions),
-      asOf
-    }
-    return {
-      parameters,
-      sort: ordersOf(q, asOf).find(({ value }) => value !== "" && value === sort)?.value,
-      asOf,
-      isFiltered: Object.values(parameters).some((value) => value !== undefined),
-      faults
-    }
-  }, [q, type, where, wanted, sort])
+  const asOf = instantOf(wanted ?? "")
+  const { conditions, faults } = useMemo(() => parseConditions(where), [where])
+  const understood = conditions.length === 0 ? undefined : JSON.stringify(conditions)
+  const parameters = useMemo(() => ({ query: q, type, where: understood, asOf }), [q, type, understood, asOf])
+  return {
+    parameters,
+    sort: ordersOf(q, asOf).find(({ value }) => value !== "" && value === sort)?.value,
+    asOf,
+    isFiltered: Object.values(parameters).some((value) => value !== undefined),
+    faults
+  }
 }
 
 /** The orders in which what is looked for can be listed, the one that nobody has to choose first. */

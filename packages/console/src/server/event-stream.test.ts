@@ -68,6 +68,23 @@ describe("the head of a long list", () => {
     ["replaces what it reaches", rows("e", "d", "b"), "more", rows("d", "c", "b", "a"), "edba", false],
     ["is all there is without a next page", rows("b"), null, rows("b", "a"), "b", false],
     ["tells a gap", rows("f", "e"), "more", rows("b", "a"), "feba", true],
+    [
+      "takes up from below what has changed",
+      rows("a", "e"),
+      "more",
+      rows("e", "d", "c", "b", "a"),
+      "aedcb",
+      false
+    ],
+    [
+      "shows once what moved between two readings",
+      rows("e"),
+      "more",
+      rows("e", "d", "c", "b", "d"),
+      "ecbd",
+      false
+    ],
+    ["tells a gap and shows all once", rows("f", "b"), "more", rows("d", "c", "d", "f"), "fbcd", true],
     ["stands alone before older rows are read", rows("b"), "more", [], "b", false]
   ])("%s", (_, items, nextCursor, older, shown, hasGap) => {
     const laid = withHead({ items, nextCursor }, older)

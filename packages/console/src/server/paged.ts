@@ -130,7 +130,11 @@ const readPage = <A>(
     { signal }
   )
 
-/** The head laid over older rows: it replaces all down to its own last row. With a gap nobody knows what lies between. */
+/**
+ * The head laid over older rows: it replaces all down to its own last row. With a gap nobody knows what lies between.
+ *
+ * **Details** What changes moves, so one may be on several pages: it stands where it was read last, which is the head or else the last of them.
+ */
 export const withHead = <A extends { readonly id: string }>(
   head: Page<A>,
   older: ReadonlyArray<A>
@@ -138,7 +142,8 @@ export const withHead = <A extends { readonly id: string }>(
   const last = head.items.at(-1)
   if (head.nextCursor === null || last === undefined) return { rows: head.items, hasGap: false }
   const at = older.findIndex(({ id }) => id === last.id)
-  if (at !== -1) return { rows: [...head.items, ...older.slice(at + 1)], hasGap: false }
-  const fresh = new Set(head.items.map(({ id }) => id))
-  return { rows: [...head.items, ...older.filter(({ id }) => !fresh.has(id))], hasGap: older.length > 0 }
+  const placeOf = new Map(older.map(({ id }, place) => [id, place]))
+  for (const { id } of head.items) placeOf.delete(id)
+  const below = older.filter(({ id }, place) => place > at && placeOf.get(id) === place)
+  return { rows: [...head.items, ...below], hasGap: at === -1 && older.length > 0 }
 }
