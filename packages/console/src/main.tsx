@@ -7,7 +7,6 @@ import { RouterProvider } from "@tanstack/react-router"
 import { StrictMode } from "react"
 import { createRoot } from "react-dom/client"
 import { NowProvider } from "./parts/time-ago.tsx"
-import { ToastsProvider } from "./parts/toasts.tsx"
 import { router } from "./routes.tsx"
 import { isOfWhoAsks } from "./server/problem.ts"
 import { principalQuery } from "./server/queries.ts"
@@ -34,9 +33,7 @@ if (root) {
     <StrictMode>
       <QueryClientProvider client={queryClient}>
         <NowProvider>
-          <ToastsProvider>
-            <RouterProvider router={router} />
-          </ToastsProvider>
+          <RouterProvider router={router} />
         </NowProvider>
       </QueryClientProvider>
     </StrictMode>

@@ -1,10 +1,12 @@
 /**
  * Another person in the same tab: of what one read, wrote and was saying the next sees nothing and says nothing.
  */
+import { Effect } from "effect"
 import { expect, it } from "vitest"
 import type { Page } from "playwright-core"
 import { newAssistant } from "../../server/testing/chat-words.ts"
 import { scripted, type Story } from "../../server/testing/platform.ts"
+import { creating, pendingOf, suggesting, suggestingOnce } from "../../server/testing/suggestion-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -15,17 +17,27 @@ const spoken = async (latencyMs = 0) => {
   const story = await real.newStory()
   const model = scripted([{ say: "That stays between us.", latencyMs }])
   const agent = await run(newAssistant(story, model, { name: "keeper" }))
-  await run(story.post("/members", { userId: "grace", role: "editor" }))
-  const { token } = await run(story.post("/tokens", { name: "of grace", userId: "grace" }))
+  const { token } = await run(addGrace(story))
   const { page, goTo } = await real.visit(story, `/chat?agentId=${agent.id}`, { role: "editor" })
   await page.getByText("Signed in as a-editor").waitFor()
   const field = page.getByLabel(/^Message to/)
   return { story, page, goTo, field, signInGrace: () => signInGrace(page, token) }
 }
 
+/** Another member, with a token. */
+const addGrace = (story: Story) =>
+  Effect.andThen(
+    story.post("/members", { userId: "grace", role: "editor" }),
+    story.post("/tokens", { name: "of grace", userId: "grace" })
+  )
+
 /** The one signs out, and the other signs in where the page is. */
 const signInGrace = async (page: Page, token: string) => {
   await page.getByRole("button", { name: "Sign out" }).click()
+  await signIn(page, token)
+}
+
+const signIn = async (page: Page, token: string) => {
   await page.getByLabel("Or paste a token").fill(token)
   await page.keyboard.press("Enter")
   await page.getByText("Signed in as grace").waitFor()
@@ -67,6 +79,27 @@ it("whoever signs in after somebody has signed out finds neither their conversat
   await page.getByRole("button", { name: "New conversation" }).click()
   await page.getByRole("heading", { name: "A new conversation" }).waitFor()
   expect(await field.inputValue()).toBe("")
+})
+
+it("what somebody was told goes with them, also where it offers to take something back", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  await run(suggestingOnce(story, agent, creating("secret", {})))
+  const [task] = await run(pendingOf(story))
+  const { token } = await run(addGrace(story))
+  const { page } = await real.visit(story, "/", { role: "reviewer" })
+  await page.getByRole("button", { name: /^Approve/ }).press("Enter")
+  const told = page.getByText(`Approved #${task.number}`)
+  // A message on which the pointer rests stays.
+  await page
+    .getByRole("listitem")
+    .filter({ hasText: `Approved #${task.number}` })
+    .hover()
+  await page.getByRole("button", { name: "Sign out" }).dispatchEvent("click")
+  await page.getByLabel("Or paste a token").waitFor()
+  expect(await told.count()).toBe(0)
+  await signIn(page, token)
+  expect(await told.count()).toBe(0)
 })
 
 it("what somebody was saying when they signed out is not said by the next", async () => {

@@ -15,6 +15,7 @@ import { useJumps } from "../keys/use-jumps.ts"
 import { useTakenAway } from "../keys/use-taken-away.ts"
 import { Command } from "../parts/command.tsx"
 import { Mark } from "../parts/icons.tsx"
+import { ToastsProvider } from "../parts/toasts.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { failureSentence, isUnauthorized } from "../server/problem.ts"
 import { principalQuery, projectsQuery } from "../server/queries.ts"
@@ -44,7 +45,7 @@ export const ConsoleFrame = (): ReactNode => {
   const project =
     wanted === undefined ? (all.length === 1 ? all[0] : undefined) : all.find(({ id }) => id === wanted)
   if (!project) return <ProjectChoice projects={all} wanted={wanted} advice={principal.data.advice} />
-  // Nothing that one person has open is there for the next.
+  // Nothing that one person has open, and nothing that they were told, is there for the next.
   const { userId } = principal.data
   return <ProjectFrame key={userId} projects={all} project={project} principal={principal.data} />
 }
@@ -89,30 +90,32 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
   return (
     <KeyMapContext value={keyMap}>
       <ConsoleContext value={state}>
-        <FeedProvider key={project.id} projectId={project.id}>
-          <a
-            href="#content"
-            className="sr-only z-50 rounded-lg bg-surface px-4 py-2 text-sm shadow-raised focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
-          >
-            To the content
-          </a>
-          <Header
-            projects={projects}
-            project={project}
-            navigation={<NavigationSheet projectId={project.id} principal={principal} />}
-          >
-            <Waiting project={project} />
-            <RunsAtWork projectId={project.id} />
-            <PaletteDoor />
-            <KeysButton onOpen={keyMap.open} />
-          </Header>
-          <StopStrip projectId={project.id} />
-          <div className="mx-auto flex max-w-[100rem]">
-            <SideNavigation projectId={project.id} principal={principal} />
-            <Content state={state} />
-          </div>
-          <KeyMapDialog own={consoleKeys} />
-        </FeedProvider>
+        <ToastsProvider>
+          <FeedProvider key={project.id} projectId={project.id}>
+            <a
+              href="#content"
+              className="sr-only z-50 rounded-lg bg-surface px-4 py-2 text-sm shadow-raised focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
+            >
+              To the content
+            </a>
+            <Header
+              projects={projects}
+              project={project}
+              navigation={<NavigationSheet projectId={project.id} principal={principal} />}
+            >
+              <Waiting project={project} />
+              <RunsAtWork projectId={project.id} />
+              <PaletteDoor />
+              <KeysButton onOpen={keyMap.open} />
+            </Header>
+            <StopStrip projectId={project.id} />
+            <div className="mx-auto flex max-w-[100rem]">
+              <SideNavigation projectId={project.id} principal={principal} />
+              <Content state={state} />
+            </div>
+            <KeyMapDialog own={consoleKeys} />
+          </FeedProvider>
+        </ToastsProvider>
       </ConsoleContext>
     </KeyMapContext>
   )

@@ -2,6 +2,7 @@
  * Short messages about what a decision did, read out by screen readers and gone after a while.
  *
  * A refusal interrupts and stays longer; F8 moves the focus to the messages.
+ * They are for who is signed in, and go with them.
  */
 import { Toast } from "radix-ui"
 import { createContext, type ReactNode, useCallback, useContext, useRef, useState } from "react"
