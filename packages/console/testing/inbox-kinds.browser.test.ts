@@ -151,6 +151,24 @@ it("the toast of one approval leaves all others as they are also where the plan 
   expect(await notes()).toEqual(["one"])
 })
 
+it("a further page of a plan that cannot be read is asked for again by itself", async () => {
+  const { page, undo, plan, notes } = await twoApproved()
+  let isRefused = false
+  await page.route("**/items?*", async (route) => {
+    const url = new URL(route.request().url())
+    url.searchParams.set("limit", "1")
+    if (!url.searchParams.has("cursor") || isRefused) return route.continue({ url: url.href })
+    isRefused = true
+    await route.fulfill({ status: 503, json: {} })
+  })
+  await undo.click()
+  await plan.getByText(/Trying again\./).waitFor()
+  await plan.getByRole("button", { name: /^Undo …/, disabled: true }).waitFor()
+  await plan.getByRole("button", { name: /^Undo 1 of 2/, disabled: false }).click()
+  await listed(page, 0)
+  expect(await notes()).toEqual(["one"])
+})
+
 it("marks stand before the click: what moved, whose evidence moved, what nobody vouches for, for whom and until when", async () => {
   const story = await real.newStory()
   const agent = await run(

@@ -65,7 +65,7 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
       </ul>
       {plan.hasMore && (
         <p>
-          <Button size="small" disabled={plan.isReadingMore} onClick={plan.readMore}>
+          <Button size="small" disabled={plan.isReadingMore || plan.error !== null} onClick={plan.readMore}>
             Show more of the plan
           </Button>
         </p>

@@ -11,11 +11,13 @@ import {
   infiniteQueryOptions,
   queryOptions,
   useInfiniteQuery,
+  type UseInfiniteQueryResult,
   useQuery
 } from "@tanstack/react-query"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { useEffect, useMemo } from "react"
 import { limits } from "../limits.ts"
+import { isRefused } from "./problem.ts"
 import { call, inProject, queryText, type Parameters } from "./request.ts"
 
 export interface PagedList<A> {
@@ -28,6 +30,7 @@ export interface PagedList<A> {
   readonly error: unknown
   readonly hasMore: boolean
   readonly isReadingMore: boolean
+  /** Reads the next page; one that could not be read is tried again by itself, after a while. */
   readonly readMore: () => void
 }
 
@@ -63,6 +66,7 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
   useEffect(() => {
     if (hasGap) refetch()
   }, [hasGap, refetch])
+  useTriesAgain(tail)
   return {
     rows,
     isOlder: isOlder && rows.length > 0,
@@ -73,9 +77,24 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
     hasMore: !isOlder && cursor !== null && tail.hasNextPage,
     isReadingMore: tail.isFetchingNextPage,
     readMore: () => {
-      if (!tail.isFetching) tail.fetchNextPage()
+      if (!tail.isFetching && tail.error === null) tail.fetchNextPage()
     }
   }
+}
+
+type Tail = Pick<UseInfiniteQueryResult, "error" | "isFetchNextPageError" | "fetchNextPage" | "refetch">
+
+/** The head is read again and again anyway; of the pages below it, those that could not be read are asked for again. */
+const useTriesAgain = ({ error, isFetchNextPageError, fetchNextPage, refetch }: Tail): void => {
+  useEffect(() => {
+    if (error === null || isRefused(error)) return
+    const read = isFetchNextPageError ? fetchNextPage : refetch
+    const again = Effect.sync(() => void read({ cancelRefetch: false }))
+    const fiber = Effect.runFork(Effect.delay(again, limits.refreshIntervalMs))
+    return () => {
+      Effect.runFork(Fiber.interrupt(fiber))
+    }
+  }, [error, isFetchNextPageError, fetchNextPage, refetch])
 }
 
 /** Reads the pages that are left one after the other, until so many rows are here. */
