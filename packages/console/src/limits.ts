@@ -109,6 +109,8 @@ export const limits = {
   maxMissedPages: 5,
   /** The longest pause before a message is sent again under its key after a cut. */
   maxChatRetryMs: 5_000,
+  /** After so many in vain, which take five minutes, only a person sends it again. */
+  maxChatTries: 60,
   /** Pages of messages that a conversation shows. */
   maxMessagePages: 10,
   /** How often it is looked whom an event woke, or whether an answer is there. */

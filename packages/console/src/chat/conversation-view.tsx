@@ -158,7 +158,7 @@ interface SpokenProps {
 
 const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenProps): ReactNode => {
   const { principal, project } = useConsole()
-  const { ending, speak, turn: anyTurn } = turns
+  const { ending, speak, tryAgain, turn: anyTurn } = turns
   const show = useToasts()
   const stop = useMutation({
     mutationFn: (conversationId: string) =>
@@ -196,6 +196,7 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
         turn={turn}
         ending={isHere ? ending : undefined}
         onRetry={say}
+        onTryAgain={tryAgain}
       />
       {stop.error !== null && turn !== undefined && <Failure error={stop.error} />}
       {canSpeak ? (

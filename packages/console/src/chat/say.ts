@@ -3,7 +3,8 @@
  *
  * The message has a key of its own. Whoever sends it again under that key says
  * nothing twice and is told the same answer, so a connection that breaks is
- * simply opened again, by this page or by the next.
+ * simply opened again, by this page or by the next. After many tries in vain it
+ * is left to a person, who may say so at any time.
  */
 import type { ChatAnswer } from "@tropism/domain/conversation"
 import { Effect, Schema, Stream } from "effect"
@@ -43,15 +44,20 @@ export interface SayingListener {
   readonly onLost: () => void
 }
 
-/** Says it, and answers what the agent answered; fails only with what the server refuses. */
+/** Says it, and answers what the agent answered; fails with what the server refuses, and where it does not answer for long. */
 export const say = Effect.fnUntraced(function* (projectId: string, saying: Saying, listener: SayingListener) {
   let pauseMs: number = limits.feedRetryMs
+  let inVain = 0
   while (true) {
     const answer = yield* Effect.catch(hear(projectId, saying, listener), (failure) =>
       isRefusal(failure) ? Effect.fail(failure) : Effect.succeed(undefined)
     )
-    if (answer !== undefined) return answer
+    if (answer !== undefined && answer.status !== "working") return answer
+    // An agent may work for longer than a stream lasts; then the server has said so.
+    inVain = answer === undefined ? inVain + 1 : 0
     listener.onLost()
+    if (inVain === limits.maxChatTries)
+      return yield* new Unreachable({ cause: "Nothing came of any try", isOpen: true })
     yield* Effect.sleep(pauseMs)
     pauseMs = Math.min(pauseMs * 2, limits.maxChatRetryMs)
   }
@@ -61,7 +67,7 @@ export const say = Effect.fnUntraced(function* (projectId: string, saying: Sayin
 const isRefusal = (failure: Problem | Unreachable): failure is Problem =>
   failure instanceof Problem && failure.status < 500 && failure.document.reason !== "keyBusy"
 
-/** One connection. It must end with the answer; one that ends without was cut. */
+/** One connection. It must end with the answer, or with that it is not there yet; one that ends without was cut. */
 const hear = Effect.fnUntraced(function* (projectId: string, saying: Saying, listener: SayingListener) {
   const response = yield* answerOf(inProject(projectId, "chat"), {
     method: "POST",
@@ -93,9 +99,7 @@ const hear = Effect.fnUntraced(function* (projectId: string, saying: Saying, lis
     )
   )
   if (refusal !== undefined) return yield* new Problem({ status: 500, document: refusal })
-  // Not done within the time of a stream: ask again under the same key.
-  if (answer === undefined || answer.status === "working")
-    return yield* new Unreachable({ cause: "The answer is not there yet" })
+  if (answer === undefined) return yield* new Unreachable({ cause: "The answer is not there yet" })
   return answer
 })
 

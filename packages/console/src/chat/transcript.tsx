@@ -18,10 +18,11 @@ interface TranscriptProps {
   readonly turn: Turn | undefined
   readonly ending: Ending | undefined
   readonly onRetry: (message: string) => void
+  readonly onTryAgain: () => void
 }
 
 export const Transcript = (props: TranscriptProps): ReactNode => {
-  const { agentName, messages, turn, ending, onRetry } = props
+  const { agentName, messages, turn, ending, onRetry, onTryAgain } = props
   const { opened, toggle } = useOpened()
   const size = messages.length + (turn === undefined ? 0 : turn.words.length + turn.calls.length + 1)
   const end = useNewestInView(size, turn?.saying.key)
@@ -41,13 +42,15 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
         ))}
       </ol>
       <p role="status" className="mt-3 min-h-5 text-xs text-ink-soft">
-        {turn !== undefined &&
-          (turn.isLost
-            ? "The connection is lost; what you said is kept. Trying again."
-            : `${agentName} works …`)}
+        {turn !== undefined && connectionWords(agentName)[turn.connection]}
         {turn === undefined && ending?.answer?.status === "waiting" && "Your next message is the answer."}
         {turn === undefined && ending?.answer?.status === "interrupted" && "It was stopped."}
       </p>
+      {turn?.connection === "left" && (
+        <Button size="small" onClick={onTryAgain}>
+          Try again
+        </Button>
+      )}
       {turn === undefined && ending?.error !== undefined && <Failure error={ending.error} />}
       {turn === undefined && ending !== undefined && isBroken(ending) && (
         <Button size="small" onClick={() => onRetry(ending.saying.message)}>
@@ -59,6 +62,12 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
     </>
   )
 }
+
+const connectionWords = (agentName: string) => ({
+  open: `${agentName} works …`,
+  lost: "The connection is lost; what you said is kept. Trying again.",
+  left: "The server does not answer; what you said is kept."
+})
 
 const noPlaces: ReadonlySet<number> = new Set()
 

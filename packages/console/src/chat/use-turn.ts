@@ -5,6 +5,7 @@ import type { ChatAnswer } from "@tropism/domain/conversation"
 import { useQueryClient } from "@tanstack/react-query"
 import { Effect, Fiber } from "effect"
 import { useCallback, useEffect, useRef, useState } from "react"
+import { isLeftOpen } from "../server/problem.ts"
 import { newRequestKey } from "../server/request-key.ts"
 import { returnDraft } from "./kept-draft.ts"
 import { dropSaying, keepSaying, keptSaying } from "./kept-saying.ts"
@@ -15,7 +16,8 @@ export interface Turn {
   readonly conversationId: string | undefined
   readonly words: string
   readonly calls: ReadonlyArray<HeardCall>
-  readonly isLost: boolean
+  /** Lost, it is opened again; after many tries in vain it is left, until a person says so. */
+  readonly connection: "open" | "lost" | "left"
 }
 
 /** How the last turn of this tab ended. */
@@ -30,6 +32,8 @@ export interface Turns {
   readonly turn: Turn | undefined
   readonly ending: Ending | undefined
   readonly speak: (what: Omit<Saying, "key">) => void
+  /** Goes on with what was said and left, under its key. */
+  readonly tryAgain: () => void
 }
 
 /** `place` is where the tab keeps what is said; `onBegun` is told of a conversation that began with what was said. */
@@ -68,6 +72,8 @@ export const useTurn = (
         Effect.matchEffect(say(projectId, saying, listener), {
           onSuccess: (answer) => told({ saying, answer }),
           onFailure: (error) => {
+            if (isLeftOpen(error))
+              return Effect.sync(() => change((before) => ({ ...before, connection: "left" })))
             returnDraft(place, saying.conversationId, saying.message)
             return told({ saying, error })
           }
@@ -76,14 +82,17 @@ export const useTurn = (
     },
     [projectId, place, queryClient]
   )
-  // A reload goes on with what was said before it.
-  useEffect(() => {
+  const goOn = useCallback(() => {
     const kept = keptSaying(place)
     if (kept !== undefined) hear(kept)
+  }, [place, hear])
+  // A reload goes on with what was said before it.
+  useEffect(() => {
+    goOn()
     return () => {
       if (fiber.current !== undefined) Effect.runFork(Fiber.interrupt(fiber.current))
     }
-  }, [place, hear])
+  }, [goOn])
   const speak = useCallback(
     (what: Omit<Saying, "key">) => {
       const saying: Saying = { ...what, key: newRequestKey() }
@@ -94,11 +103,15 @@ export const useTurn = (
     },
     [place, hear]
   )
-  return { turn, ending, speak }
+  const tryAgain = () => {
+    setTurn((before) => before && { ...before, connection: "lost" })
+    goOn()
+  }
+  return { turn, ending, speak, tryAgain }
 }
 
 const newTurn = (saying: Saying | undefined): Turn | undefined =>
-  saying && { saying, conversationId: saying.conversationId, words: "", calls: [], isLost: false }
+  saying && { saying, conversationId: saying.conversationId, words: "", calls: [], connection: "open" }
 
 type Change = (how: (before: Turn) => Turn) => void
 
@@ -111,13 +124,13 @@ const listenerOf = (
   let isNew = saying.conversationId === undefined
   return {
     onBegun: (conversationId) => {
-      change((before) => ({ ...before, conversationId, words: "", isLost: false }))
+      change((before) => ({ ...before, conversationId, words: "", connection: "open" }))
       if (isNew) onBegun(conversationId)
       isNew = false
     },
     onWords: (text) => change((before) => ({ ...before, words: before.words + text })),
     onCall: (call) => change((before) => withCall(before, call)),
-    onLost: () => change((before) => ({ ...before, isLost: true }))
+    onLost: () => change((before) => ({ ...before, connection: "lost" }))
   }
 }
 
