@@ -198,6 +198,51 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
 
     it.effect(
+      "leaves alone what people have noted on a dependency, and what they have related themselves",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* importLock(story, before)
+          const byKey = new Map((yield* allOf(story, "/objects")).map(({ id, key }) => [key, id]))
+          const toOil = (yield* allOf(story, "/relationships")).find(
+            ({ toId }) => toId === byKey.get("shop/oil")
+          )
+          yield* story.patch(`/relationships/${toOil.id}`, { properties: { audited: "Ada" } })
+          // A package may depend on what is no package of the file, even where it has the key of one.
+          const [store, namesake, boat] = [
+            yield* story.post("/objects", { type: "Service", key: "db" }),
+            yield* story.post("/objects", { type: "Service", key: "shop/oil" }),
+            yield* story.post("/objects", { type: "Package", key: "boat", properties: { lockfile: "boat" } })
+          ]
+          const paint = byKey.get("shop/paint")
+          for (const { id } of [store, namesake, boat])
+            yield* story.post("/relationships", { type: "DEPENDS_ON", fromId: paint, toId: id })
+
+          const unchanged = {
+            type: "finished",
+            updated: 0,
+            relationshipsCreated: 0,
+            relationshipsUpdated: 0,
+            relationshipsDeleted: 0
+          }
+          const kept = yield* allOf(story, "/relationships")
+          expect(kept).toHaveLength(7)
+          expect(yield* importLock(story, before)).toMatchObject(unchanged)
+          expect(yield* allOf(story, "/relationships")).toEqual(kept)
+          // What the file says is put right beside what people say.
+          expect(yield* importLock(story, before.replace('"oil":"*"', '"oil":"^3.0.0"'))).toMatchObject({
+            ...unchanged,
+            relationshipsUpdated: 1
+          })
+          expect((yield* story.get(`/relationships/${toOil.id}`)).properties).toEqual({
+            kind: "dependency",
+            range: "^3.0.0",
+            audited: "Ada"
+          })
+        })
+    )
+
+    it.effect(
       "of a lockfile that asks for another range updates the relationship, which stays the one it was",
       () =>
         Effect.gen(function* () {

@@ -1,5 +1,5 @@
 /**
- * A package that somebody changes while a lockfile is imported is not deleted for what it was before.
+ * What somebody changes while a lockfile is imported is not changed or deleted for what it was before.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -49,6 +49,34 @@ layer(Interposed.layer, { excludeTestServices: true })((it) => {
         expect(yield* importLock(story, after)).toMatchObject({ type: "finished", created: 1, deleted: 0 })
         const keys = (yield* allOf(story, "/objects")).map(({ key }: Json) => key)
         expect(keys.toSorted()).toEqual(["shop", "shop/glue", "shop/paint", "shop/rope"])
+      })
+    )
+
+    it.effect.each<readonly [string, string, Record<string, string>]>([
+      ["another range", "shop/paint", { range: "~1.0.0" }],
+      ["a dependency that is gone", "shop/rope", { audited: "Ada" }]
+    ])("of %s leaves a dependency that was changed since it was read", ([, key, properties]) =>
+      Effect.gen(function* () {
+        const { server } = yield* Interposed
+        const story = yield* newInterposedStory
+        yield* importLock(story, before)
+        const to = (yield* allOf(story, "/objects")).find((each) => each.key === key)
+        const dependency = (yield* allOf(story, "/relationships")).find(({ toId }) => toId === to.id)
+        // The import has read which dependencies there are, and made glue.
+        yield* server.interpose(
+          "graph.beforeCommit",
+          Effect.asVoid(story.patch(`/relationships/${dependency.id}`, { properties }))
+        )
+        const other = after.replace('"paint":"^1.0.0"', '"paint":"^1.0.1"')
+        expect(yield* importLock(story, other)).toEqual({
+          type: "failed",
+          message: expect.stringMatching(
+            /: The relationship is at version 2, not 1: .*Import the file again\.$/
+          )
+        })
+        expect((yield* story.get(`/relationships/${dependency.id}`)).properties).toMatchObject(properties)
+        // Read again, it is as the file says.
+        expect(yield* importLock(story, other)).toMatchObject({ type: "finished", relationshipsDeleted: 1 })
       })
     )
   })

@@ -12,6 +12,7 @@ import { Arbitrary, Schema } from "effect"
 import {
   type CurrentGraph,
   type ImportPlan,
+  importedDependencyProperties,
   importedProperties,
   type ImportStep,
   planImport
@@ -58,15 +59,20 @@ const perform = (current: CurrentGraph, plan: ImportPlan): CurrentGraph => {
       expect(packages.has(fromKey) && packages.has(toKey)).toBe(true)
       expect([...dependencies.values()].map(endsOf)).not.toContain(endsOf({ fromKey, toKey }))
       const id = RelationshipId.make(uuid(made++))
-      dependencies.set(id, { id, fromKey, toKey, properties, untrusted: [] })
+      dependencies.set(id, { id, fromKey, toKey, properties, untrusted: [], version: 1 })
     },
-    updateDependency: ({ id, properties, patch }) => {
+    updateDependency: ({ id, patch, expectedVersion }) => {
       const before = dependencies.get(id) ?? expect.unreachable()
-      expect(patched(before.properties, patch)).toEqual(properties)
-      dependencies.set(id, { ...before, properties })
+      expect(before.version).toBe(expectedVersion)
+      dependencies.set(id, {
+        ...before,
+        properties: patched(before.properties, patch),
+        version: before.version + 1
+      })
     },
-    deleteDependency: ({ id }) => {
-      expect(dependencies.delete(id)).toBe(true)
+    deleteDependency: ({ id, expectedVersion }) => {
+      expect(dependencies.get(id)?.version).toBe(expectedVersion)
+      dependencies.delete(id)
     },
     deletePackage: ({ id, key, expectedVersion }) => {
       expect(packages.get(key)).toMatchObject({ id, version: expectedVersion })
@@ -83,13 +89,15 @@ const perform = (current: CurrentGraph, plan: ImportPlan): CurrentGraph => {
 /** The graph as the lockfile speaks of it: no ids, no versions, none of what others have noted. */
 const spoken = (current: CurrentGraph) => ({
   packages: new Map(
-    current.packages.map(({ key, properties }) => [
-      key,
-      Object.fromEntries(Object.entries(properties).filter(([name]) => importedProperties.has(name)))
-    ])
+    current.packages.map(({ key, properties }) => [key, only(properties, importedProperties)])
   ),
-  dependencies: new Map(current.dependencies.map((each) => [endsOf(each), each.properties]))
+  dependencies: new Map(
+    current.dependencies.map((each) => [endsOf(each), only(each.properties, importedDependencyProperties)])
+  )
 })
+
+const only = (properties: Properties, names: ReadonlySet<string>): Properties =>
+  Object.fromEntries(Object.entries(properties).filter(([name]) => names.has(name)))
 
 const wanted = (lock: LockGraph) => ({
   packages: new Map(lock.packages.map(({ key, properties }) => [key, properties])),
@@ -153,9 +161,9 @@ describe("planImport", () => {
         type: "updateDependency",
         toKey: "shop/a",
         patch: { kind: "optional" },
-        properties: { kind: "optional", range: "^1.0.0" }
+        expectedVersion: 1
       },
-      { type: "updateDependency", toKey: "shop/b", patch: { range: "2" } }
+      { type: "updateDependency", toKey: "shop/b", patch: { range: "2" }, expectedVersion: 1 }
     ])
   })
 
@@ -165,7 +173,7 @@ describe("planImport", () => {
       "node_modules/a": { version: "1.0.0", license: "MIT", engines: { node: ">=18", npm: ">=9" } }
     })
     expect(planImport(imported, after).steps).toMatchObject([
-      { type: "deleteDependency", fromKey: "shop", toKey: "shop/b" },
+      { type: "deleteDependency", fromKey: "shop", toKey: "shop/b", expectedVersion: 1 },
       { type: "deletePackage", key: "shop/b", expectedVersion: 1 }
     ])
   })
@@ -183,6 +191,28 @@ describe("planImport", () => {
     expect(
       perform(noted, planImport(noted, after)).packages.map((each) => each.properties.licenceReview)
     ).toEqual(["done", "done"])
+  })
+
+  it("leaves alone what people and agents have noted on a dependency", () => {
+    const noted: CurrentGraph = {
+      ...imported,
+      dependencies: imported.dependencies.map((each) => ({
+        ...each,
+        properties: { ...each.properties, audited: "Ada" }
+      }))
+    }
+    expect(planImport(noted, before).steps).toEqual([])
+    const after = read({
+      "": { name: "shop", dependencies: { a: "^2.0.0", b: "1" } },
+      "node_modules/a": { version: "2.0.0" },
+      "node_modules/b": {}
+    })
+    expect(perform(noted, planImport(noted, after)).dependencies.map(({ properties }) => properties)).toEqual(
+      [
+        { kind: "dependency", range: "^2.0.0", audited: "Ada" },
+        { kind: "dependency", range: "1", audited: "Ada" }
+      ]
+    )
   })
 
   it("keeps one of two dependencies with the same ends", () => {

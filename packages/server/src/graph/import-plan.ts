@@ -6,7 +6,7 @@
  * Pure, and in an order that never leaves a relationship without its ends: the
  * same file imported twice plans nothing. Only the properties that a lockfile
  * speaks of are the import's own; what people and agents have noted on a
- * package beside them stays. Nothing is written here.
+ * package or a dependency beside them stays. Nothing is written here.
  */
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
@@ -32,8 +32,10 @@ export interface CurrentDependency {
   readonly toKey: string
   readonly properties: Properties
   readonly untrusted: Untrusted
+  readonly version: number
 }
 
+/** What there is of a lockfile: its packages, and the dependencies between two of them. */
 export interface CurrentGraph {
   readonly packages: ReadonlyArray<CurrentPackage>
   readonly dependencies: ReadonlyArray<CurrentDependency>
@@ -60,14 +62,15 @@ export type ImportStep =
       readonly id: RelationshipId
       readonly fromKey: string
       readonly toKey: string
-      readonly properties: Properties
       readonly patch: Properties
+      readonly expectedVersion: number
     }
   | {
       readonly type: "deleteDependency"
       readonly id: RelationshipId
       readonly fromKey: string
       readonly toKey: string
+      readonly expectedVersion: number
     }
   | {
       readonly type: "deletePackage"
@@ -101,6 +104,9 @@ export const importedProperties: ReadonlySet<string> = new Set([
   "peer"
 ])
 
+/** The properties of a dependency that an import sets and removes. */
+export const importedDependencyProperties: ReadonlySet<string> = new Set(["kind", "range"])
+
 /** Compares the graph with a lockfile of the same name; what an untrusted one says is marked so. */
 export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted = false): ImportPlan => {
   const remarked = remarking(isUntrusted)
@@ -117,8 +123,13 @@ export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted =
   })
   const relationshipUpdates = dependencies.both.flatMap(
     ([{ id, fromKey, toKey, ...before }, { properties }]): ReadonlyArray<ImportStep> => {
-      const patch = { ...patchBetween(before.properties, properties), ...remarked(before, properties) }
-      return isEmpty(patch) ? [] : [{ type: "updateDependency", id, fromKey, toKey, properties, patch }]
+      const patch = {
+        ...patchBetween(before.properties, properties, (name) => importedDependencyProperties.has(name)),
+        ...remarked(before, properties)
+      }
+      return isEmpty(patch)
+        ? []
+        : [{ type: "updateDependency", id, fromKey, toKey, patch, expectedVersion: before.version }]
     }
   )
   return {
@@ -136,11 +147,12 @@ export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted =
         properties
       })),
       ...relationshipUpdates,
-      ...dependencies.deleted.map(({ id, fromKey, toKey }): ImportStep => ({
+      ...dependencies.deleted.map(({ id, fromKey, toKey, version }): ImportStep => ({
         type: "deleteDependency",
         id,
         fromKey,
-        toKey
+        toKey,
+        expectedVersion: version
       })),
       ...packages.deleted.map(({ id, key, version }): ImportStep => ({
         type: "deletePackage",

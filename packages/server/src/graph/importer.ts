@@ -62,10 +62,11 @@ export class Importer extends Context.Service<
           select id, key, properties, untrusted, version from kb.graph_objects
           where project_id = ${projectId} and type = ${packageType} and deleted_at is null and properties->>'lockfile' = ${lockfile} and key is not null`
         const dependencies = yield* sql<CurrentDependency>`
-          select one.id, start.key as from_key, finish.key as to_key, one.properties, one.untrusted from kb.graph_relationships one
+          select one.id, start.key as from_key, finish.key as to_key, one.properties, one.untrusted, one.version from kb.graph_relationships one
           join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
           where one.project_id = ${projectId} and one.type = ${dependencyType} and one.deleted_at is null
-            and start.type = ${packageType} and start.properties->>'lockfile' = ${lockfile} and start.key is not null and finish.key is not null`
+            and start.type = ${packageType} and start.properties->>'lockfile' = ${lockfile} and start.key is not null
+            and finish.type = ${packageType} and finish.properties->>'lockfile' = ${lockfile} and finish.key is not null`
         return { packages, dependencies }
       }, orDie)
 
@@ -170,9 +171,18 @@ const changesOf = (
     case "createDependency":
       return Effect.map(related(step, ids), (change) => [change])
     case "updateDependency":
-      return Effect.succeed([{ type: "updateRelationship", relationshipId: step.id, data: step.patch }])
+      return Effect.succeed([
+        {
+          type: "updateRelationship",
+          relationshipId: step.id,
+          data: step.patch,
+          expectedVersion: step.expectedVersion
+        }
+      ])
     case "deleteDependency":
-      return Effect.succeed([{ type: "deleteRelationship", relationshipId: step.id }])
+      return Effect.succeed([
+        { type: "deleteRelationship", relationshipId: step.id, expectedVersion: step.expectedVersion }
+      ])
   }
 }
 
