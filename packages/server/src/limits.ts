@@ -341,7 +341,9 @@ export const graphLimits = {
   lockfileDependencies: 500_000,
   lockfileRangeMaxChars: 4_000,
   /** Faults of one file that are told; the others are counted. */
-  lockfileFaultsShown: 20
+  lockfileFaultsShown: 20,
+  /** Of another lockfile's name that a refusal tells. */
+  lockfileNameShownMaxChars: 200
 } as const
 
 /** Of `graph/`: files of lines that come and go. */

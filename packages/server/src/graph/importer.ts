@@ -6,23 +6,37 @@
  * The plan is pure; this file carries it out through the gateway, in batches of
  * one transaction each. Dying in between leaves whole batches, and importing the
  * same file again plans only what is missing. Each change is its own root event.
+ * A package that nobody has from a lockfile becomes the file's, with what stands in
+ * it; where one is another lockfile's, nothing is written.
  */
 import type { ImportLine } from "@tropism/api/transfer-api"
 import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
-import { Cause, Context, Effect, Layer, Stream } from "effect"
+import { Cause, Context, Effect, Layer, Schema, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 import { Gateway } from "./gateway.ts"
 import { countAsGrown } from "./grown-tables.ts"
 import { type CurrentDependency, type CurrentPackage, type ImportStep, planImport } from "./import-plan.ts"
+import { keepableText } from "./keepable-text.ts"
+import { order } from "./package-lock-entries.ts"
 import type { LockGraph } from "./package-lock.ts"
 import { type ChangeRefused, refused } from "./refused.ts"
 
 export const packageType = "Package"
 export const dependencyType = "DEPENDS_ON"
+
+/** A package as it was found, and whose it is: null where no lockfile has it. */
+interface FoundPackage extends CurrentPackage {
+  readonly lockfile: string | null
+}
+
+interface FoundDependency extends Omit<CurrentDependency, "fromKey" | "toKey"> {
+  readonly fromId: ObjectId
+  readonly toId: ObjectId
+}
 
 /** What an import of a lockfile has done so far. */
 type Counts = Pick<
@@ -35,6 +49,9 @@ type Counts = Pick<
   | "relationshipsUpdated"
   | "relationshipsDeleted"
 >
+
+/** A step could not be done; those of the batches before it are. */
+class ImportStopped extends Schema.TaggedError<ImportStopped>()("ImportStopped", { detail: Schema.String }) {}
 
 export class Importer extends Context.Service<
   Importer,
@@ -55,19 +72,26 @@ export class Importer extends Context.Service<
       const database = yield* Database
       const gateway = yield* Gateway
 
-      /** What the graph says of this lockfile now. */
-      const current = Effect.fn("Importer.current")(function* (lockfile: string) {
+      /** What the graph says of this lockfile now, and who else has a key of its packages. */
+      const current = Effect.fn("Importer.current")(function* (lock: LockGraph) {
         const { projectId } = yield* ProjectTransaction
-        const packages = yield* sql<CurrentPackage>`
-          select id, key, properties, untrusted, version from kb.graph_objects
-          where project_id = ${projectId} and type = ${packageType} and deleted_at is null and properties->>'lockfile' = ${lockfile} and key is not null`
-        const dependencies = yield* sql<CurrentDependency>`
-          select one.id, start.key as from_key, finish.key as to_key, one.properties, one.untrusted, one.version from kb.graph_relationships one
-          join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
-          where one.project_id = ${projectId} and one.type = ${dependencyType} and one.deleted_at is null
-            and start.type = ${packageType} and start.properties->>'lockfile' = ${lockfile} and start.key is not null
-            and finish.type = ${packageType} and finish.properties->>'lockfile' = ${lockfile} and finish.key is not null`
-        return { packages, dependencies }
+        const found = yield* sql<FoundPackage>`
+          select id, key, properties, untrusted, version, properties->>'lockfile' as lockfile from kb.graph_objects
+          where project_id = ${projectId} and type = ${packageType} and deleted_at is null and key is not null
+            and (properties->>'lockfile' = ${lock.name} or key in (select unnest(${lock.packages.map(({ key }) => key)}::text[])))`
+        const packages = found.filter(({ lockfile }) => lockfile === null || lockfile === lock.name)
+        const keys = new Map(packages.map(({ id, key }) => [id, key]))
+        const edges = yield* sql<FoundDependency>`
+          with package as materialized (select unnest(${[...keys.keys()]}::uuid[]) as id)
+          select id, from_id, to_id, properties, untrusted, version from kb.graph_relationships
+          where project_id = ${projectId} and type = ${dependencyType} and deleted_at is null
+            and from_id in (select id from package) and to_id in (select id from package)`
+        const dependencies = edges.map(({ fromId, toId, ...edge }): CurrentDependency => ({
+          ...edge,
+          fromKey: keys.get(fromId) ?? "",
+          toKey: keys.get(toId) ?? ""
+        }))
+        return { packages, dependencies, others: found.filter((one) => !keys.has(one.id)) }
       }, orDie)
 
       const importLock = (
@@ -78,7 +102,8 @@ export class Importer extends Context.Service<
       ): Stream.Stream<ImportLine> =>
         Stream.unwrap(
           Effect.gen(function* () {
-            const now = yield* database.inProject(projectId, current(lock.name))
+            const now = yield* database.inProject(projectId, current(lock))
+            if (now.others.length > 0) return Stream.succeed(failed(whoseTheyAre(now.others, lock.name)))
             const plan = planImport(now, lock, isUntrusted)
             const ids = new Map(now.packages.map((one) => [one.key, one.id]))
             const counts: Counts = {
@@ -92,16 +117,19 @@ export class Importer extends Context.Service<
             }
 
             /** Applies one step, and remembers the id of what it made. */
-            const apply = Effect.fnUntraced(function* (step: ImportStep) {
-              for (const change of yield* changesOf(step, ids)) {
-                const { entity } = yield* gateway.apply(isUntrusted ? marked(change) : change, {
-                  actor,
-                  cause: direct
-                })
-                if (change.type === "create" && change.key !== null && entity.kind === "object")
-                  ids.set(change.key, entity.object.id)
-              }
-            })
+            const apply = Effect.fnUntraced(
+              function* (step: ImportStep) {
+                for (const change of yield* changesOf(step, ids)) {
+                  const { entity } = yield* gateway.apply(isUntrusted ? marked(change) : change, {
+                    actor,
+                    cause: direct
+                  })
+                  if (change.type === "create" && change.key !== null && entity.kind === "object")
+                    ids.set(change.key, entity.object.id)
+                }
+              },
+              (applied, step) => Effect.mapError(applied, (error) => stoppedBy(error, step))
+            )
 
             const commit = (steps: ReadonlyArray<ImportStep>) =>
               database.inProject(projectId, Effect.forEach(steps, apply, { discard: true }))
@@ -123,9 +151,7 @@ export class Importer extends Context.Service<
             return progress
           })
         ).pipe(
-          Stream.catchTag("ChangeRefused", ({ detail }: ChangeRefused) =>
-            Stream.succeed(failed(`The graph changed while the file was imported: ${detail}`))
-          ),
+          Stream.catchTag("ImportStopped", ({ detail }) => Stream.succeed(failed(detail))),
           Stream.catchCauseIf(
             (cause) => !Cause.hasInterrupts(cause),
             (cause) =>
@@ -147,6 +173,24 @@ const failed = (reason: string): ImportLine => ({
   type: "failed",
   message: `${reason}. Import the file again.`
 })
+
+const stoppedBy = ({ detail, reason }: ChangeRefused, step: ImportStep): ImportStopped => {
+  const what = "key" in step ? step.key : `The dependency of ${step.fromKey} on ${step.toKey}`
+  return new ImportStopped({
+    detail:
+      reason === "invalid"
+        ? `${what} has no room for what the file says: ${detail}. Remove some of what was noted there`
+        : `The graph changed while the file was imported: ${detail}`
+  })
+}
+
+/** Who has keys of the file's packages, and what to do about it. */
+const whoseTheyAre = (others: ReadonlyArray<FoundPackage>, name: string): string => {
+  const [{ key, lockfile }] = others.toSorted((a, b) => order(a.key, b.key)) as [FoundPackage]
+  const more = others.length === 1 ? "" : `; so with ${others.length - 1} more`
+  const shown = keepableText(lockfile ?? "", graphLimits.lockfileNameShownMaxChars)
+  return `${key} is a package of the lockfile ${shown}, so nothing was written: set its property lockfile to ${name}, or delete it${more}`
+}
 
 /** A change all of whose properties are untrusted. */
 const marked = (change: Change): Change =>
