@@ -358,6 +358,10 @@ export const transferLimits = {
   countAfterLines: 500,
   /** Batches of all imports that this server commits at once; the others of its connections are everybody's. */
   concurrentBatches: 3,
+  /** Lockfiles that this server has in memory at once, each of another project; the others wait before they are read. */
+  concurrentLockfiles: 3,
+  /** From a lockfile's turn to its last byte: others may wait for theirs. */
+  lockfileTimeoutMs: 300_000,
   /** Tries of a batch that other writers were in the way of, before what they make of its lines is told as bad lines. */
   batchCarefulTries: 5,
   /** Tries of a batch in all. */

@@ -62,6 +62,7 @@ import { Exporter } from "./graph/exporter.ts"
 import { Gateway } from "./graph/gateway.ts"
 import { ImportBatch } from "./graph/import-batch.ts"
 import { ImportLookup } from "./graph/import-lookup.ts"
+import { ImportTurns } from "./graph/import-turns.ts"
 import { Importer } from "./graph/importer.ts"
 import { Imports } from "./graph/imports.ts"
 import { LineImporter } from "./graph/line-importer.ts"
@@ -192,7 +193,7 @@ const graph = Layer.provideMerge(
   reads
 )
 const imports = Layer.provideMerge(
-  Layer.mergeAll(ImportBatch.layer, Imports.layer),
+  Layer.mergeAll(ImportBatch.layer, Imports.layer, ImportTurns.layer),
   Layer.provideMerge(ImportLookup.layer, graph)
 )
 const transfer = Layer.mergeAll(Importer.layer, LineImporter.layer, Exporter.layer).pipe(

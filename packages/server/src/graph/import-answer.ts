@@ -36,9 +36,10 @@ export const makeImportAnswer: Effect.Effect<ImportAnswer> = Effect.sync(() => {
       Effect.sync(() => {
         for (const line of lines) {
           if (line.type === "progress") progress = line
-          else if (line.type === "finished") waiting = [...waiting, ...(progress ? [progress] : []), line]
-          else waiting.push(line)
-          if (line.type === "finished") progress = undefined
+          else if (isLast(line)) {
+            waiting = [...waiting, ...(progress ? [progress] : []), line]
+            progress = undefined
+          } else waiting.push(line)
         }
         news.openUnsafe()
       }),
@@ -49,3 +50,6 @@ export const makeImportAnswer: Effect.Effect<ImportAnswer> = Effect.sync(() => {
     lines: Stream.paginate(undefined as void, () => Effect.andThen(news.await, take))
   }
 })
+
+/** Nothing is told behind how it ended, by which the sender knows whether to send again. */
+const isLast = ({ type }: ImportLine): boolean => type === "finished" || type === "failed"

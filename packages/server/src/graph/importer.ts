@@ -13,13 +13,15 @@ import type { ImportLine } from "@tropism/api/transfer-api"
 import { type Actor, direct } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
-import { Cause, Context, Effect, Layer, Schema, Stream } from "effect"
+import { Cause, Context, Deferred, Effect, Layer, Schema, type Scope, type Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 import { Gateway } from "./gateway.ts"
 import { countAsGrown } from "./grown-tables.ts"
+import { type ImportAnswer, makeImportAnswer } from "./import-answer.ts"
 import { type CurrentDependency, type CurrentPackage, type ImportStep, planImport } from "./import-plan.ts"
+import { ImportTurns } from "./import-turns.ts"
 import { keepableText } from "./keepable-text.ts"
 import { order } from "./package-lock-entries.ts"
 import type { LockGraph } from "./package-lock.ts"
@@ -53,16 +55,26 @@ type Counts = Pick<
 /** A step could not be done; those of the batches before it are. */
 class ImportStopped extends Schema.TaggedError<ImportStopped>()("ImportStopped", { detail: Schema.String }) {}
 
+/** A lockfile that somebody sends. */
+export interface LockImport<E, R> {
+  readonly projectId: ProjectId
+  readonly actor: Actor
+  readonly isUntrusted: boolean
+  /** Reads the file, or refuses it. */
+  readonly read: Effect.Effect<LockGraph, E, R>
+}
+
 export class Importer extends Context.Service<
   Importer,
   {
-    /** Carries out the import; the stream ends with `finished`, or with `failed` and the reason. */
-    readonly importLock: (
-      projectId: ProjectId,
-      lock: LockGraph,
-      actor: Actor,
-      isUntrusted?: boolean
-    ) => Stream.Stream<ImportLine>
+    /**
+     * Reads the file when its turn has come, and imports it while the scope is open.
+     *
+     * **Details** It answers when the file was read; the lines end with `finished`, or with `failed` and the reason.
+     */
+    readonly open: <E, R>(
+      request: LockImport<E, R>
+    ) => Effect.Effect<Stream.Stream<ImportLine>, E, R | Scope.Scope>
   }
 >()("@tropism/server/graph/Importer") {
   static readonly layer = Layer.effect(
@@ -71,6 +83,7 @@ export class Importer extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
       const gateway = yield* Gateway
+      const turns = yield* ImportTurns
 
       /** What the graph says of this lockfile now, and who else has a key of its packages. */
       const current = Effect.fn("Importer.current")(function* (lock: LockGraph) {
@@ -94,79 +107,88 @@ export class Importer extends Context.Service<
         return { packages, dependencies, others: found.filter((one) => !keys.has(one.id)) }
       }, orDie)
 
-      const importLock = (
-        projectId: ProjectId,
-        lock: LockGraph,
-        actor: Actor,
-        isUntrusted = false
-      ): Stream.Stream<ImportLine> =>
-        Stream.unwrap(
-          Effect.gen(function* () {
-            const now = yield* database.inProject(projectId, current(lock))
-            if (now.others.length > 0) return Stream.succeed(failed(whoseTheyAre(now.others, lock.name)))
-            const plan = planImport(now, lock, isUntrusted)
-            const ids = new Map(now.packages.map((one) => [one.key, one.id]))
-            const counts: Counts = {
-              created: 0,
-              updated: 0,
-              deleted: 0,
-              unchanged: plan.unchangedPackages,
-              relationshipsCreated: 0,
-              relationshipsUpdated: 0,
-              relationshipsDeleted: 0
+      /** Applies steps one by one, and remembers the ids of what they make. */
+      const applying = (ids: Map<string, ObjectId>, actor: Actor, isUntrusted: boolean) =>
+        Effect.fnUntraced(
+          function* (step: ImportStep) {
+            for (const change of yield* changesOf(step, ids)) {
+              const { entity } = yield* gateway.apply(isUntrusted ? marked(change) : change, {
+                actor,
+                cause: direct
+              })
+              if (change.type === "create" && change.key !== null && entity.kind === "object")
+                ids.set(change.key, entity.object.id)
             }
-
-            /** Applies one step, and remembers the id of what it made. */
-            const apply = Effect.fnUntraced(
-              function* (step: ImportStep) {
-                for (const change of yield* changesOf(step, ids)) {
-                  const { entity } = yield* gateway.apply(isUntrusted ? marked(change) : change, {
-                    actor,
-                    cause: direct
-                  })
-                  if (change.type === "create" && change.key !== null && entity.kind === "object")
-                    ids.set(change.key, entity.object.id)
-                }
-              },
-              (applied, step) => Effect.mapError(applied, (error) => stoppedBy(error, step))
-            )
-
-            const commit = (steps: ReadonlyArray<ImportStep>) =>
-              database.inProject(projectId, Effect.forEach(steps, apply, { discard: true }))
-
-            const done = { steps: 0 }
-            const countRows = countAsGrown(sql, 0)
-            const progress = Stream.fromIterable(batches(plan.steps)).pipe(
-              Stream.mapEffect((steps) =>
-                Effect.gen(function* () {
-                  yield* commit(steps)
-                  for (const step of steps) count(counts, step)
-                  done.steps += steps.length
-                  yield* countRows(done.steps)
-                  return { type: "progress", done: done.steps, total: plan.steps.length } satisfies ImportLine
-                })
-              ),
-              Stream.concat(Stream.sync((): ImportLine => ({ type: "finished", ...counts })))
-            )
-            return progress
-          })
-        ).pipe(
-          Stream.catchTag("ImportStopped", ({ detail }) => Stream.succeed(failed(detail))),
-          Stream.catchCauseIf(
-            (cause) => !Cause.hasInterrupts(cause),
-            (cause) =>
-              Stream.fromEffect(
-                Effect.as(
-                  Effect.logError("An import of a lockfile failed", cause),
-                  failed("The server failed; its log says why")
-                )
-              )
-          )
+          },
+          (applied, step) => Effect.mapError(applied, (error) => stoppedBy(error, step))
         )
 
-      return Importer.of({ importLock })
+      /** Commits batch after batch, and tells of each. */
+      const carryOut = Effect.fn("Importer.carryOut")(function* (
+        { actor, isUntrusted, projectId }: LockImport<unknown, unknown>,
+        lock: LockGraph,
+        tell: ImportAnswer["tell"]
+      ) {
+        const now = yield* database.inProject(projectId, current(lock))
+        if (now.others.length > 0)
+          return yield* new ImportStopped({ detail: whoseTheyAre(now.others, lock.name) })
+        const plan = planImport(now, lock, isUntrusted)
+        const ids = new Map(now.packages.map((one) => [one.key, one.id]))
+        const apply = applying(ids, actor, isUntrusted)
+        const counts = { ...noCounts, unchanged: plan.unchangedPackages }
+        const countRows = countAsGrown(sql, 0)
+        let done = 0
+        for (const steps of batches(plan.steps)) {
+          yield* turns.batch(database.inProject(projectId, Effect.forEach(steps, apply, { discard: true })))
+          for (const step of steps) count(counts, step)
+          done += steps.length
+          yield* countRows(done)
+          yield* tell({ type: "progress", done, total: plan.steps.length })
+        }
+        yield* tell({ type: "finished", ...counts })
+      })
+
+      const open = Effect.fn("Importer.open")(function* <E, R>(request: LockImport<E, R>) {
+        const answer = yield* makeImportAnswer
+        const isRead = yield* Deferred.make<void, E>()
+        const work = Effect.gen(function* () {
+          const lock = yield* request.read
+          yield* Deferred.succeed(isRead, undefined)
+          yield* carryOut(request, lock, answer.tell).pipe(
+            Effect.catchTag("ImportStopped", ({ detail }) => answer.tell(failed(detail))),
+            Effect.catchCauseIf(
+              (cause) => !Cause.hasInterrupts(cause),
+              (cause) =>
+                Effect.andThen(
+                  Effect.logError("An import of a lockfile failed", cause),
+                  answer.tell(failed("The server failed; its log says why"))
+                )
+            )
+          )
+        })
+        yield* turns.lockfile(request.projectId, work).pipe(
+          Effect.onError((cause) => Deferred.failCause(isRead, cause)),
+          Effect.ignoreCause,
+          Effect.ensuring(answer.end),
+          Effect.forkScoped
+        )
+        yield* Deferred.await(isRead)
+        return answer.lines
+      })
+
+      return Importer.of({ open })
     })
   )
+}
+
+const noCounts: Counts = {
+  created: 0,
+  updated: 0,
+  deleted: 0,
+  unchanged: 0,
+  relationshipsCreated: 0,
+  relationshipsUpdated: 0,
+  relationshipsDeleted: 0
 }
 
 const failed = (reason: string): ImportLine => ({

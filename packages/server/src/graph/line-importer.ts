@@ -10,7 +10,7 @@
  */
 import type { BadLine, ImportLine, LineCounts } from "@tropism/api/transfer-api"
 import { direct } from "@tropism/domain/actor"
-import { Cause, Context, Effect, Layer, Predicate, Schedule, Semaphore, Stream } from "effect"
+import { Cause, Context, Effect, Layer, Predicate, Schedule, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database } from "../database/database.ts"
 import { passingFault } from "../database/database-away.ts"
@@ -22,6 +22,7 @@ import { type FileBatch, type LineImport, type OpenFile, openFile } from "./impo
 import type { FilePlace } from "./import-records.ts"
 import type { ImportRefused } from "./import-refused.ts"
 import { FileBrokeOff } from "./import-source.ts"
+import { ImportTurns } from "./import-turns.ts"
 import { Imports, noCounts, type Sending, type SendingLost } from "./imports.ts"
 import { keepableText } from "./keepable-text.ts"
 
@@ -50,7 +51,7 @@ export class LineImporter extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const imports = yield* Imports
       const batch = yield* ImportBatch
-      const turns = yield* Semaphore.make(transferLimits.concurrentBatches)
+      const turns = yield* ImportTurns
 
       /** Commits a batch together with how far it is; done again when other writers were in its way. */
       const commit = (
@@ -74,25 +75,23 @@ export class LineImporter extends Context.Service<
           yield* imports.advance(session.sending, { place, counts, badLines: hasNews ? shown : undefined })
           return { counts, shown }
         })
-        return turns
-          .withPermits(1)(database.inProject(projectId, transaction))
-          .pipe(
-            Effect.flatMap(({ counts, shown }) => {
-              const news = shown.slice(session.badLines.length)
-              session.counts = counts
-              session.badLines = shown
-              session.lines = place.lines
-              return session.answer.tell(
-                ...news.map((one): ImportLine => ({ type: "badLine", ...one })),
-                progressOf(session, place)
-              )
-            }),
-            Effect.catchTag("BatchUndone", () =>
-              tries < transferLimits.batchTries
-                ? commit(session, { lines, badLines, place }, tries + 1)
-                : Effect.fail(new FileBrokeOff({ detail: "Others change the same objects all the time" }))
+        return turns.batch(database.inProject(projectId, transaction)).pipe(
+          Effect.flatMap(({ counts, shown }) => {
+            const news = shown.slice(session.badLines.length)
+            session.counts = counts
+            session.badLines = shown
+            session.lines = place.lines
+            return session.answer.tell(
+              ...news.map((one): ImportLine => ({ type: "badLine", ...one })),
+              progressOf(session, place)
             )
+          }),
+          Effect.catchTag("BatchUndone", () =>
+            tries < transferLimits.batchTries
+              ? commit(session, { lines, badLines, place }, tries + 1)
+              : Effect.fail(new FileBrokeOff({ detail: "Others change the same objects all the time" }))
           )
+        )
       }
 
       /** Commits all that comes, until the file ends. */

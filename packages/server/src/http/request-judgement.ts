@@ -131,7 +131,10 @@ export const readBody = Effect.fnUntraced(function* (maxBytes: number) {
   )
   return yield* Fiber.join(reading).pipe(
     Effect.catch(() => tooLarge(maxBytes)),
-    Effect.timeoutOrElse({ duration: httpLimits.bodyTimeoutMs, orElse: () => tooSlow })
+    Effect.timeoutOrElse({
+      duration: httpLimits.bodyTimeoutMs,
+      orElse: () => tooSlow(httpLimits.bodyTimeoutMs)
+    })
   )
 })
 
@@ -180,11 +183,13 @@ const refuseRest = <E>(problem: E): Effect.Effect<never, E, HttpServerRequest.Ht
 const closing: HttpEffect.PreResponseHandler = (_request, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "connection", "close"))
 
-const tooSlow = refuseRest(
-  new MalformedRequest({
-    detail: `The body did not come within ${httpLimits.bodyTimeoutMs / 1_000} seconds: send the request again`
-  })
-)
+/** Refuses a body that comes too slowly. */
+export const tooSlow = (timeoutMs: number) =>
+  refuseRest(
+    new MalformedRequest({
+      detail: `The body did not come within ${timeoutMs / 1_000} seconds: send the request again`
+    })
+  )
 
 /** Refuses a body that has more bytes than may be. */
 export const tooLarge = (maxBytes: number) =>

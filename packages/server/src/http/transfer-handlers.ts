@@ -6,7 +6,7 @@
 import { Api } from "@tropism/api/api"
 import { type ImportLine, lockfileMaxBytes } from "@tropism/api/transfer-api"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
-import { Effect, Stream } from "effect"
+import { Effect, Fiber, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Exporter } from "../graph/exporter.ts"
@@ -19,7 +19,7 @@ import { transferLimits } from "../limits.ts"
 import { looking, reading } from "./access.ts"
 import { pageByPlace } from "./paging.ts"
 import { importProblem, invalid, invalidLockfile, orNotFound } from "./refusals.ts"
-import { readText, tooLarge } from "./request-judgement.ts"
+import { readText, tooLarge, tooSlow } from "./request-judgement.ts"
 import { momentOf } from "./user-change.ts"
 
 export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers) =>
@@ -98,15 +98,21 @@ const importLock = Effect.fnUntraced(function* <E>(
   payload: Stream.Stream<Uint8Array, E>,
   { name, untrusted }: { readonly name: string | undefined; readonly untrusted: true | undefined }
 ) {
-  const text = yield* Effect.mapError(readText(yield* readWhole(payload)), () =>
-    invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
-  )
-  const lock = yield* Effect.mapError(readPackageLock(text, name), invalidLockfile)
   const importer = yield* Importer
-  return importer.importLock(projectId, lock, { actorType: "user", actorId: by }, untrusted)
+  return yield* importer.open({
+    projectId,
+    actor: { actorType: "user", actorId: by },
+    isUntrusted: untrusted === true,
+    read: Effect.gen(function* () {
+      const text = yield* Effect.mapError(readText(yield* readWhole(payload)), () =>
+        invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
+      )
+      return yield* Effect.mapError(readPackageLock(text, name), invalidLockfile)
+    })
+  })
 })
 
-/** All bytes of a body that is as small as a lockfile may be. */
+/** All bytes of a body that is as small as a lockfile may be, and comes as soon as one must. */
 const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
   let length = 0
   return payload.pipe(
@@ -115,7 +121,14 @@ const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
       return length > lockfileMaxBytes ? Effect.fail("tooLarge" as const) : Effect.void
     }),
     Stream.mkUint8Array,
-    Effect.catch(() => tooLarge(lockfileMaxBytes))
+    // Reading that is interrupted tears the request down, and its answer with it.
+    Effect.forkDetach,
+    Effect.flatMap(Fiber.join),
+    Effect.catch(() => tooLarge(lockfileMaxBytes)),
+    Effect.timeoutOrElse({
+      duration: transferLimits.lockfileTimeoutMs,
+      orElse: () => tooSlow(transferLimits.lockfileTimeoutMs)
+    })
   )
 }
 
