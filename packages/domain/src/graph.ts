@@ -146,7 +146,7 @@ export const Neighborhood = Schema.Struct({
   /** Nearest first; `distance` is the number of relationships to go. */
   objects: Schema.Array(Schema.Struct({ ...GraphObject.fields, distance: Schema.Int })),
   relationships: Schema.Array(Relationship),
-  /** True when there is more than was asked for: the nearest are here. */
+  /** True when there is more than was asked for, or may be: the nearest are here. */
   truncated: Schema.Boolean
 }).annotate({ identifier: "Neighborhood" })
 export type Neighborhood = typeof Neighborhood.Type

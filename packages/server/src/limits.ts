@@ -329,6 +329,8 @@ export const graphLimits = {
   verifyPageEntities: 500,
   /** Relationships that go or come back with an object, in one statement. */
   turnedRelationships: 1_000,
+  /** Of one object and direction that are read beyond the objects asked for, since several may lead to one object. */
+  neighborSpareRelationships: 100,
   /** Of the relationships between an object's neighbours. */
   neighborRelationships: 1_000,
   /** Events on the way from a value to its root: more than a chain may be deep. */

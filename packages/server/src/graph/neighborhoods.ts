@@ -4,7 +4,9 @@
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
  * A ring holds what the ring before is related to and no ring has had; each is
- * bounded, so a hub with a million relationships costs no more than the answer.
+ * bounded, so a hub with a million relationships costs little more than the
+ * answer. Of each object a bounded number of relationships is read, the newest;
+ * where one has more, its ring may lack something, and nothing farther is told.
  */
 import type { Direction, Neighborhood } from "@tropism/domain/graph"
 import type { ObjectId } from "@tropism/domain/ids"
@@ -55,6 +57,7 @@ export class Neighborhoods extends Context.Service<
       const objectsAround = Effect.fnUntraced(function* (id: ObjectId, query: NeighborQuery) {
         const { projectId } = yield* ProjectTransaction
         const { depth, direction, type, asOf, limit } = query
+        const most = limit + graphLimits.neighborSpareRelationships
         const ofType = type === undefined ? sql`` : sql`and one.type = ${type}`
         const steps = followed[direction].flatMap(([here, there]) => {
           // A range of one value and not an equation: statistics full of hubs would let the planner look for the
@@ -62,28 +65,35 @@ export class Neighborhoods extends Context.Service<
           const end = sql.literal(`one.${here}`)
           return relationshipHalves(sql, asOf).map(
             ({ rows, wasThere }) => sql`(
-            select one.${sql.literal(there)} as id from kb.graph_relationships one
-            where one.project_id = ${projectId} and ${end} >= near.id and ${end} <= near.id ${ofType} and ${rows} and ${wasThere}
-            order by ${end} desc, one.id desc limit ${limit + 1})`
+            select id, count(*) over () > ${most}::int as is_cut from (
+              select one.${sql.literal(there)} as id from kb.graph_relationships one
+              where one.project_id = ${projectId} and ${end} >= near.id and ${end} <= near.id ${ofType} and ${rows} and ${wasThere}
+              order by ${end} desc, one.id desc limit ${most + 1}) newest)`
           )
         })
         const ringNames = Array.from({ length: depth + 1 }, (_, distance) => sql.literal(`ring${distance}`))
+        const stepNames = Array.from({ length: depth }, (_, index) => sql.literal(`step${index + 1}`))
         const rings = ringNames.slice(1).map((ring, index) => {
           const had = sql.join(
             " union all ",
             false
           )(ringNames.slice(0, index + 1).map((name) => sql`select id from ${name}`))
-          return sql`, ${ring} as materialized (
-            select distinct far.id from ${ringNames[index] ?? ring} near cross join lateral (${sql.join(" union all ", false)(steps)}) far
-            where far.id not in (${had}) limit ${limit + 1})`
+          const step = stepNames[index] ?? ring
+          return sql`, ${step} as materialized (
+            select far.id, far.is_cut from ${ringNames[index] ?? ring} near cross join lateral (${sql.join(" union all ", false)(steps)}) far
+          ), ${ring} as materialized (select distinct id from ${step} where id not in (${had}) limit ${limit + 1})`
         })
         const reached = sql.join(
           " union all ",
           false
         )(ringNames.slice(1).map((ring, index) => sql`select id, ${index + 1}::int as distance from ${ring}`))
-        return yield* sql<ObjectRow & { readonly distance: number }>`
+        const cuts = sql.join(
+          " union all ",
+          false
+        )(stepNames.map((step, index) => sql`select ${index + 1}::int as distance from ${step} where is_cut`))
+        return yield* sql<ObjectRow & { readonly distance: number; readonly cutAt: number | null }>`
           with ring0 as materialized (select ${id}::uuid as id) ${sql.join(" ", false)(rings)}
-          select found.*, distance from (
+          select found.*, distance, cut_at from (select min(distance) as cut_at from (${cuts}) cut) cut cross join (
             select * from (${reached}) reached order by distance, id limit ${limit + 1}
           ) nearest cross join lateral (
             select ${sql.literal(objectColumns)} from ${objectsAt(sql, asOf, projectId)} object where object.id = nearest.id ${onePerRow}
@@ -125,7 +135,9 @@ export class Neighborhoods extends Context.Service<
 
       const around = Effect.fn("Neighborhoods.around")(function* (id: ObjectId, query: NeighborQuery) {
         const found = yield* objectsAround(id, query)
-        const objects = found
+        const cutAt = found[0]?.cutAt ?? null
+        const nearest = cutAt === null ? found : found.filter(({ distance }) => distance <= cutAt)
+        const objects = nearest
           .slice(0, query.limit)
           .map((row) => ({ ...toObject(row), distance: row.distance }))
         const relationships = yield* relationshipsAmong(
@@ -135,7 +147,10 @@ export class Neighborhoods extends Context.Service<
         return {
           objects,
           relationships: relationships.slice(0, graphLimits.neighborRelationships).map(toRelationship),
-          truncated: found.length > query.limit || relationships.length > graphLimits.neighborRelationships
+          truncated:
+            cutAt !== null ||
+            found.length > query.limit ||
+            relationships.length > graphLimits.neighborRelationships
         }
       }, orDie)
 
