@@ -8,6 +8,7 @@
  * model's tool call). This file knows nothing of objects or types.
  */
 import { Schema } from "effect"
+import { byCodePoint } from "./code-points.ts"
 import { growthNote, keptBytes } from "./kept-size.ts"
 
 /** Bounds of one JSON document. */
@@ -153,7 +154,7 @@ export const mergePatch = (target: Schema.Json, patch: Schema.Json): Schema.Json
   return Object.fromEntries(result)
 }
 
-/** The top-level properties that differ between two states of an object, sorted. */
+/** The top-level properties that differ between two states of an object, by code point. */
 export const changedProperties = (before: Properties, after: Properties): ReadonlyArray<string> =>
   [...new Set([...Object.keys(before), ...Object.keys(after)])]
     .filter(
@@ -162,7 +163,7 @@ export const changedProperties = (before: Properties, after: Properties): Readon
         !Object.hasOwn(after, key) ||
         canonicalJson(before[key]) !== canonicalJson(after[key])
     )
-    .toSorted()
+    .toSorted(byCodePoint)
 
 /** Whether a JSON value is an object, neither array nor null. */
 export const isJsonObject = (value: unknown): value is Record<string, Schema.Json> =>

@@ -6,6 +6,7 @@
  * against it. Operators are a list of our own; nobody sends a regular expression.
  */
 import { Schema } from "effect"
+import { byCodePoint } from "./code-points.ts"
 import { canonicalJson, isJsonObject, type Properties } from "./json.ts"
 
 export const FilterOperator = Schema.Literals([
@@ -156,16 +157,5 @@ const isOrdered = (op: "gt" | "gte" | "lt" | "lte", order: number | undefined): 
 /** Negative, zero or positive; undefined when the two cannot be ordered. */
 const compare = (a: Schema.Json, b: Schema.Json): number | undefined => {
   if (typeof a === "number" && typeof b === "number") return a - b
-  return typeof a === "string" && typeof b === "string" ? compareText(a, b) : undefined
-}
-
-/** By code point, as the database's "C" collation does; JavaScript's own order is by code unit. */
-const compareText = (a: string, b: string): number => {
-  const left = Array.from(a)
-  const right = Array.from(b)
-  for (let index = 0; index < Math.min(left.length, right.length); index++) {
-    const difference = (left[index]?.codePointAt(0) ?? 0) - (right[index]?.codePointAt(0) ?? 0)
-    if (difference !== 0) return difference
-  }
-  return left.length - right.length
+  return typeof a === "string" && typeof b === "string" ? byCodePoint(a, b) : undefined
 }

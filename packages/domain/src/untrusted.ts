@@ -7,6 +7,7 @@
  * leaves the mark standing too, so a merge into an untrusted object vouches for nothing.
  */
 import { Result, Schema } from "effect"
+import { byCodePoint } from "./code-points.ts"
 import {
   canonicalJson,
   type JsonFault,
@@ -16,7 +17,7 @@ import {
   type Properties
 } from "./json.ts"
 
-/** The names of properties whose values are untrusted, sorted. */
+/** The names of properties whose values are untrusted, by code point. */
 export const Untrusted = Schema.Array(Schema.String)
 export type Untrusted = typeof Untrusted.Type
 
@@ -36,10 +37,10 @@ export const untrustedNames = (
   written: Properties
 ): Result.Result<Untrusted, JsonFault> => {
   if (typeof words === "boolean" || words === null || words === undefined)
-    return Result.succeed(words === true ? Object.keys(written).toSorted() : [])
+    return Result.succeed(words === true ? Object.keys(written).toSorted(byCodePoint) : [])
   const unknown = words.findIndex((name) => !Object.hasOwn(written, name))
   return unknown === -1
-    ? Result.succeed([...new Set(words)].toSorted())
+    ? Result.succeed([...new Set(words)].toSorted(byCodePoint))
     : Result.fail({
         pointer: `/untrusted${pointerStep(unknown)}`,
         message: `Only what is written here can be marked as untrusted, and ${JSON.stringify(words[unknown])} is not among the properties`
@@ -63,7 +64,7 @@ export const marksAfter = (
     canonicalJson(mergePatch(null, patch[name] ?? null)) !== canonicalJson(after[name])
   return [...new Set([...untrusted, ...marked.filter(isLeft)])]
     .filter((name) => Object.hasOwn(after, name))
-    .toSorted()
+    .toSorted(byCodePoint)
 }
 
 /** What an answer says of an entity that has marks; nothing of one that has none. */

@@ -2,6 +2,7 @@
  * Checks the graph: one event per change, a history that folds to the present,
  * a feed without a gap, and nothing lost that anybody was told was done.
  */
+import { byCodePoint } from "@tropism/domain/code-points"
 import { canonicalJson, changedProperties } from "@tropism/domain/json"
 import type { Authored, EntityRow, EventRow, VersionRow } from "./rows.ts"
 import { type Checker, countsUp, unless } from "./remains.ts"
@@ -76,7 +77,9 @@ const changedBetween = (before: VersionRow, after: VersionRow): ReadonlyArray<st
   const marks = [...before.untrusted, ...after.untrusted].filter(
     (name) => before.untrusted.includes(name) !== after.untrusted.includes(name)
   )
-  return [...new Set([...changedProperties(before.properties, after.properties), ...marks])].toSorted()
+  return [...new Set([...changedProperties(before.properties, after.properties), ...marks])].toSorted(
+    byCodePoint
+  )
 }
 
 /** An update changes a value or who vouches for it, and its event says of what. */

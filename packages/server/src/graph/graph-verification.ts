@@ -90,7 +90,7 @@ export const makeGraphVerification = Effect.gen(function* () {
           or told_properties <> properties or told_untrusted <> to_jsonb(untrusted) or not is_author_told
         union all
         select 'changedProperties', entity_id, format('The event of version %s names other properties than those that changed', version)
-        from changed where type = 'updated' and changed_properties <> names
+        from changed where type = 'updated' and array(select name from unnest(changed_properties) name order by name collate "C") <> names
         union all
         select 'propertyVersions', id, format('It says %s of which version set its properties, and its history says %s', property_versions, versions)
         from (

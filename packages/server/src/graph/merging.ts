@@ -8,6 +8,7 @@
  * changed meanwhile. What changes nothing writes nothing. Another mark on the same
  * value is a change: whoever takes the mark away vouches for the value.
  */
+import { byCodePoint } from "@tropism/domain/code-points"
 import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { findPropertiesFault, type Properties } from "@tropism/domain/json"
 import { Effect } from "effect"
@@ -128,7 +129,7 @@ const merge = Effect.fnUntraced(function* <Row>(
     ), judged as materialized (
       select id as judged_id, properties as before, after, untrusted as marked_before, marked, case
         when version <> coalesce(${expectedVersion ?? null}::bigint, version) then 'version'
-        when after = properties and marked = untrusted then 'unchanged'
+        when after = properties and marked <@ untrusted and untrusted <@ marked then 'unchanged'
         when not ${isInspected}::boolean and octet_length(after::text) > ${graphLimits.uninspectedBytes}::int then 'inspect'
         else 'updated' end as verdict
       from found, lateral (select ${after} as after offset 0) edited, lateral (select ${marked} as marked offset 0) marks
@@ -137,7 +138,7 @@ const merge = Effect.fnUntraced(function* <Row>(
         updated_at = greatest(now(), one.updated_at), actor_type = ${actor.actorType}, actor_id = ${actor.actorId}
       from judged where one.id = judged_id and verdict = 'updated'
       returning ${sql.literal(columnsOf("one", kinds[kind].columns))}, ${eventId}::uuid as event_id, array(
-        select name from unnest(${names.toSorted()}::text[]) with ordinality as named(name, place)
+        select name from unnest(${names.toSorted(byCodePoint)}::text[]) with ordinality as named(name, place)
         where before -> name is distinct from after -> name or (name = any (marked_before)) <> (name = any (marked)) order by place) as changed_properties
     ), ${recording(sql, kind, "updated", author)}
     select judged.verdict, now_is.* from judged, lateral (

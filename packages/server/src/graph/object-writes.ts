@@ -7,6 +7,7 @@
  * somebody do it, and is the content fit to be kept? That is asked by the
  * gateway, which is the only one who calls these.
  */
+import { byCodePoint } from "@tropism/domain/code-points"
 import type { GraphEventId, ObjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -36,7 +37,7 @@ export const makeObjectWrites = Effect.gen(function* () {
         insert into kb.graph_objects (id, project_id, type, key, properties, untrusted, version, actor_type, actor_id)
         values (${yield* ids.next}, ${projectId}, ${type}, ${key}, ${JSON.stringify(properties)}::text::jsonb, ${untrusted}::text[], 1, ${actor.actorType}, ${actor.actorId})
         on conflict (project_id, type, key) where deleted_at is null do nothing
-        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted()}::text[] as changed_properties
+        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted(byCodePoint)}::text[] as changed_properties
       ), ${recording(sql, "object", "created", author)}
       select ${columns} from changed`
     return row && { row, eventId }

@@ -10,6 +10,7 @@
  * imports none of their code.
  */
 import type { ActorType } from "@tropism/domain/actor"
+import { byCodePoint } from "@tropism/domain/code-points"
 import type { GraphEventId, ObjectId, PromotionId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import type { PropertyProvenance, Provenance, ProvenanceHop } from "@tropism/domain/provenance"
 import type { TaskType } from "@tropism/domain/task"
@@ -73,7 +74,8 @@ export class Provenances extends Context.Service<
 
       /** Which version set each property that is there, or the one that is asked for. */
       const settersOf = Effect.fnUntraced(function* (object: LastRow, property: string | undefined) {
-        const names = property === undefined ? Object.keys(object.properties).toSorted() : [property]
+        const names =
+          property === undefined ? Object.keys(object.properties).toSorted(byCodePoint) : [property]
         const isKnown = object.propertyVersions !== null || object.version === 1
         if (property !== undefined && !(isKnown && Object.hasOwn(object.properties, property))) {
           const version = yield* lastVersionOf(object.id, property)

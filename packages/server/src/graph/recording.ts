@@ -8,6 +8,7 @@
  * version and the event of each from that, so none can be without the other.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
+import { byCodePoint } from "@tropism/domain/code-points"
 import type { ChangeType, GraphObject, Relationship } from "@tropism/domain/graph"
 import type { GraphEventId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
@@ -33,7 +34,7 @@ export const contentOf = ({
 }: {
   readonly data: Properties
   readonly untrusted?: Untrusted
-}): Content => ({ properties: data, untrusted: [...new Set(untrusted)].toSorted() })
+}): Content => ({ properties: data, untrusted: [...new Set(untrusted)].toSorted(byCodePoint) })
 
 /** What a change did. `unchanged`: everything was so already. */
 export interface Applied {

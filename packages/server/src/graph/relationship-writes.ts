@@ -7,6 +7,7 @@
  * same transaction, and nothing of them is read. Asked nothing and called by
  * the gateway alone, like the statements of objects.
  */
+import { byCodePoint } from "@tropism/domain/code-points"
 import type { ChangeType } from "@tropism/domain/graph"
 import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { Array as Arr, Effect } from "effect"
@@ -55,7 +56,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
         values (${yield* ids.next}, ${projectId}, ${type}, ${fromId}, ${toId}, ${JSON.stringify(properties)}::text::jsonb, ${untrusted}::text[], 1,
           ${actor.actorType}, ${actor.actorId})
         on conflict (project_id, type, from_id, to_id) where deleted_at is null do nothing
-        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted()}::text[] as changed_properties
+        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted(byCodePoint)}::text[] as changed_properties
       ), ${recording(sql, "relationship", "created", author)}
       select ${columns} from changed`
     return row && { row, eventId }
