@@ -175,8 +175,15 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const told = yield* importLines(story, notes(0, 3), `?format=jsonl&id=${id}&name=three.jsonl`)
         expect(told[0].importId).toBe(id)
         expect(yield* story.get(`/imports/${id}`)).toMatchObject({ name: "three.jsonl", createdBy: "admin" })
-        for (const project of [story, other])
-          expectProblem(yield* importFile(project, notes(0, 3), {}, `?format=jsonl&id=${id}`), 409)
+        // Only who can go on with it is told of it.
+        for (const [project, detail] of [
+          [story, `There is an import ${id} already: go on with it by ?resume=${id}`],
+          [other, `The id ${id} cannot be given to this import: choose another one`]
+        ] as const) {
+          const answer = yield* importFile(project, notes(0, 3), {}, `?format=jsonl&id=${id}`)
+          expectProblem(answer, 409)
+          expect(answer.body).toMatchObject({ reason: "idTaken", detail })
+        }
         expectProblem(yield* importFile(story, notes(0, 3), {}, `?format=jsonl&resume=${id}`), 409)
         expectProblem(yield* importFile(other, notes(0, 3), {}, `?format=jsonl&resume=${id}`), 404)
         expectProblem(yield* other.ask("GET", `/imports/${id}`), 404)

@@ -96,9 +96,20 @@ const openNew = Effect.fnUntraced(function* (
 ) {
   const open = yield* openAt(file, source, nothingSkipped(), { bytes: 0, lines: 0 })
   const sending = yield* database.inProject(projectId, imports.begin(file, id, by))
-  if (!sending)
-    return yield* importRefused("idTaken", `There is an import ${id} already: go on with it by ?resume=${id}`)
+  if (!sending) return yield* importRefused("idTaken", yield* whoseIdIs(projectId, id, { database, imports }))
   return { sending, file: open, record: undefined } satisfies Opened
+})
+
+/** An id is one import's on the whole server; whether it is another project's is not this one's affair. */
+const whoseIdIs = Effect.fnUntraced(function* (
+  projectId: ProjectId,
+  id: ImportId | undefined,
+  { database, imports }: Keepers
+) {
+  const own = id && (yield* database.inProject(projectId, imports.get(id)))
+  return own
+    ? `There is an import ${id} already: go on with it by ?resume=${id}`
+    : `The id ${id} cannot be given to this import: choose another one`
 })
 
 /** Passes over what is committed; when that grows meanwhile, because the sender before is still at work, over that too. */
