@@ -380,7 +380,7 @@ export const transferLimits = {
   concurrentExports: 3,
   /** How long an export may wait and then hold its snapshot, and with it a connection. */
   exportMaxMs: 1_800_000,
-  /** Rows of one read of an export; fewer when they are large. */
+  /** Rows and bytes of one read of an export; it ends with the row that makes it as large. */
   exportPageRows: 500,
   exportPageBytes: 1_048_576,
   exportTypes: 100

@@ -12,9 +12,8 @@ export const dumpLimits = {
   /** The reader of a dump or an export who takes no piece for so long has lost its turn; a piece is what is handed to it at once. */
   readerStallMs: 60_000,
   pieceBytes: 65_536,
-  /** Rows and bytes of one read; the first reads of a table are small. */
+  /** Rows and bytes of one read; it ends with the row that makes it as large. */
   pageRows: 500,
-  firstPageRows: 8,
   pageBytes: 1_048_576,
   lineMaxBytes,
   /**

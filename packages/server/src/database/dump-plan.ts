@@ -13,8 +13,6 @@ export interface DumpPart {
   readonly order: string
   /** Columns that stay behind: what belongs to one database, and secrets. */
   readonly without?: ReadonlyArray<string>
-  /** How many are read at once, where one of them may be as large as a page of others. */
-  readonly pageRows?: number
 }
 
 const part = (table: string, order = "id", without: ReadonlyArray<string> = []): DumpPart => ({
@@ -44,7 +42,7 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("mcp_servers"),
   part("mcp_event_sources", "id", ["claim_token", "claimed_until"]),
   part("mcp_occurrences", "source_id, number"),
-  { ...part("attachments", "digest"), pageRows: 1 },
+  part("attachments", "digest"),
   part("attachment_readers", "digest, reader"),
   // A fork is younger than what it was forked from, as nearly as clocks tell; where it is not, it waits for it (migration 67).
   part("contexts", "created_at, forked_from is not null, name"),

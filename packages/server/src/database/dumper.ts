@@ -3,9 +3,10 @@
  *
  * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
  *
- * Every row comes from one snapshot, through a cursor for each table, so neither
- * a large project nor a slow reader costs memory. Rows are passed on as the
- * database writes them: no number of theirs is read as another one.
+ * Every row comes from one snapshot, through a cursor for each table, and a page
+ * of them ends after so many bytes: neither a large project nor large rows nor a
+ * slow reader costs memory. Rows are passed on as the database writes them: no
+ * number of theirs is read as another one.
  */
 import { createHash } from "node:crypto"
 import {
@@ -22,7 +23,7 @@ import { Context, Effect, Layer, type Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, onlyRow, orDie } from "./database.ts"
 import { dumpLimits } from "./dump-limits.ts"
-import { type DumpPart, dumpParts } from "./dump-plan.ts"
+import { dumpParts } from "./dump-plan.ts"
 import { schemaVersion } from "./migrations.ts"
 import { makeTurns, type Offer, slowlyRead } from "./slow-readers.ts"
 
@@ -91,23 +92,17 @@ export class Dumper extends Context.Service<
         { name, columns }: DumpTable,
         offer: OfferRows
       ) {
-        const part: Partial<DumpPart> = dumpParts.find(({ table }) => table === name) ?? {}
-        const { order = "project_id", pageRows = dumpLimits.pageRows } = part
+        const order = dumpParts.find(({ table }) => table === name)?.order ?? "project_id"
         // No parameter may stand here; the id was read as one, and the rest is ours.
         yield* sql.unsafe(
           `declare dumped no scroll cursor for select to_jsonb(one)::text as line from (
              select ${columns.map((column) => `"${column}"`).join(", ")} from kb.${name} where project_id = '${projectId}' order by ${order}) one`
         ).unprepared
-        let limit = Math.min(pageRows, dumpLimits.firstPageRows)
         while (true) {
-          const rows = yield* sql.unsafe<{ line: string }>(`fetch ${limit} from dumped`).unprepared
-          if (rows.length > 0) {
-            const text = rows.map(({ line }) => `${line}\n`).join("")
-            yield* offer(text, rows.length)
-            if (rows.length < limit) break
-            const fitting = Math.floor((dumpLimits.pageBytes * rows.length) / text.length)
-            limit = Math.max(1, Math.min(pageRows, limit * 4, fitting))
-          } else break
+          const rows = yield* sql<{ line: string }>`
+            select line from kb.fetch_page('dumped', ${dumpLimits.pageRows}, ${dumpLimits.pageBytes}) line`
+          if (rows.length === 0) break
+          yield* offer(rows.map(({ line }) => `${line}\n`).join(""), rows.length)
         }
         yield* sql.unsafe("close dumped").unprepared
       }, orDie)

@@ -62,6 +62,7 @@ import { statements as heldBySwitches } from "./migrations/0065-what-a-kill-swit
 import { statements as unheard } from "./migrations/0066-what-nobody-hears-of.ts"
 import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts"
 import { statements as endingMemberships } from "./migrations/0068-what-ends-with-a-membership.ts"
+import { statements as pagesOfDumps } from "./migrations/0069-pages-of-dumps.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -127,7 +128,8 @@ export const migrations = {
   "0065_what_a_kill_switch_holds": run(heldBySwitches),
   "0066_what_nobody_hears_of": run(unheard),
   "0067_whole_restores": run(wholeRestores),
-  "0068_what_ends_with_a_membership": run(endingMemberships)
+  "0068_what_ends_with_a_membership": run(endingMemberships),
+  "0069_pages_of_dumps": run(pagesOfDumps)
 }
 
 /** The newest migration that this program knows. */

@@ -4,8 +4,8 @@
  * Flow: **graph** → outbox → dispatch → run → tool → task
  *
  * Objects first, then the relationships between them, all from one snapshot,
- * page by page in the order of their ids, so that neither a large graph nor a
- * slow reader costs memory. A snapshot holds a connection and keeps the database
+ * page by page in the order of their ids, and a page ends after so many bytes:
+ * neither a large graph nor large objects nor a slow reader costs memory. A snapshot holds a connection and keeps the database
  * from tidying up, so it is held for a bounded time, and by few at once.
  */
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
@@ -13,7 +13,7 @@ import type { Properties } from "@tropism/domain/json"
 import type { LineEnd, TransferLine } from "@tropism/domain/transfer-line"
 import { markedPart, type Untrusted } from "@tropism/domain/untrusted"
 import { Context, Effect, Layer, type Stream } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
 import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { makeTurns, type Offer, slowlyRead } from "../database/slow-readers.ts"
 import { transferLimits } from "../limits.ts"
@@ -52,6 +52,9 @@ interface RelationshipPart {
   readonly toType: string
   readonly toKey: string | null
 }
+
+/** A row of a page, and how many were looked at for that page. */
+type Paged<Row> = Row & { readonly readRows: number }
 
 export class Exporter extends Context.Service<
   Exporter,
@@ -92,6 +95,13 @@ export class Exporter extends Context.Service<
       const pastObject = (asOf: Date) => past("kb.graph_object_versions", "object_id", asOf)
       const pastRelationship = (asOf: Date) => past("kb.graph_relationship_versions", "relationship_id", asOf)
 
+      /** The first of some rows in the order of their ids, up to the one with which they are large enough, and how many there were. */
+      const paged = (rows: Statement.Fragment) => sql`(
+        select one.*, (count(*) over ())::int as read_rows, sum(octet_length(one.properties::text))
+          over (order by one.id rows between unbounded preceding and 1 preceding) as bytes_before
+        from (${rows}) one
+      ) page where coalesce(bytes_before, 0) < ${transferLimits.exportPageBytes}::int order by id`
+
       const readObjects = ({ types, asOf }: ExportFilter) =>
         Effect.fnUntraced(function* (after: string, limit: number) {
           const { projectId } = yield* ProjectTransaction
@@ -105,10 +115,11 @@ export class Exporter extends Context.Service<
           const content = sql.literal(
             asOf === undefined ? "one.properties, one.untrusted" : "past.properties, past.untrusted"
           )
-          return yield* sql<ObjectPart>`
-            select one.id, one.type, one.key, ${content}
-            from kb.graph_objects one ${asOf === undefined ? sql`` : pastObject(asOf)}
-            where ${sql.and(where)} order by one.id limit ${limit}`
+          return yield* sql<Paged<ObjectPart>>`
+            select id, type, key, properties, untrusted, read_rows from ${paged(sql`
+              select one.id, one.type, one.key, ${content}
+              from kb.graph_objects one ${asOf === undefined ? sql`` : pastObject(asOf)}
+              where ${sql.and(where)} order by one.id limit ${limit}`)}`
         }, orDie)
 
       const readRelationships = ({ types, asOf }: ExportFilter) =>
@@ -122,13 +133,14 @@ export class Exporter extends Context.Service<
           const content = sql.literal(
             asOf === undefined ? "one.properties, one.untrusted" : "past.properties, past.untrusted"
           )
-          return yield* sql<RelationshipPart>`
-            select one.id, one.type, ${content}, start.id as from_id, start.type as from_type, start.key as from_key,
-              finish.id as to_id, finish.type as to_type, finish.key as to_key
-            from kb.graph_relationships one
-            join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
-            ${asOf === undefined ? sql`` : pastRelationship(asOf)}
-            where ${sql.and(where)} order by one.id limit ${limit}`
+          return yield* sql<Paged<RelationshipPart>>`
+            select id, type, properties, untrusted, from_id, from_type, from_key, to_id, to_type, to_key, read_rows from ${paged(sql`
+              select one.id, one.type, ${content}, start.id as from_id, start.type as from_type, start.key as from_key,
+                finish.id as to_id, finish.type as to_type, finish.key as to_key
+              from kb.graph_relationships one
+              join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id
+              ${asOf === undefined ? sql`` : pastRelationship(asOf)}
+              where ${sql.and(where)} order by one.id limit ${limit}`)}`
         }, orDie)
 
       /** Offers everything, in the transaction of the snapshot. */
@@ -153,10 +165,10 @@ export class Exporter extends Context.Service<
 
 const firstId = "00000000-0000-0000-0000-000000000000"
 
-/** Reads page after page; the pages are as large as the rows before let expect. */
+/** Reads page after page; so many rows are looked at for one as the rows before let expect to be on it. */
 const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string }, E, R>(
   offer: Offer,
-  read: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Row>, E, R>,
+  read: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Paged<Row>>, E, R>,
   lineOf: (row: Row) => TransferLine
 ) {
   let after = firstId
@@ -167,7 +179,7 @@ const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string 
     if (!last) return
     const text = rows.map((row) => `${JSON.stringify(lineOf(row))}\n`).join("")
     yield* offer(text)
-    if (rows.length < limit) return
+    if (rows.length === last.readRows && last.readRows < limit) return
     after = last.id
     limit = Math.max(
       1,
