@@ -5,7 +5,7 @@
  *
  * Ids stay where none is taken. Else all of them move back by one step of time,
  * so their order stays; an id is moved wherever it stands, in logs and in texts
- * as well, and what only looks like one is left alone.
+ * as well, and what only looks like one is left alone. Hashes over ids follow them.
  */
 import { createHash } from "node:crypto"
 import type { DumpHead, DumpTable } from "@tropism/domain/dump"
@@ -16,6 +16,7 @@ import { SqlClient } from "effect/sql"
 import { Ids } from "../ids.ts"
 import { orDie, ProjectTransaction } from "./database.ts"
 import { DumpRefused } from "./dump-file.ts"
+import { rehashed } from "./restored-digests.ts"
 
 /** The column that has the id by which others know a row, of the tables that have one. */
 export const idColumnOf = ({ columns, name }: DumpTable): string | undefined =>
@@ -73,7 +74,11 @@ export const makeRestoredRows = Effect.gen(function* () {
       return yield* new DumpRefused({
         detail: `This dump was written by no server: a row of ${table.name} has a number with an exponent. Nothing was restored.`
       })
-    const rows = yield* completed(table, yield* moved(texts, copy))
+    const own = yield* moved(texts, copy)
+    const rows = yield* completed(
+      table,
+      own.map((text, index) => rehashed(table, texts[index] ?? text, text))
+    )
     yield* sql`select kb.restore_rows(${table.name}, ${rows.columns}::text[], ${`[${rows.texts.join(",")}]`}::text::jsonb)`
   }, orDie)
 
