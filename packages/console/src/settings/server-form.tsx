@@ -1,17 +1,35 @@
 /**
  * Adds a foreign MCP server, or changes what it is said to be.
+ *
+ * Only what was changed is sent, and what another admin changed meanwhile in the same field is told first.
  */
 import type { McpServer, McpTransport } from "@tropism/domain/mcp-server"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
+import { Button } from "../parts/button.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { CheckField, ChoiceField, TextField } from "../parts/form-fields.tsx"
+import { MovedNotice } from "../parts/moved-notice.tsx"
+import { Visible } from "../parts/visible.tsx"
 import { useAct } from "../server/use-act.ts"
-import { draftOf, inputOf, type ServerDraft } from "./server-words.ts"
-import { addServer, changeServer } from "./settings-acts.ts"
+import { cutText } from "../words/cut-text.ts"
+import { inputOf, type ServerDraft } from "./server-words.ts"
+import { addServer, saveServer } from "./settings-acts.ts"
+import {
+  argumentsFault,
+  fieldLabels,
+  keepWritten,
+  movedFields,
+  nothingWritten,
+  nowSentence,
+  reachedWords,
+  shownOf,
+  writeOver,
+  type Written
+} from "./written-server.ts"
 
 interface ServerFormProps {
-  /** The server that is changed; undefined for a new one. */
+  /** The server that is changed, as it is by now; undefined for a new one. */
   readonly server?: McpServer
   readonly onDone: (server: McpServer) => void
   readonly onClose: () => void
@@ -19,54 +37,106 @@ interface ServerFormProps {
 
 export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactNode => {
   const { project } = useConsole()
-  const [draft, setDraft] = useState(() => draftOf(server))
-  const { run, isBusy, error } = useAct<ServerDraft, McpServer>({
+  const [written, setWritten] = useState(nothingWritten)
+  const { run, isBusy, error, forget } = useAct<Written, McpServer>({
     act: (given, key) =>
       server === undefined
-        ? addServer(project.id, inputOf(given), key)
-        : changeServer(project.id, server.id, inputOf(given)),
+        ? addServer(project.id, inputOf(shownOf(given, undefined)), key)
+        : saveServer(project.id, server.id, given),
     touches: [
       [project.id, "mcp-servers"],
       [project.id, "health"]
     ],
     onDone
   })
-  const change = (changes: Partial<ServerDraft>) => setDraft((before) => ({ ...before, ...changes }))
-  const text: TextOf = (name) => ({
-    value: draft[name],
-    onChange: (value) => change({ [name]: value }),
-    error
-  })
+  const shown = shownOf(written, server)
+  const moved =
+    server === undefined || isBusy
+      ? []
+      : movedFields(written, server).map((field) => nowSentence(field, server))
+  const fault = argumentsFault(written, server)
   return (
     <FormDialog
       title={server === undefined ? "Add an MCP server" : `Change ${server.name}`}
       verb={server === undefined ? "Add" : "Save"}
       isBusy={isBusy}
-      error={error}
+      isReady={moved.length === 0 && fault === undefined}
+      error={moved.length === 0 ? error : null}
       pointers={["/name", "/transport/url", "/transport/command", "/allowedTools", "/allowedEvents"]}
-      onSubmit={() => run(draft)}
+      onSubmit={() => run(written)}
       onClose={onClose}
     >
-      <TextField
-        {...text("name")}
-        label="Name"
-        hint="Agents call its tools name.tool"
-        pointer="/name"
-        hasFirstFocus
+      {server !== undefined && moved.length > 0 && (
+        <Moved
+          sentences={moved}
+          onKeep={() => {
+            forget()
+            setWritten(keepWritten(written, server))
+          }}
+        />
+      )}
+      <Fields
+        shown={shown}
+        error={error}
+        fault={fault}
+        onChange={(changes) => setWritten((before) => writeOver(before, server, changes))}
       />
+    </FormDialog>
+  )
+}
+
+interface MovedProps {
+  /** What the fields are by now. */
+  readonly sentences: ReadonlyArray<string>
+  readonly onKeep: () => void
+}
+
+const Moved = ({ sentences, onKeep }: MovedProps): ReactNode => (
+  <MovedNotice
+    actions={
+      <Button size="small" onClick={onKeep}>
+        Keep mine, to be saved over it
+      </Button>
+    }
+  >
+    <p>Somebody has changed the same meanwhile. Now it is:</p>
+    <ul aria-label="What it is now" className="m-0 list-none p-0">
+      {sentences.map((sentence) => (
+        <li key={sentence} className="[overflow-wrap:anywhere]">
+          <Visible text={cutText(sentence, 6, 400)} />
+        </li>
+      ))}
+    </ul>
+  </MovedNotice>
+)
+
+interface FieldsProps {
+  readonly shown: ServerDraft
+  readonly error: unknown
+  /** What is wrong with the arguments. */
+  readonly fault: string | undefined
+  readonly onChange: (changes: Partial<ServerDraft>) => void
+}
+
+const Fields = ({ shown, error, fault, onChange }: FieldsProps): ReactNode => {
+  const text: TextOf = (name) => ({
+    label: fieldLabels[name],
+    value: shown[name],
+    onChange: (value) => onChange({ [name]: value }),
+    error
+  })
+  return (
+    <>
+      <TextField {...text("name")} hint="Agents call its tools name.tool" pointer="/name" hasFirstFocus />
       <ChoiceField
-        label="Reached"
-        value={draft.type}
-        choices={[
-          { value: "http", label: "At an address (Streamable HTTP)" },
-          { value: "stdio", label: "As a program on the machine of the server" }
-        ]}
-        onChange={(type) => change({ type: type as McpTransport["type"] })}
+        label={fieldLabels.type}
+        value={shown.type}
+        choices={Object.entries(reachedWords).map(([value, label]) => ({ value, label }))}
+        onChange={(type) => onChange({ type: type as McpTransport["type"] })}
       />
-      <TransportFields type={draft.type} text={text} />
+      <TransportFields type={shown.type} text={text} fault={fault} />
       <TextField
         {...text("allowedTools")}
-        label="Tools that agents may be given"
         hint="Names, with * for any rest; none are given where nothing stands here"
         pointer="/allowedTools"
         lines={2}
@@ -74,24 +144,24 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
       />
       <TextField
         {...text("allowedEvents")}
-        label="Events that agents may hear"
         hint="Names, with * for any rest; none are heard where nothing stands here"
         pointer="/allowedEvents"
         lines={2}
         isMono
       />
       <CheckField
-        label="What its tools answer is untrusted"
+        label={fieldLabels.isUntrusted}
         hint="Runs that read it may do less from then on"
-        isChecked={draft.isUntrusted}
-        onChange={(isUntrusted) => change({ isUntrusted })}
+        isChecked={shown.isUntrusted}
+        onChange={(isUntrusted) => onChange({ isUntrusted })}
       />
-    </FormDialog>
+    </>
   )
 }
 
 /** What a field of a text in the draft is given. */
-type TextOf = (name: Exclude<keyof ServerDraft, "isUntrusted">) => {
+type TextOf = (name: Exclude<keyof ServerDraft, "isUntrusted" | "type">) => {
+  readonly label: string
   readonly value: string
   readonly onChange: (value: string) => void
   readonly error: unknown
@@ -100,15 +170,15 @@ type TextOf = (name: Exclude<keyof ServerDraft, "isUntrusted">) => {
 interface TransportFieldsProps {
   readonly type: McpTransport["type"]
   readonly text: TextOf
+  readonly fault: string | undefined
 }
 
-const TransportFields = ({ type, text }: TransportFieldsProps): ReactNode =>
+const TransportFields = ({ type, text, fault }: TransportFieldsProps): ReactNode =>
   type === "http" ? (
     <>
-      <TextField {...text("url")} label="Address" type="url" pointer="/transport/url" isMono />
+      <TextField {...text("url")} type="url" pointer="/transport/url" isMono />
       <TextField
         {...text("headers")}
-        label="Headers"
         hint="One a line. A secret is named, never typed: Authorization: Bearer TROPISM_SECRET_SHOP"
         lines={2}
         isMono
@@ -116,11 +186,10 @@ const TransportFields = ({ type, text }: TransportFieldsProps): ReactNode =>
     </>
   ) : (
     <>
-      <TextField {...text("command")} label="Program" pointer="/transport/command" isMono />
-      <TextField {...text("args")} label="Arguments" hint="One a line" lines={2} isMono />
+      <TextField {...text("command")} pointer="/transport/command" isMono />
+      <TextField {...text("args")} hint="One a line" fault={fault} lines={2} isMono />
       <TextField
         {...text("env")}
-        label="Environment"
         hint="One a line. A secret is named, never typed: API_KEY=TROPISM_SECRET_SHOP"
         lines={2}
         isMono

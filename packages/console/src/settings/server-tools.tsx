@@ -10,12 +10,18 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { useAct } from "../server/use-act.ts"
 import { cutText } from "../words/cut-text.ts"
-import { changeServer } from "./settings-acts.ts"
+import { allowTool } from "./settings-acts.ts"
+
+/** What is to be so of one tool. */
+interface Wish {
+  readonly tool: string
+  readonly isAllowed: boolean
+}
 
 export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNode => {
   const { project, isAdmin } = useConsole()
   const allow = useAct({
-    act: (allowedTools: ReadonlyArray<string>) => changeServer(project.id, server.id, { allowedTools }),
+    act: ({ tool, isAllowed }: Wish) => allowTool(project.id, server.id, tool, isAllowed),
     touches: [[project.id, "mcp-servers"]]
   })
   if (server.tools.length === 0) return <p className="mt-2 text-xs text-ink-soft">It listed no tool.</p>
@@ -37,7 +43,7 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
                   size="small"
                   weight="quiet"
                   disabled={allow.isBusy}
-                  onClick={() => allow.run([...server.allowedTools, tool.name])}
+                  onClick={() => allow.run({ tool: tool.name, isAllowed: true })}
                 >
                   Allow <span className="sr-only"> {tool.name}</span>
                 </Button>
@@ -47,7 +53,7 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
                   size="small"
                   weight="quiet"
                   disabled={allow.isBusy}
-                  onClick={() => allow.run(server.allowedTools.filter((name) => name !== tool.name))}
+                  onClick={() => allow.run({ tool: tool.name, isAllowed: false })}
                 >
                   Forbid <span className="sr-only"> {tool.name}</span>
                 </Button>

@@ -2,7 +2,7 @@
  * A foreign server's definition is the same after it was shown in a form and sent back.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { draftOf, inputOf } from "./server-words.ts"
+import { draftOf, hasHiddenArguments, inputOf } from "./server-words.ts"
 
 const shared = { allowedTools: ["search_*", "get"], allowedEvents: ["order.*"], untrusted: true }
 
@@ -33,6 +33,22 @@ describe("a server's form", () => {
     }
   ] as const)("of $name says what it was given", (definition) => {
     expect(inputOf(draftOf(definition as never))).toEqual(definition)
+  })
+
+  it("leaves what no line shows as it was, beside a line that was changed", () => {
+    const transport = {
+      type: "stdio",
+      command: "sh",
+      args: ["-c", "one\ntwo", ""],
+      env: { PAD: " a ", PLAIN: "TROPISM_SECRET_A", MODE: "x" }
+    } as const
+    const draft = draftOf({ name: "shop", transport, ...shared })
+    expect(inputOf({ ...draft, env: `${draft.env}y` }, transport).transport).toEqual({
+      ...transport,
+      env: { ...transport.env, MODE: "xy" }
+    })
+    expect(hasHiddenArguments({ transport })).toBe(true)
+    expect(hasHiddenArguments({ transport: { ...transport, args: ["-c", " a "] } })).toBe(false)
   })
 
   it("sends what was typed, and leaves judging to the server", () => {

@@ -4,6 +4,7 @@
  * Pure. Values are lines, `Name: value` or `NAME=value`; what follows
  * `TROPISM_SECRET_` in a value is the name of a secret, and what stands before
  * it its prefix: `Authorization: Bearer TROPISM_SECRET_SHOP`. No secret is typed here.
+ * A value whose line nobody changed is what it was, also where a line does not show all of it.
  */
 import type { McpServer, McpServerInput, McpTransport, SecretOrText } from "@tropism/domain/mcp-server"
 
@@ -24,6 +25,12 @@ export interface ServerDraft {
   readonly isUntrusted: boolean
 }
 
+/** What of a server the form shows. */
+export type ServerDefinition = Pick<
+  McpServer,
+  "name" | "transport" | "allowedTools" | "allowedEvents" | "untrusted"
+>
+
 const emptyDraft: ServerDraft = {
   name: "",
   type: "http",
@@ -37,7 +44,7 @@ const emptyDraft: ServerDraft = {
   isUntrusted: false
 }
 
-export const draftOf = (server: McpServer | undefined): ServerDraft => {
+export const draftOf = (server: ServerDefinition | undefined): ServerDraft => {
   if (server === undefined) return emptyDraft
   const { name, transport, allowedTools, allowedEvents = [], untrusted = false } = server
   const known = {
@@ -58,43 +65,64 @@ export const draftOf = (server: McpServer | undefined): ServerDraft => {
       }
 }
 
-export const inputOf = (draft: ServerDraft): McpServerInput => ({
+/** All that a form says, on top of what the server was reached by before. */
+export const inputOf = (draft: ServerDraft, before?: McpTransport): McpServerInput => ({
   name: draft.name.trim(),
-  transport:
-    draft.type === "http"
-      ? { type: "http", url: draft.url.trim(), headers: entriesOf(draft.headers, ":") }
-      : {
-          type: "stdio",
-          command: draft.command.trim(),
-          args: draft.args.split("\n").filter((line) => line !== ""),
-          env: entriesOf(draft.env, "=")
-        },
+  transport: transportOf(draft, before),
   allowedTools: namesIn(draft.allowedTools),
   allowedEvents: namesIn(draft.allowedEvents),
   untrusted: draft.isUntrusted
 })
 
+const transportOf = (draft: ServerDraft, before: McpTransport | undefined): McpTransport => {
+  const ofHttp = before?.type === "http" ? before : undefined
+  const ofStdio = before?.type === "stdio" ? before : undefined
+  return draft.type === "http"
+    ? { type: "http", url: draft.url.trim(), headers: entriesOf(draft.headers, ": ", ofHttp?.headers ?? {}) }
+    : {
+        type: "stdio",
+        command: draft.command.trim(),
+        args: argumentsOf(draft.args, ofStdio?.args ?? []),
+        env: entriesOf(draft.env, "=", ofStdio?.env ?? {})
+      }
+}
+
 const namesIn = (text: string): ReadonlyArray<string> => text.split(/\s+/).filter((name) => name !== "")
+
+const argumentsOf = (text: string, before: ReadonlyArray<string>): ReadonlyArray<string> =>
+  text === before.join("\n") ? before : text.split("\n").filter((line) => line !== "")
+
+/** Whether lines do not show the arguments: changed as lines, they would be others. */
+export const hasHiddenArguments = ({ transport }: Pick<McpServer, "transport">): boolean =>
+  transport.type === "stdio" && (transport.args ?? []).some((each) => each === "" || /[\r\n]/.test(each))
+
+const lineOf = (name: string, value: SecretOrText, sign: string): string =>
+  name + sign + (typeof value === "string" ? value : `${value.prefix ?? ""}${value.secret}`)
 
 const linesOf = (entries: Readonly<Record<string, SecretOrText>>, sign: string): string =>
   Object.entries(entries)
-    .map(
-      ([name, value]) =>
-        name + sign + (typeof value === "string" ? value : `${value.prefix ?? ""}${value.secret}`)
-    )
+    .map(([name, value]) => lineOf(name, value, sign))
     .join("\n")
 
 /** The values of the lines; one without a sign names something that the server will refuse, and say so. */
-const entriesOf = (text: string, sign: string): Record<string, SecretOrText> =>
-  Object.fromEntries(
+const entriesOf = (
+  text: string,
+  sign: string,
+  before: Readonly<Record<string, SecretOrText>>
+): Record<string, SecretOrText> => {
+  const known = new Map(Object.entries(before).map((entry) => [lineOf(...entry, sign), entry]))
+  return Object.fromEntries(
     text
       .split("\n")
       .filter((line) => line.trim() !== "")
-      .map((line) => {
-        const at = line.indexOf(sign)
-        return at === -1 ? [line.trim(), ""] : [line.slice(0, at).trim(), valueOf(line.slice(at + 1).trim())]
-      })
+      .map((line) => known.get(line) ?? entryOf(line, sign.trim()))
   )
+}
+
+const entryOf = (line: string, sign: string): [name: string, value: SecretOrText] => {
+  const at = line.indexOf(sign)
+  return at === -1 ? [line.trim(), ""] : [line.slice(0, at).trim(), valueOf(line.slice(at + 1).trim())]
+}
 
 const valueOf = (text: string): SecretOrText => {
   const [, prefix, secret] = /^(.*?)(TROPISM_SECRET_[A-Z0-9_]+)$/.exec(text) ?? []

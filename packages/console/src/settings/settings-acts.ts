@@ -7,7 +7,10 @@ import type { Project } from "@tropism/api/system-api"
 import type { KillSwitchInput } from "@tropism/api/kill-switch-api"
 import type { McpServer, McpServerInput, McpServerPatch } from "@tropism/domain/mcp-server"
 import type { ProjectSettings } from "@tropism/domain/project-settings"
+import { Effect } from "effect"
+import { Problem } from "../server/problem.ts"
 import { call, inProject } from "../server/request.ts"
+import { movedFields, patchOf, type Written } from "./written-server.ts"
 
 const memberPath = (projectId: string, userId: string, rest = ""): string =>
   inProject(projectId, `members/${encodeURIComponent(userId)}${rest}`)
@@ -52,6 +55,32 @@ export const addServer = (projectId: string, body: McpServerInput, idempotencyKe
 
 export const changeServer = (projectId: string, serverId: string, body: McpServerPatch) =>
   call<McpServer>(serverPath(projectId, serverId), { method: "PATCH", body })
+
+/** The server as it is by now: what a page shows of it may be older. */
+const readServer = (projectId: string, serverId: string) => call<McpServer>(serverPath(projectId, serverId))
+
+/** Saves what was written on top of the server as it is by now; refused where somebody else has changed the same. */
+export const saveServer = Effect.fnUntraced(function* (
+  projectId: string,
+  serverId: string,
+  written: Written
+) {
+  const now = yield* readServer(projectId, serverId)
+  if (movedFields(written, now).length > 0)
+    return yield* new Problem({
+      status: 409,
+      document: { detail: "Somebody has changed the same meanwhile: read what it is now" }
+    })
+  const patch = patchOf(written, now)
+  return Object.keys(patch).length === 0 ? now : yield* changeServer(projectId, serverId, patch)
+})
+
+/** Allows one tool or forbids it, and leaves the others as they are by now. */
+export const allowTool = (projectId: string, serverId: string, tool: string, isAllowed: boolean) =>
+  Effect.flatMap(readServer(projectId, serverId), ({ allowedTools }) => {
+    const others = allowedTools.filter((name) => name !== tool)
+    return changeServer(projectId, serverId, { allowedTools: isAllowed ? [...others, tool] : others })
+  })
 
 export const testServer = (projectId: string, serverId: string, idempotencyKey: string) =>
   call<McpServer>(serverPath(projectId, serverId, "/refresh"), { method: "POST", idempotencyKey })

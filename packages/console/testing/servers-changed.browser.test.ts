@@ -1,0 +1,124 @@
+/**
+ * Two admins who change one foreign server, against the whole program: neither undoes the other without being told.
+ */
+import { Effect, Exit, Scope } from "effect"
+import type { Page } from "playwright-core"
+import { expect, it, onTestFinished } from "vitest"
+import { httpServer, newDiary } from "../../server/testing/mcp-words.ts"
+import { inTime } from "./inbox-words.ts"
+import { axeFaultsInBoth } from "./page-checks.ts"
+import { realConsole, run } from "./real-visit.ts"
+
+const real = realConsole()
+
+const dialog = (page: Page) => page.getByRole("dialog")
+const rowOf = (page: Page, name: string) =>
+  page.getByRole("main").getByRole("listitem").filter({ hasText: name }).first()
+
+/** What the page knows of the servers stays as it is until it is let go: as between two looks at the list. Answered when the page waits for the next look. */
+const holdList = async (page: Page): Promise<() => void> => {
+  const asked = Promise.withResolvers<void>()
+  const isAsked = Promise.withResolvers<void>()
+  await page.route(
+    (url) => url.pathname.endsWith("/mcp-servers"),
+    async (route) => {
+      if (route.request().method() === "GET") {
+        isAsked.resolve()
+        await asked.promise
+      }
+      await route.fallback()
+    }
+  )
+  await isAsked.promise
+  return asked.resolve
+}
+
+it("what another admin forbade and marked stays, and so does an argument that no line shows", async () => {
+  const story = await real.newStory()
+  const transport = {
+    type: "stdio",
+    command: "/nowhere/at-all",
+    args: ["-c", "one\ntwo"],
+    env: { PAD: " a ", PLAIN: "TROPISM_SECRET_A" }
+  }
+  const server = await run(
+    story.post("/mcp-servers", { name: "shop", transport, allowedTools: ["get", "charge"] })
+  )
+  const { page } = await real.visit(story, "/settings?tab=servers")
+  await rowOf(page, "shop").getByRole("button", { name: "Change", disabled: false }).press("Enter")
+  await dialog(page).getByLabel("Name").fill("market")
+  const letGo = await holdList(page)
+  await run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["get"], untrusted: true }))
+  await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  letGo()
+  await dialog(page).waitFor({ state: "detached" })
+  await rowOf(page, "market").waitFor()
+  expect(await run(story.get(`/mcp-servers/${server.id}`))).toMatchObject({
+    name: "market",
+    transport,
+    allowedTools: ["get"],
+    untrusted: true
+  })
+})
+
+it("what another admin made of the same field is told before it is saved over", async () => {
+  const story = await real.newStory()
+  const transport = { type: "stdio", command: "/nowhere/at-all" }
+  const server = await run(story.post("/mcp-servers", { name: "shop", transport, allowedTools: ["get"] }))
+  const { page } = await real.visit(story, "/settings?tab=servers")
+  await rowOf(page, "shop").getByRole("button", { name: "Change", disabled: false }).press("Enter")
+  await dialog(page).getByLabel("Tools that agents may be given").fill("get charge")
+  const letGo = await holdList(page)
+  await run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["look"], allowedEvents: ["order.*"] }))
+  // The page does not know yet, and the server answers how it is.
+  await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  await dialog(page)
+    .getByRole("alert")
+    .getByText(/Somebody has changed the same meanwhile/)
+    .waitFor()
+  letGo()
+  await dialog(page)
+    .getByRole("list", { name: "What it is now" })
+    .getByText("Tools that agents may be given: look")
+    .waitFor()
+  await dialog(page).getByRole("button", { name: "Save", disabled: true }).waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  expect(await dialog(page).getByLabel("Tools that agents may be given").inputValue()).toBe("get charge")
+  // What nobody touched here says what it is by now.
+  expect(await dialog(page).getByLabel("Events that agents may hear").inputValue()).toBe("order.*")
+  await dialog(page)
+    .getByRole("button", { name: "Keep mine, to be saved over it", disabled: false })
+    .press("Enter")
+  await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  await dialog(page).waitFor({ state: "detached" })
+  expect(await run(story.get(`/mcp-servers/${server.id}`))).toMatchObject({
+    allowedTools: ["get", "charge"],
+    allowedEvents: ["order.*"]
+  })
+})
+
+it("a tool is allowed or forbidden in the list as it is by now, whatever the page shows of it", async () => {
+  const scope = Effect.runSync(Scope.make())
+  onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  const scoped = <A>(effect: Effect.Effect<A, never, Scope.Scope>) => run(Scope.provide(effect, scope))
+  const { url } = await scoped(httpServer(await scoped(newDiary)))
+  const story = await real.newStory()
+  const transport = { type: "http", url }
+  const allowed = { allowedTools: ["lookup", "gone"] }
+  const server = await run(story.post("/mcp-servers", { name: "shop", transport, ...allowed }))
+  const { page } = await real.visit(story, `/settings?tab=servers&server=${server.id}`)
+  const tools = page.getByRole("list", { name: "Tools of shop" })
+  const kept = async () => (await run(story.get(`/mcp-servers/${server.id}`))).allowedTools
+  await tools.getByRole("button", { name: "Forbid lookup", disabled: false }).waitFor()
+  const letGo = await holdList(page)
+  await run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["lookup"] }))
+  await tools.getByRole("button", { name: "Allow charge", disabled: false }).press("Enter")
+  await inTime(kept).toEqual(["lookup", "charge"])
+  letGo()
+  await tools.getByRole("button", { name: "Forbid charge", disabled: false }).waitFor()
+  const letGoAgain = await holdList(page)
+  await run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["charge", "lookup", "new"] }))
+  await tools.getByRole("button", { name: "Forbid lookup", disabled: false }).press("Enter")
+  await inTime(kept).toEqual(["charge", "new"])
+  letGoAgain()
+})
