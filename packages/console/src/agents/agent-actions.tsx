@@ -28,8 +28,9 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
   const [isRunning, setIsRunning] = useState(false)
   const [isDeleting, setIsDeleting] = useState(false)
   const [isAsked, setIsAsked] = useState(false)
-  const toggle = useWrite(() => setIsAsked(false))
-  const remove = useWrite(() => navigate({ to: "/agents" }))
+  const name = visibleText(agent.name)
+  const toggle = useWrite(`Enable or disable ${name}`, () => setIsAsked(false))
+  const remove = useWrite(`Delete ${name}`, () => navigate({ to: "/agents" }))
   const turn = () =>
     toggle.run({
       path: agentPath(agent.id),
@@ -70,7 +71,7 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
       </ConfirmDialog>
       <ConfirmDialog
         isOpen={isDeleting}
-        title={`Delete the agent ${visibleText(agent.name)}?`}
+        title={`Delete the agent ${name}?`}
         verb="Delete it"
         staying="Keep it"
         isBusy={remove.isBusy}
@@ -92,7 +93,7 @@ interface RunDialogProps {
 const RunDialog = ({ agent, onClose }: RunDialogProps): ReactNode => {
   const navigate = useNavigate()
   const [input, setInput] = useState("")
-  const { run, isBusy, error } = useWrite<Run>(({ id }) =>
+  const { run, isBusy, error } = useWrite<Run>(`Run ${visibleText(agent.name)}`, ({ id }) =>
     navigate({ to: "/runs/$runId", params: { runId: id } })
   )
   return (

@@ -20,6 +20,7 @@ import { Visible } from "../parts/visible.tsx"
 import { agentHealthQuery, agentPath, agentQuery } from "../server/agent-queries.ts"
 import { isMissing } from "../server/problem.ts"
 import { useWrite } from "../server/use-write.ts"
+import { visibleText } from "../words/visible-text.ts"
 import { AgentActions } from "./agent-actions.tsx"
 import { AgentBacktests } from "./agent-backtests.tsx"
 import { changesOf, draftOf, sentOf } from "./agent-draft.ts"
@@ -135,7 +136,7 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
     setForm(form + 1)
   }
   const initial = useMemo(() => draftOf(leanAgent(definitionOf(base))), [base])
-  const { run, isBusy, error } = useWrite<Agent>((after) => {
+  const { run, isBusy, error } = useWrite<Agent>(`Save ${visibleText(agent.name)}`, (after) => {
     if (after.id !== base.id) return goTo(after)
     follow(after, sentTouches.current)
     show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })

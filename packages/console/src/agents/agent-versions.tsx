@@ -17,12 +17,13 @@ import { Visible } from "../parts/visible.tsx"
 import { placeIn } from "../words/place-in.ts"
 import { agentDiffQuery, agentPath, agentVersionsQuery } from "../server/agent-queries.ts"
 import { useWrite } from "../server/use-write.ts"
+import { visibleText } from "../words/visible-text.ts"
 
 export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const { project, isAdmin } = useConsole()
   const [address, change] = useAddress()
   const { data, error } = useQuery(agentVersionsQuery(project.id, agent.id))
-  const { run, isBusy, error: refusal } = useWrite()
+  const { run, isBusy, error: refusal } = useWrite(`Go back to a version of ${visibleText(agent.name)}`)
   if (data === undefined)
     return error === null ? <Skeleton label="Reading the versions …" /> : <Failure error={error} />
   const wanted = address["version"]

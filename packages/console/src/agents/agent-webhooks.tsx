@@ -90,7 +90,7 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
   const { isAdmin } = useConsole()
   const [asked, setAsked] = useState<"rotate" | "revoke">()
   const close = (): void => setAsked(undefined)
-  const revoke = useWrite(close)
+  const revoke = useWrite(`End ${visibleText(webhook.name)}`, close)
   const path = agentPath(webhook.agentId, `/webhooks/${encodeURIComponent(webhook.id)}`)
   return (
     <Row

@@ -23,7 +23,7 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
   const [maxEvents, setMaxEvents] = useState("20")
   const [days, setDays] = useState("30")
   const { objectId, fields } = useChosenObject("the object")
-  const begin = useWrite<Backtest>(({ id }) => onBegun(id))
+  const begin = useWrite<Backtest>("Begin a dry run", ({ id }) => onBegun(id))
   const body =
     over === "object"
       ? { objectIds: [objectId] }

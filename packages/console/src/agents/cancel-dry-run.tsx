@@ -11,7 +11,7 @@ import { useWrite } from "../server/use-write.ts"
 export const CancelDryRun = ({ backtest }: { readonly backtest: Backtest }): ReactNode => {
   const { agentId, id, status } = backtest
   const [isAsked, setIsAsked] = useState(false)
-  const cancel = useWrite<Backtest>(() => setIsAsked(false))
+  const cancel = useWrite<Backtest>("Cancel a dry run", () => setIsAsked(false))
   if (!backtestTransitions[status].includes("cancelled")) return null
   return (
     <>

@@ -19,7 +19,7 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
   const [name, setName] = useState("")
   const [rate, setRate] = useState(String(webhookBounds.ratePerMinute))
   const [untrusted, setUntrusted] = useState(true)
-  const { run, isBusy, error } = useWrite<OpenedWebhook>(onMade)
+  const { run, isBusy, error } = useWrite<OpenedWebhook>("Make a webhook", onMade)
   return (
     <FormDialog
       title="Make a webhook"

@@ -14,7 +14,7 @@ import { useMade } from "./use-made.ts"
 export const NewAgentPage = (): ReactNode => {
   const { isAdmin } = useConsole()
   const { isMade, goTo } = useMade()
-  const { run, isBusy, error } = useWrite<Agent>(goTo)
+  const { run, isBusy, error } = useWrite<Agent>("Make an agent", goTo)
   return (
     <>
       <PageHeader above={<Link to="/agents">Agents</Link>} title="New agent" />

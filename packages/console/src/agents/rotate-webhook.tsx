@@ -23,7 +23,7 @@ interface RotateWebhookProps {
 
 export const RotateWebhook = ({ path, onMade, onClose }: RotateWebhookProps): ReactNode => {
   const [grace, setGrace] = useState("3600")
-  const { run, isBusy, error } = useWrite<OpenedWebhook>(onMade)
+  const { run, isBusy, error } = useWrite<OpenedWebhook>("Give a webhook a new token", onMade)
   return (
     <FormDialog
       title="Give it a new token"

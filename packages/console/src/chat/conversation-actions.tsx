@@ -2,18 +2,16 @@
  * What a person may do with a conversation: give it another title, take it along, delete it.
  */
 import type { Conversation } from "@tropism/domain/conversation"
-import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
-import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
-import { Failure } from "../parts/failure.tsx"
+import { FormDialog } from "../parts/form-dialog.tsx"
 import { TextField } from "../parts/form-fields.tsx"
-import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { call, inProject } from "../server/request.ts"
+import { useAct } from "../server/use-act.ts"
 
 type Open = "rename" | "delete" | undefined
 
@@ -39,14 +37,7 @@ export const ConversationActions = ({ conversation }: { readonly conversation: C
           <Button size="small" onClick={() => setOpen("delete")}>
             Delete
           </Button>
-          <DialogFrame
-            isOpen={open === "rename"}
-            title="Rename the conversation"
-            onClose={close}
-            returnsFocus
-          >
-            {open === "rename" && <RenameForm path={path} title={conversation.title} onDone={close} />}
-          </DialogFrame>
+          {open === "rename" && <RenameDialog path={path} title={conversation.title} onClose={close} />}
           <DeleteDialog path={path} isOpen={open === "delete"} onClose={close} />
         </>
       )}
@@ -54,34 +45,31 @@ export const ConversationActions = ({ conversation }: { readonly conversation: C
   )
 }
 
-interface RenameFormProps {
+interface RenameDialogProps {
   readonly path: string
   readonly title: string
-  readonly onDone: () => void
+  readonly onClose: () => void
 }
 
-const RenameForm = ({ path, title, onDone }: RenameFormProps): ReactNode => {
+const RenameDialog = ({ path, title, onClose }: RenameDialogProps): ReactNode => {
   const { project } = useConsole()
-  const queryClient = useQueryClient()
   const [text, setText] = useState(title)
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () =>
-      Effect.runPromise(call<Conversation>(path, { method: "PATCH", body: { title: text.trim() } })),
-    onSuccess: () => {
-      queryClient.invalidateQueries({ queryKey: [project.id, "conversations"] })
-      onDone()
-    }
+  const rename = useAct({
+    what: "Rename the conversation",
+    act: (wanted: string) => call<Conversation>(path, { method: "PATCH", body: { title: wanted } }),
+    touches: [[project.id, "conversations"]],
+    onDone: onClose
   })
   return (
-    <form
-      ref={useFaultFocus(error)}
-      className="mt-3 grid gap-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        mutate()
-      }}
+    <FormDialog
+      title="Rename the conversation"
+      verb="Save"
+      isBusy={rename.isBusy}
+      error={rename.error}
+      pointers={["/title"]}
+      onSubmit={() => rename.run(text.trim())}
+      onClose={onClose}
     >
-      {error !== null && <Failure error={error} />}
       <TextField
         label="Title"
         value={text}
@@ -89,14 +77,9 @@ const RenameForm = ({ path, title, onDone }: RenameFormProps): ReactNode => {
         isRequired
         hasFirstFocus
         pointer="/title"
-        error={error}
+        error={rename.error}
       />
-      <div className="flex justify-end">
-        <Button type="submit" weight="primary" disabled={isPending}>
-          Save
-        </Button>
-      </div>
-    </form>
+    </FormDialog>
   )
 }
 
@@ -110,9 +93,12 @@ const DeleteDialog = ({ path, isOpen, onClose }: DeleteDialogProps): ReactNode =
   const { project } = useConsole()
   const queryClient = useQueryClient()
   const navigate = useNavigate()
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: () => Effect.runPromise(call<null>(path, { method: "DELETE" })),
-    onSuccess: () => {
+  const remove = useAct({
+    what: "Delete the conversation",
+    act: () => call<null>(path, { method: "DELETE" }),
+    // What is on the page is gone: the page is left before its list is read again.
+    touches: [],
+    onDone: () => {
       onClose()
       navigate({ to: "/chat" })
       queryClient.invalidateQueries({ queryKey: [project.id, "conversations"], refetchType: "active" })
@@ -124,9 +110,9 @@ const DeleteDialog = ({ path, isOpen, onClose }: DeleteDialogProps): ReactNode =
       title="Delete this conversation?"
       verb="Delete it"
       staying="Keep it"
-      isBusy={isPending}
-      error={error}
-      onConfirm={() => mutate()}
+      isBusy={remove.isBusy}
+      error={remove.error}
+      onConfirm={() => remove.run(null)}
       onClose={onClose}
     >
       It leaves every list and nobody can go on with it. What its agent did stays on record.

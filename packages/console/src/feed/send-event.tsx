@@ -5,7 +5,6 @@
  */
 import type { Page } from "@tropism/api/page"
 import type { GraphObject, ObjectVersion } from "@tropism/domain/graph"
-import { useMutation } from "@tanstack/react-query"
 import { Link } from "@tanstack/react-router"
 import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
@@ -17,7 +16,7 @@ import { TextField } from "../parts/form-fields.tsx"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 import { Problem } from "../server/problem.ts"
 import { call, inProject, queryText } from "../server/request.ts"
-import { newRequestKey } from "../server/request-key.ts"
+import { useAct } from "../server/use-act.ts"
 import { WokenList } from "./woken-list.tsx"
 
 interface SendEventProps {
@@ -31,56 +30,62 @@ interface Draft {
   readonly properties: string
 }
 
-export const SendEvent = ({ isOpen, onClose }: SendEventProps): ReactNode => (
-  <DialogFrame isOpen={isOpen} title="Send an event" onClose={onClose} returnsFocus>
-    {isOpen && <SendForm />}
-  </DialogFrame>
-)
+export const SendEvent = ({ isOpen, onClose }: SendEventProps): ReactNode =>
+  isOpen && <SendDialog onClose={onClose} />
 
-const SendForm = (): ReactNode => {
+const SendDialog = ({ onClose }: Pick<SendEventProps, "onClose">): ReactNode => {
   const { project } = useConsole()
   const [draft, setDraft] = useState<Draft>({ type: "Note", key: "", properties: '{\n  "text": "Hello"\n}' })
-  const [requestKey, setRequestKey] = useState(newRequestKey)
-  const { mutate, isPending, error, data, reset } = useMutation({
-    mutationFn: (written: Draft) => Effect.runPromise(send(project.id, written, requestKey)),
-    // What was refused may be sent again with other words; it is another request then.
-    onError: (failure) => {
-      if (failure instanceof Problem) setRequestKey(newRequestKey())
-    }
+  const [eventId, setEventId] = useState<string>()
+  const { run, isBusy, error } = useAct({
+    what: "Send an event",
+    act: (written: Draft, key) => send(project.id, written, key),
+    touches: [],
+    onDone: setEventId
   })
-  const form = useFaultFocus(error)
-  if (data !== undefined)
-    return (
-      <Sent
-        eventId={data}
-        onAnother={() => {
-          setRequestKey(newRequestKey())
-          reset()
-        }}
-      />
-    )
   return (
-    <form
-      ref={form}
-      className="mt-3 grid gap-4"
-      onSubmit={(event) => {
-        event.preventDefault()
-        mutate(draft)
-      }}
-    >
-      <p className="text-sm text-ink-soft">
-        Writes an object into the graph, as you. Agents that react to it wake for real.
-      </p>
-      {error !== null && <Failure error={error} />}
-      <Fields draft={draft} error={error} onChange={(change) => setDraft((now) => ({ ...now, ...change }))} />
-      <div className="flex justify-end">
-        <Button type="submit" weight="primary" disabled={isPending}>
-          Send
-        </Button>
-      </div>
-    </form>
+    <DialogFrame isOpen title="Send an event" onClose={onClose} isBusy={isBusy} returnsFocus>
+      {eventId === undefined ? (
+        <SendForm
+          draft={draft}
+          isBusy={isBusy}
+          error={error}
+          onChange={(change) => setDraft((now) => ({ ...now, ...change }))}
+          onSend={() => run(draft)}
+        />
+      ) : (
+        <Sent eventId={eventId} onAnother={() => setEventId(undefined)} />
+      )}
+    </DialogFrame>
   )
 }
+
+interface SendFormProps extends FieldsProps {
+  readonly isBusy: boolean
+  readonly onSend: () => void
+}
+
+const SendForm = ({ draft, isBusy, error, onChange, onSend }: SendFormProps): ReactNode => (
+  <form
+    ref={useFaultFocus(error)}
+    className="mt-3 grid gap-4"
+    onSubmit={(event) => {
+      event.preventDefault()
+      onSend()
+    }}
+  >
+    <p className="text-sm text-ink-soft">
+      Writes an object into the graph, as you. Agents that react to it wake for real.
+    </p>
+    {error !== null && <Failure error={error} />}
+    <Fields draft={draft} error={error} onChange={onChange} />
+    <div className="flex justify-end">
+      <Button type="submit" weight="primary" disabled={isBusy}>
+        Send
+      </Button>
+    </div>
+  </form>
+)
 
 interface FieldsProps {
   readonly draft: Draft

@@ -50,7 +50,10 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
   const [kind, setKind] = useState<ValueKind>(kindOf(property?.value))
   const [text, setText] = useState(editableText(property?.value, kind))
   const [fault, setFault] = useState<string>()
-  const { run, isBusy, error, given } = useWrite<GraphObject>(onClose)
+  const { run, isBusy, error, given } = useWrite<GraphObject>(
+    property === undefined ? "Add a property" : `Edit ${visibleText(name)}`,
+    onClose
+  )
   const isDeleted = provenance.deleted !== null || (isMissing(error) && given?.ifMatch === provenance.version)
   // Against the version that was shown, or a later one in which this property is the same.
   const isMoved = hasMoved(opened, provenance, name) && !isNow(provenance, name, writtenValue(text, kind))
@@ -154,7 +157,7 @@ const ChangedNotice = ({ now, onKeep }: ChangedNoticeProps): ReactNode => (
 /** The object is gone, and what somebody wrote for it is not: it can be saved once the object is back. */
 const DeletedNotice = ({ provenance }: Pick<EditPropertyProps, "provenance">): ReactNode => {
   const { objectId, type, deleted } = provenance
-  const { run, isBusy, error } = useWrite()
+  const { run, isBusy, error } = useWrite("Bring the object back")
   return (
     <>
       {error !== null && <Failure error={error} />}

@@ -16,7 +16,7 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
   const [key, setKey] = useState("")
   const [text, setText] = useState("{}")
   const [fault, setFault] = useState<string>()
-  const { run, isBusy, error, forget } = useWrite<GraphObject>(({ id }) =>
+  const { run, isBusy, error, forget } = useWrite<GraphObject>("Make an object", ({ id }) =>
     navigate({ to: "/objects/$objectId", params: { objectId: id } })
   )
   const make = () => {

@@ -23,7 +23,10 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
   const { canAnswer } = useConsole()
   const [isAsking, setIsAsking] = useState(false)
   const [isTrying, setIsTrying] = useState(false)
-  const { run, isBusy, error, forget } = useWrite(() => setIsAsking(false))
+  const { run, isBusy, error, forget } = useWrite(
+    ({ method }) => `${method === "DELETE" ? "Delete" : "Bring back"} ${visibleText(name)}`,
+    () => setIsAsking(false)
+  )
   const { objectId, version, deleted } = provenance
   useHeadingAfter(deleted !== null, isBusy)
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may change it.</span>

@@ -24,7 +24,7 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
   const { objectId, deleted } = provenance
   const relationships = useQuery(relationshipsQuery(project.id, objectId))
   const { data: around } = useQuery({ ...neighborsQuery(project.id, objectId), enabled: deleted === null })
-  const removing = useWrite()
+  const removing = useWrite("Remove a relationship")
   const objects = new Map(around?.objects.map((object) => [object.id, object]))
   if (relationships.data === undefined)
     return relationships.error === null ? (

@@ -28,7 +28,7 @@ export const PurgeObject = ({ provenance: { objectId, version }, name }: PurgeOb
   const show = useToasts()
   const navigate = useNavigate()
   const called = visibleText(name)
-  const { run, isBusy, error, forget } = useWrite(() => {
+  const { run, isBusy, error, forget } = useWrite(`Remove ${called} for good`, () => {
     show({ tone: "done", title: "Removed", sentence: `${called} is removed for good.` })
     navigate({ to: "/graph" })
   })

@@ -17,7 +17,7 @@ export const RelateObject = ({ objectId, onClose }: RelateObjectProps): ReactNod
   const [type, setType] = useState("")
   const [direction, setDirection] = useState("out")
   const { objectId: otherId, fields } = useChosenObject("the other object", objectId)
-  const { run, isBusy, error } = useWrite<Relationship>(onClose)
+  const { run, isBusy, error } = useWrite<Relationship>("Relate the object", onClose)
   const relate = () => {
     const [fromId, toId] = direction === "out" ? [objectId, otherId] : [otherId, objectId]
     run({ path: "relationships", method: "POST", body: { type, fromId, toId } })

@@ -25,7 +25,7 @@ export const TryAgent = ({ objectId, onClose }: TryAgentProps): ReactNode => {
   const { data: agents = noAgents } = useQuery(agentNamesQuery(project.id))
   const [chosen, setChosen] = useState("")
   const agentId = chosen === "" ? ([...agents.keys()][0] ?? "") : chosen
-  const { run, isBusy, error } = useWrite<Backtest>(({ id }) =>
+  const { run, isBusy, error } = useWrite<Backtest>("Begin a dry run", ({ id }) =>
     navigate({ to: "/agents/$agentId", params: { agentId }, search: { tab: "backtests", backtest: id } })
   )
   return (

@@ -25,7 +25,7 @@ export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode =>
   const people = usePeople([atFirst, task.assignee])
   const [assignee, setAssignee] = useState(atFirst ?? nobody)
   const [until, setUntil] = useState(asItIs)
-  const write = useWrite(onClose)
+  const write = useWrite(`Assign #${task.number}`, onClose)
   const assign = () => {
     const body = {
       ...(assignee !== (atFirst ?? nobody) && { assignee: assignee === nobody ? null : assignee }),

@@ -8,7 +8,7 @@ import type { Properties } from "@tropism/domain/json"
 import type { SuggestionTask } from "@tropism/domain/task"
 import { type ReactNode, useId, useRef, useState } from "react"
 import { Button } from "../parts/button.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { CloseButton, DialogFrame } from "../parts/dialog-frame.tsx"
 import { controlClass } from "../parts/field.tsx"
 import { CautionIcon } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
@@ -34,25 +34,35 @@ interface EditDialogProps {
   readonly onClosed: () => void
 }
 
-export const EditDialog = ({ task, onCancel, onClosed, ...rest }: EditDialogProps): ReactNode => (
-  <DialogFrame
-    isOpen={task !== undefined}
-    title={task === undefined ? "" : `Edit #${task.number}, then approve`}
-    onClose={onCancel}
-    onClosed={onClosed}
-  >
-    {task !== undefined && <EditForm key={task.id} task={task} onCancel={onCancel} {...rest} />}
-  </DialogFrame>
-)
+export const EditDialog = ({ task, onCancel, onClosed, ...rest }: EditDialogProps): ReactNode => {
+  const [isSending, setIsSending] = useState(false)
+  return (
+    <DialogFrame
+      isOpen={task !== undefined}
+      title={task === undefined ? "" : `Edit #${task.number}, then approve`}
+      onClose={onCancel}
+      isBusy={isSending}
+      onClosed={onClosed}
+    >
+      {task !== undefined && (
+        <EditForm key={task.id} task={task} isSending={isSending} onSending={setIsSending} {...rest} />
+      )}
+    </DialogFrame>
+  )
+}
 
-type EditFormProps = Omit<EditDialogProps, "onClosed"> & { readonly task: SuggestionTask }
+interface EditFormProps extends Omit<EditDialogProps, "onCancel" | "onClosed"> {
+  readonly task: SuggestionTask
+  readonly isSending: boolean
+  readonly onSending: (isSending: boolean) => void
+}
 
-const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: EditFormProps): ReactNode => {
+const EditForm = (props: EditFormProps): ReactNode => {
+  const { projectId, task, listed, isSending, onSending, onApprove, onDone } = props
   // What is shown when it is opened is what is decided: the digest tells when it is refined meanwhile.
   const [shown, setShown] = useState(task)
   const [fields, setFields] = useState(() => fieldsOf(shown))
   const form = useRef<HTMLFormElement>(null)
-  const [isSending, setIsSending] = useState(false)
   const [refusal, setRefusal] = useState<string>()
   const { left, sentences } = useOvertaken(projectId, [task], listed)
   // One's own decision takes it off the list as well.
@@ -69,12 +79,13 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
   }
   const approve = () => {
     if (faults.length > 0 || hasNothing || isSending || isOvertaken) return
-    setIsSending(true)
-    onApprove(shown, data).then((sentence) => {
-      setIsSending(false)
-      setRefusal(sentence)
-      if (sentence === undefined) onDone(shown.id)
-    })
+    onSending(true)
+    onApprove(shown, data)
+      .then((sentence) => {
+        setRefusal(sentence)
+        if (sentence === undefined) onDone(shown.id)
+      })
+      .finally(() => onSending(false))
   }
   return (
     <form
@@ -109,7 +120,6 @@ const EditForm = ({ projectId, task, listed, onApprove, onDone, onCancel }: Edit
         hasNothing={hasNothing}
         isOvertaken={isOvertaken}
         isSending={isSending}
-        onCancel={onCancel}
         isReady={faults.length === 0 && !hasNothing}
       />
     </form>
@@ -121,10 +131,9 @@ interface EditFootProps {
   readonly isOvertaken: boolean
   readonly isReady: boolean
   readonly isSending: boolean
-  readonly onCancel: () => void
 }
 
-const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending, onCancel }: EditFootProps): ReactNode => (
+const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending }: EditFootProps): ReactNode => (
   <>
     {hasNothing && (
       <p role="status" className="text-xs text-ink-soft">
@@ -132,9 +141,7 @@ const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending, onCancel }: Edi
       </p>
     )}
     <div className="flex justify-end gap-2">
-      <Button weight="quiet" onClick={onCancel}>
-        {isOvertaken ? "Close" : "Cancel"}
-      </Button>
+      <CloseButton weight="quiet">{isOvertaken ? "Close" : "Cancel"}</CloseButton>
       {!isOvertaken && (
         <Button type="submit" weight="primary" disabled={!isReady || isSending}>
           {isSending ? "Approving…" : "Approve as edited"}

@@ -1,5 +1,6 @@
 /**
  * Plans to take back what a run did and opens the plan: nothing is undone before somebody approves it.
+ * Whoever is elsewhere by then stays there, and is told where the plan is.
  *
  * The plan is of the whole run. What was approved just now is chosen in it, and
  * the rest is left out until the person says otherwise.
@@ -11,14 +12,17 @@ import { useCallback } from "react"
 import { useToasts } from "../parts/toasts.tsx"
 import { failureSentence } from "../server/problem.ts"
 import { pendingTasksKey } from "../server/queries.ts"
+import { useHere } from "../server/use-here.ts"
 import { planUndo } from "./inbox-requests.ts"
 
 export const usePlanningUndo = (projectId: string) => {
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   const show = useToasts()
+  const here = useHere()
   return useCallback(
     (runId: string, entityIds: ReadonlyArray<string>) => {
+      const pressed = here()
       Effect.runFork(
         planUndo(projectId, runId).pipe(
           Effect.match({
@@ -26,16 +30,25 @@ export const usePlanningUndo = (projectId: string) => {
               show({ tone: "refused", title: "Nothing can be undone", sentence: failureSentence(failure) }),
             onSuccess: (task) => {
               queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
-              navigate({
-                to: "/tasks/$taskId",
-                params: { taskId: task.id },
-                search: { only: entityIds.join(",") }
-              })
+              const open = () =>
+                navigate({
+                  to: "/tasks/$taskId",
+                  params: { taskId: task.id },
+                  search: { only: entityIds.join(",") }
+                })
+              if (pressed.isHere()) open()
+              else
+                show({
+                  tone: "done",
+                  title: "The undo is planned",
+                  sentence: `#${task.number} says what becomes of each object. Nothing changes before somebody approves it.`,
+                  action: { label: "Open it", run: open }
+                })
             }
           })
         )
       )
     },
-    [projectId, queryClient, navigate, show]
+    [projectId, queryClient, navigate, show, here]
   )
 }

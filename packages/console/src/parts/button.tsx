@@ -28,7 +28,7 @@ const heights = {
 
 const wrapping = "min-h-9 max-w-full py-1.5 text-left wrap-anywhere pointer-coarse:min-h-11"
 
-interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
+export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly weight?: keyof typeof weights
   readonly size?: keyof typeof sizes
   /** Lets its words go over several lines, for words that others have chosen. */

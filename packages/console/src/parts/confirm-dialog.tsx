@@ -3,7 +3,7 @@
  */
 import type { ReactNode } from "react"
 import { Button } from "./button.tsx"
-import { DialogFrame } from "./dialog-frame.tsx"
+import { CloseButton, DialogFrame } from "./dialog-frame.tsx"
 import { Failure } from "./failure.tsx"
 
 interface ConfirmDialogProps {
@@ -25,7 +25,7 @@ interface ConfirmDialogProps {
   readonly onClose: () => void
 }
 
-/** **Gotchas** While it is busy the button is dead, so a double click does one thing. */
+/** **Gotchas** While it is busy the button is dead, so a double click does one thing, and it stays open. */
 export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
   const {
     isOpen,
@@ -40,7 +40,7 @@ export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
     onClose
   } = props
   return (
-    <DialogFrame isOpen={isOpen} title={title} onClose={onClose} returnsFocus>
+    <DialogFrame isOpen={isOpen} title={title} onClose={onClose} isBusy={isBusy} returnsFocus>
       <div className="mt-3 text-sm text-ink-soft">{children}</div>
       {error !== undefined && error !== null && (
         <div className="mt-4">
@@ -48,9 +48,7 @@ export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
         </div>
       )}
       <div className="mt-6 flex justify-end gap-2">
-        <Button onClick={onClose} data-first-focus>
-          {staying}
-        </Button>
+        <CloseButton data-first-focus>{staying}</CloseButton>
         <Button weight="primary" disabled={isBusy || !isReady} onClick={onConfirm}>
           {verb}
         </Button>

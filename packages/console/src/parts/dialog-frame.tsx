@@ -1,12 +1,16 @@
 /**
  * A dialog over the page: traps the focus, closes on the first Escape, has a title.
+ *
+ * While what it asked for is under way it does not close: whoever asked sees what becomes of it.
  */
 import { useBlocker } from "@tanstack/react-router"
 import { Dialog } from "radix-ui"
-import { type ReactNode, useRef, useState } from "react"
+import { type ReactNode, useRef } from "react"
 import { isDialogOpen } from "../keys/is-typing.ts"
+import { Button, type ButtonProps } from "./button.tsx"
 import { CrossIcon } from "./icons.tsx"
 import { leaveEscape, useEscape } from "./use-escape.ts"
+import { useLeaving } from "./use-leaving.ts"
 
 interface DialogFrameProps {
   readonly isOpen: boolean
@@ -14,6 +18,8 @@ interface DialogFrameProps {
   readonly onClose: () => void
   /** Gives the focus back to what had it before. */
   readonly returnsFocus?: boolean
+  /** What it asked for is under way. */
+  readonly isBusy?: boolean
   /** What closing would lose, in a sentence: then it closes only by what is drawn in it. */
   readonly holds?: string
   /** It is gone, and the focus is free. */
@@ -27,30 +33,22 @@ export const DialogFrame = ({
   title,
   onClose,
   returnsFocus = false,
+  isBusy = false,
   holds,
   onClosed,
   children
 }: DialogFrameProps): ReactNode => {
   const opener = useRef<Element>(null)
   const content = useRef<HTMLDivElement>(null)
-  const [typing, setTyping] = useState<"nothing" | "typed" | "leaving">("nothing")
-  /** Where something was typed: what was sent with its field is not lost any more. */
-  const field = useRef<HTMLElement>(null)
-  /** What was typed is not lost by one key or a click beside the dialog, and what it holds by neither. */
-  const mayLeave = (isAsked: boolean): boolean => {
-    const hasTyped = typing !== "nothing" && field.current?.isConnected === true
-    if (holds === undefined && (!hasTyped || (isAsked && typing === "leaving"))) return true
-    setTyping("leaving")
-    return false
-  }
+  const held = isBusy ? busySentence : holds
+  const { type, mayLeave, hold, begin, isHolding, sentence } = useLeaving(held)
   const close = () => {
-    setTyping("nothing")
+    begin()
     onClose()
   }
   useEscape(isOpen, content, () => {
     if (mayLeave(true)) close()
   })
-  const isHolding = holds !== undefined || typing !== "nothing"
   useBlocker({
     // By its own buttons a dialog goes on to other pages; by the browser's it would only be lost.
     shouldBlockFn: ({ action }) => action !== "PUSH" && action !== "REPLACE" && !mayLeave(true),
@@ -62,8 +60,8 @@ export const DialogFrame = ({
       open={isOpen}
       onOpenChange={(open) => {
         if (open) return
-        if (holds === undefined) close()
-        else setTyping("leaving")
+        if (held === undefined) close()
+        else hold()
       }}
     >
       <Dialog.Portal>
@@ -71,11 +69,7 @@ export const DialogFrame = ({
         <Dialog.Content
           ref={content}
           aria-describedby={undefined}
-          onInput={({ target }) => {
-            if (!(target instanceof HTMLElement) || !target.matches(typedInto)) return
-            field.current = target
-            setTyping("typed")
-          }}
+          onInput={({ target }) => type(target)}
           onEscapeKeyDown={leaveEscape}
           onInteractOutside={(event) => {
             if (!mayLeave(false)) event.preventDefault()
@@ -83,7 +77,7 @@ export const DialogFrame = ({
           onOpenAutoFocus={(event) => {
             if (document.activeElement !== document.body) openedBy = document.activeElement
             opener.current = openedBy
-            setTyping("nothing")
+            begin()
             const first = document.querySelector<HTMLElement>("[role=dialog] [data-first-focus]")
             if (first === null) return
             event.preventDefault()
@@ -107,9 +101,9 @@ export const DialogFrame = ({
               <CrossIcon />
             </Dialog.Close>
           </div>
-          {typing === "leaving" && (
+          {sentence !== undefined && (
             <p role="status" className="mt-2 text-sm text-caution-ink">
-              {holds ?? "What you typed is not kept yet. Escape once more drops it, and so does Back."}
+              {sentence}
             </p>
           )}
           {children}
@@ -119,8 +113,14 @@ export const DialogFrame = ({
   )
 }
 
+/** A button that closes the dialog around it, where that may close. */
+export const CloseButton = (props: ButtonProps): ReactNode => (
+  <Dialog.Close asChild>
+    <Button {...props} />
+  </Dialog.Close>
+)
+
+const busySentence = "It is being done. This closes once the server has answered."
+
 /** What had the focus before: a dialog that takes the place of another gives it back to what opened the first. */
 let openedBy: Element | null = null
-
-/** Fields that hold words, which somebody would have to write again. */
-const typedInto = "textarea, input:not([type=checkbox], [type=radio])"

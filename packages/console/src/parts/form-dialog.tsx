@@ -3,7 +3,7 @@
  */
 import type { ReactNode } from "react"
 import { Button } from "./button.tsx"
-import { DialogFrame } from "./dialog-frame.tsx"
+import { CloseButton, DialogFrame } from "./dialog-frame.tsx"
 import { Failure } from "./failure.tsx"
 import { FieldLabels } from "./field-labels.tsx"
 import { useClosed } from "./use-closed.ts"
@@ -31,7 +31,7 @@ export const FormDialog = (props: FormDialogProps): ReactNode => {
   const form = useFaultFocus(error)
   useClosed(form, isBusy)
   return (
-    <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
+    <DialogFrame isOpen title={title} onClose={onClose} isBusy={isBusy} returnsFocus>
       <FieldLabels>
         <form
           ref={form}
@@ -46,9 +46,7 @@ export const FormDialog = (props: FormDialogProps): ReactNode => {
           {error !== null && !isBeside(error, pointers) && <Failure error={error} />}
           {children}
           <div className="mt-2 flex justify-end gap-2">
-            <Button weight="quiet" onClick={onClose}>
-              Cancel
-            </Button>
+            <CloseButton weight="quiet">Cancel</CloseButton>
             <Button type="submit" weight="primary" disabled={isBusy || !isReady}>
               {verb}
             </Button>

@@ -22,7 +22,7 @@ export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode 
   const { canDecide } = useConsole()
   const navigate = useNavigate()
   const [isAsking, setIsAsking] = useState(false)
-  const { run, isBusy, error, forget } = useWrite<UndoTask>(({ id }) =>
+  const { run, isBusy, error, forget } = useWrite<UndoTask>("Plan an undo", ({ id }) =>
     navigate({ to: "/tasks/$taskId", params: { taskId: id } })
   )
   if (nothing !== undefined) return <span className="text-xs text-ink-faint">{nothing}</span>

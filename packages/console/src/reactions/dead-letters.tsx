@@ -28,7 +28,7 @@ export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => 
     key: ["dead-letters", agent.id],
     path: agentPath(agent.id, "/dead-letters")
   })
-  const { run, isBusy, error } = useWrite<Answer>((answer) =>
+  const { run, isBusy, error } = useWrite<Answer>("Try dead letters again", (answer) =>
     show({ tone: "done", title: "Tried again", sentence: redrivenText(answer) })
   )
   const redrive = (ids?: ReadonlyArray<string>) =>

@@ -18,6 +18,7 @@ import { pendingEventsQuery } from "../server/reaction-queries.ts"
 import { useWrite } from "../server/use-write.ts"
 import { cutText } from "../words/cut-text.ts"
 import { namedText } from "../words/object-name.ts"
+import { visibleText } from "../words/visible-text.ts"
 import { batchText, whyWord } from "./reaction-words.ts"
 
 export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode => {
@@ -25,7 +26,7 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
   const show = useToasts()
   const note = useId()
   const { data, error } = useQuery(pendingEventsQuery(project.id, agent.id))
-  const act = useWrite<BatchTriggered>((answer) =>
+  const act = useWrite<BatchTriggered>(`Run ${visibleText(agent.name)}`, (answer) =>
     show({ tone: "done", title: "Run for what it had not handled", sentence: batchText(answer) })
   )
   const runFor = (objectIds: ReadonlyArray<string>) =>

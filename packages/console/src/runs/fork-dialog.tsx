@@ -22,7 +22,7 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
   const [name, setName] = useState(`${run.agentName}-from-${at}`)
   const [message, setMessage] = useState("")
   const [made, setMade] = useState<string>()
-  const fork = useWrite<Context>((context) => setMade(context.name))
+  const fork = useWrite<Context>("Fork a run", (context) => setMade(context.name))
   const submit = () =>
     fork.run({
       path: `contexts/${encodeURIComponent(run.contextName)}/fork`,

@@ -2,8 +2,6 @@
  * What a person may do with a run: end it, or let it go on.
  */
 import { isResumable, type Run } from "@tropism/domain/run"
-import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { Effect } from "effect"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
@@ -11,10 +9,11 @@ import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { runQuery } from "../server/run-queries.ts"
 import { call, inProject } from "../server/request.ts"
+import { useAct } from "../server/use-act.ts"
 import { ResumeDialog } from "./resume-dialog.tsx"
 import { canCancel } from "./run-words.ts"
 
-interface Act {
+interface Wish {
   readonly verb: "cancel" | "resume"
   /** What a run is resumed with. */
   readonly body?: Readonly<Record<string, unknown>>
@@ -22,41 +21,39 @@ interface Act {
 
 export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
   const { project, canAnswer } = useConsole()
-  const queryClient = useQueryClient()
-  const [asked, setAsked] = useState<Act["verb"]>()
-  const { mutate, isPending, error, variables, reset } = useMutation({
-    mutationFn: ({ verb, body = {} }: Act) =>
-      Effect.runPromise(
-        call<Run>(inProject(project.id, `runs/${encodeURIComponent(run.id)}/${verb}`), {
-          method: "POST",
-          ...(verb === "resume" && { body })
-        })
-      ),
-    onSuccess: (after) => {
-      queryClient.setQueryData(runQuery(project.id, run.id).queryKey, after)
-      setAsked(undefined)
-    }
+  const [asked, setAsked] = useState<Wish["verb"]>()
+  const act = useAct({
+    what: ({ verb }: Wish) => (verb === "cancel" ? "Cancel the run" : "Let the run go on"),
+    act: ({ verb, body = {} }: Wish, idempotencyKey) =>
+      call<Run>(inProject(project.id, `runs/${encodeURIComponent(run.id)}/${verb}`), {
+        method: "POST",
+        ...(verb === "resume" && { body }),
+        idempotencyKey
+      }),
+    touches: [runQuery(project.id, run.id).queryKey],
+    onDone: () => setAsked(undefined)
   })
-  const ask = (verb: Act["verb"]): void => {
-    reset()
+  const { isBusy, error, given } = act
+  const ask = (verb: Wish["verb"]): void => {
+    act.forget()
     setAsked(verb)
   }
   const close = (): void => setAsked(undefined)
   const mayResume = run.status === "paused" && run.pauseReason !== null && isResumable(run.pauseReason)
   // A run whose time was up has it anew; what else is used up stays so until somebody gives more.
   const needsMore = run.pauseReason !== "timeout"
-  const goOn = (): void => mutate({ verb: "resume" })
+  const goOn = (): void => act.run({ verb: "resume" })
   if (!canCancel(run)) return null
   if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may cancel and resume runs.</span>
   return (
     <>
       {mayResume && (
-        <Button weight="primary" disabled={isPending} onClick={needsMore ? () => ask("resume") : goOn}>
+        <Button weight="primary" disabled={isBusy} onClick={needsMore ? () => ask("resume") : goOn}>
           {needsMore ? "Resume …" : "Resume"}
         </Button>
       )}
       <Button onClick={() => ask("cancel")}>Cancel run</Button>
-      {error !== null && variables?.verb === "resume" && asked === undefined && (
+      {error !== null && given?.verb === "resume" && asked === undefined && (
         <div className="order-last basis-full">
           <Failure error={error} />
         </div>
@@ -64,9 +61,9 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
       {asked === "resume" && (
         <ResumeDialog
           run={run}
-          isBusy={isPending}
-          error={variables?.verb === "resume" ? error : null}
-          onResume={(body) => mutate({ verb: "resume", body })}
+          isBusy={isBusy}
+          error={given?.verb === "resume" ? error : null}
+          onResume={(body) => act.run({ verb: "resume", body })}
           onClose={close}
         />
       )}
@@ -75,9 +72,9 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
         title="Cancel this run?"
         verb="Cancel the run"
         staying="Let it run"
-        isBusy={isPending}
-        error={variables?.verb === "cancel" ? error : null}
-        onConfirm={() => mutate({ verb: "cancel" })}
+        isBusy={isBusy}
+        error={given?.verb === "cancel" ? error : null}
+        onConfirm={() => act.run({ verb: "cancel" })}
         onClose={close}
       >
         It ends where it is and never goes on. What it has done already stays.

@@ -3,9 +3,9 @@
  */
 import { useConsole } from "../frame/console-context.tsx"
 import { call, inProject } from "./request.ts"
-import { type Act, useAct } from "./use-act.ts"
+import { type Act, type ActName, useAct } from "./use-act.ts"
 
-interface Write {
+export interface Write {
   /** The address behind the project's. */
   readonly path: string
   readonly method: "POST" | "PATCH" | "DELETE"
@@ -14,9 +14,10 @@ interface Write {
   readonly ifMatch?: number
 }
 
-export const useWrite = <A>(onDone?: (made: A) => void): Act<Write> => {
+export const useWrite = <A>(what: ActName<Write>, onDone?: (made: A) => void): Act<Write> => {
   const { project } = useConsole()
   return useAct({
+    what,
     act: ({ path, method, ...rest }: Write, key) =>
       call<A>(inProject(project.id, path), {
         method,

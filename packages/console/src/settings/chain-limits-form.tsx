@@ -48,6 +48,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
   const show = useToasts()
   const [typed, setTyped] = useState<Typed>({})
   const save = useAct({
+    what: "Save the bounds",
     act: (sent: Typed) => changeSettings(project.id, { chainLimits: patchOf(sent) }),
     touches: [[project.id, "settings"]],
     onDone: (_saved, sent) => {

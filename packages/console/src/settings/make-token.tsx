@@ -66,6 +66,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
   const change = (changes: Partial<Wish>) => setWish((now) => ({ ...now, ...changes }))
   const { first } = useLettingIn(wish)
   const make = useAct({
+    what: "Make a token",
     act: (body: TokenWish, key) => Effect.andThen(first(key), makeToken(project.id, body, key)),
     touches: [
       [project.id, "tokens"],

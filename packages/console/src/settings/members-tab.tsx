@@ -8,7 +8,7 @@ import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { Button } from "../parts/button.tsx"
 import { ConfirmDialog } from "../parts/confirm-dialog.tsx"
-import { DialogFrame } from "../parts/dialog-frame.tsx"
+import { CloseButton, DialogFrame } from "../parts/dialog-frame.tsx"
 import { EmptyState } from "../parts/empty-state.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
@@ -72,6 +72,7 @@ const AddMember = ({ onClose }: { readonly onClose: () => void }): ReactNode => 
   const [userId, setUserId] = useState("")
   const [role, setRole] = useState<Role>("viewer")
   const add = useAct({
+    what: "Add a member",
     act: (body: { userId: string; role: Role }, key) => addMember(project.id, body, key),
     touches: [[project.id, "members"]],
     onDone: (member) => {
@@ -122,6 +123,7 @@ const MemberRow = ({ member }: { readonly member: Member }): ReactNode => {
   const isMe = member.userId === principal.userId
   const touches = [[project.id, "members"], [project.id, "tokens"], ...(isMe ? [["principal"]] : [])]
   const change = useAct({
+    what: `Change the role of ${visibleText(member.userId)}`,
     act: (role: Role) => changeRole(project.id, member.userId, role),
     touches
   })
@@ -193,6 +195,7 @@ interface RemoveMemberProps {
 const RemoveMember = ({ member, isMe, touches, onClose }: RemoveMemberProps): ReactNode => {
   const { project } = useConsole()
   const remove = useAct({
+    what: isMe ? "Leave the project" : `Remove ${visibleText(member.userId)}`,
     act: (userId: string) => removeMember(project.id, userId),
     touches,
     onDone: onClose
@@ -224,6 +227,7 @@ const MemberLink = ({
   const { project } = useConsole()
   const [link, setLink] = useState<LoginLink>()
   const make = useAct({
+    what: "Make a login link",
     act: (userId: string, key) => makeLoginLink(project.id, userId, key),
     touches: [],
     onDone: setLink
@@ -241,13 +245,11 @@ const MemberLink = ({
       </ShownOnce>
     )
   return (
-    <DialogFrame isOpen title={title} onClose={onClose} returnsFocus>
+    <DialogFrame isOpen title={title} onClose={onClose} isBusy={make.isBusy} returnsFocus>
       <p className="mt-2 text-sm text-ink-soft">{lead}</p>
       {make.error !== null && <Refused error={make.error} />}
       <div className="mt-5 flex justify-end gap-2">
-        <Button weight="quiet" onClick={onClose}>
-          Cancel
-        </Button>
+        <CloseButton weight="quiet">Cancel</CloseButton>
         <Button
           weight="primary"
           disabled={make.isBusy}

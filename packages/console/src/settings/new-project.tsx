@@ -35,6 +35,7 @@ const ProjectForm = ({ onClose }: { readonly onClose: () => void }): ReactNode =
   const [name, setName] = useState("")
   const navigate = useNavigate()
   const make = useAct({
+    what: "Make a project",
     act: makeProject,
     touches: [projectsQuery.queryKey],
     onDone: ({ id }: Project) => navigate({ to: "/", search: { project: id } })

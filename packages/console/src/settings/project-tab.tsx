@@ -59,6 +59,7 @@ const Name = (): ReactNode => {
   /** What was typed and is not saved. */
   const [typed, setTyped] = useState<string>()
   const rename = useAct({
+    what: "Rename the project",
     act: (wanted: string) => renameProject(project.id, wanted),
     touches: [projectsQuery.queryKey],
     onDone: (renamed, sent) => {
@@ -115,7 +116,11 @@ const KillSwitch = (): ReactNode => {
     [project.id, "health"],
     [project.id, "runs"]
   ]
-  const release = useAct({ act: () => turnKillSwitch(project.id, { stopped: false }), touches })
+  const release = useAct({
+    what: "Let the agents go on",
+    act: () => turnKillSwitch(project.id, { stopped: false }),
+    touches
+  })
   const stopped = data?.stopped ?? null
   return (
     <Part title="Kill switch">
@@ -171,6 +176,7 @@ const StopForm = ({ touches, onClose }: StopFormProps): ReactNode => {
   const { project } = useConsole()
   const [reason, setReason] = useState("")
   const stop = useAct({
+    what: "Stop all agents",
     act: (why: string) => turnKillSwitch(project.id, { stopped: true, reason: why }),
     touches,
     onDone: onClose

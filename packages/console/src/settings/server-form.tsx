@@ -39,6 +39,7 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
   const { project } = useConsole()
   const [written, setWritten] = useState(nothingWritten)
   const { run, isBusy, error, forget } = useAct<Written, McpServer>({
+    what: server === undefined ? "Add an MCP server" : `Change ${server.name}`,
     act: (given, key) =>
       server === undefined
         ? addServer(project.id, inputOf(shownOf(given, undefined)), key)

@@ -10,6 +10,7 @@ import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { useAct } from "../server/use-act.ts"
 import { cutText } from "../words/cut-text.ts"
+import { visibleText } from "../words/visible-text.ts"
 import { allowTool } from "./settings-acts.ts"
 
 /** What is to be so of one tool. */
@@ -21,6 +22,7 @@ interface Wish {
 export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNode => {
   const { project, isAdmin } = useConsole()
   const allow = useAct({
+    what: ({ tool, isAllowed }: Wish) => `${isAllowed ? "Allow" : "Forbid"} ${visibleText(tool)}`,
     act: ({ tool, isAllowed }: Wish) => allowTool(project.id, server.id, tool, isAllowed),
     touches: [[project.id, "mcp-servers"]]
   })

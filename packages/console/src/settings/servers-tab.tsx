@@ -72,8 +72,13 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
     [project.id, "mcp-servers"],
     [project.id, "health"]
   ]
-  const test = useAct({ act: (id: string, key) => testServer(project.id, id, key), touches })
+  const test = useAct({
+    what: `Test ${server.name}`,
+    act: (id: string, key) => testServer(project.id, id, key),
+    touches
+  })
   const turn = useAct({
+    what: (isToBe: boolean) => `${isToBe ? "Enable" : "Disable"} ${server.name}`,
     act: (enabled: boolean) => changeServer(project.id, server.id, { enabled }),
     touches
   })
@@ -143,7 +148,11 @@ interface RemoveServerProps {
 const RemoveServer = ({ server, touches }: RemoveServerProps): ReactNode => {
   const { project } = useConsole()
   const [isAsking, setIsAsking] = useState(false)
-  const remove = useAct({ act: (id: string) => removeServer(project.id, id), touches })
+  const remove = useAct({
+    what: `Remove ${server.name}`,
+    act: (id: string) => removeServer(project.id, id),
+    touches
+  })
   return (
     <>
       <Button size="small" onClick={() => setIsAsking(true)}>

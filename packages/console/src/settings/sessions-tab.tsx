@@ -27,6 +27,7 @@ export const SessionsTab = (): ReactNode => {
   const { data, error } = useQuery(sessionsQuery)
   const others = data?.items.filter(({ isCurrent }) => !isCurrent).length ?? 0
   const endOthers = useAct({
+    what: "End all other sessions",
     act: () => endOtherSessions(),
     touches,
     onDone: ({ ended }) =>
@@ -61,7 +62,7 @@ export const SessionsTab = (): ReactNode => {
 }
 
 const SessionRow = ({ session }: { readonly session: Session }): ReactNode => {
-  const end = useAct({ act: (id: string) => endSession(id), touches })
+  const end = useAct({ what: "End a session", act: (id: string) => endSession(id), touches })
   return (
     <Row
       title={

@@ -66,6 +66,7 @@ const TokenRow = ({ token }: { readonly token: Token }): ReactNode => {
   const [isAsking, setIsAsking] = useState(false)
   const name = token.name ?? "A token without a name"
   const revoke = useAct({
+    what: `Revoke ${visibleText(name)}`,
     act: (id: string) => revokeToken(project.id, id),
     touches: [[project.id, "tokens"]],
     onDone: () => setIsAsking(false)
