@@ -8,6 +8,7 @@ import type { Json, Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { feedOf, watcher, endedRuns } from "../testing/story-words.ts"
+import { acted, undoRun } from "../testing/undo-words.ts"
 
 const nobody = "00000000-0000-7000-8000-000000000000"
 
@@ -17,6 +18,8 @@ const makeThings = (story: Story, from: number, count: number) =>
     (number) => story.post("/objects", { type: "Thing", key: `thing-${number}`, properties: { number } }),
     { concurrency: 8 }
   )
+
+const makingNote = { tool: "create_object", arguments: { type: "Note", properties: {} } }
 
 /** All pages of a list, following its cursor; `between` happens after each page. */
 const pagesOf = Effect.fn("pagesOf")(function* (
@@ -179,6 +182,33 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const projects = yield* story.send("GET", "/api/projects?limit=1")
         const next = yield* story.send("GET", `/api/projects?limit=1&cursor=${projects.body.nextCursor}`)
         expect(next.body.items[0].id < projects.body.items[0].id).toBe(true)
+      })
+    )
+
+    it.effect("end at a place that is beyond every number of theirs", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { agent, run } = yield* acted(story, [makingNote])
+        const [object] = (yield* story.get("/objects")).items
+        const undo = yield* undoRun(story, run)
+        expect(undo.status).toBe(201)
+        const numbered = [
+          `/objects/${object.id}/history`,
+          "/events",
+          "/events?order=desc",
+          `/agents/${agent.id}/versions`,
+          `/runs/${run.id}/events`,
+          `/runs/${run.id}/steps`,
+          `/runs/${run.id}/model-calls`,
+          `/contexts/${run.contextName}/events`,
+          `/tasks/${undo.body.id}/revisions`,
+          `/tasks/${undo.body.id}/items`
+        ]
+        for (const path of numbered)
+          for (const cursor of [3_000_000_000, Number.MAX_SAFE_INTEGER]) {
+            const address = `${path}${path.includes("?") ? "&" : "?"}cursor=${cursor}`
+            expect([address, (yield* story.ask("GET", address)).status]).toEqual([address, 200])
+          }
       })
     )
   })

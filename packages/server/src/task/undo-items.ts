@@ -63,7 +63,7 @@ export const makeUndoItems = Effect.gen(function* () {
     const [which, most] =
       "places" in asked
         ? [sql`item.place = any(${asked.places}::int[])`, asked.places.length]
-        : [sql`item.place > ${asked.after}::int`, asked.limit]
+        : [sql`item.place > ${asked.after}::bigint`, asked.limit]
     const rows = yield* sql<ItemRow>`
       select item.entity_id as id, item.place, item.entity_type, item.object_type, object.key, item.action, item.status, item.reason,
         item.version, item.left_out, coalesce(valued.properties, '[]') as properties
