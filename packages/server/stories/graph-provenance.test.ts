@@ -244,5 +244,22 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expectProblem(yield* story.ask("GET", `/objects/${nobody}/provenance`), 404)
         })
     )
+
+    it.effect("knows a property by its own name, also by one that every object of the language has", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const thing = yield* make(story, "Thing", { toString: "x" })
+        const of = (property: string) => story.get(`/objects/${thing.id}/provenance?property=${property}`)
+        expect((yield* of("toString")).properties).toMatchObject([
+          { property: "toString", removed: false, value: "x", version: 1 }
+        ])
+        yield* story.patch(`/objects/${thing.id}`, { properties: { toString: null, valueOf: 1 } })
+        expect((yield* of("toString")).properties).toMatchObject([
+          { property: "toString", removed: true, value: null, version: 2 }
+        ])
+        expect(propertiesOf(yield* story.get(`/objects/${thing.id}/provenance`))).toEqual(["valueOf"])
+        expectProblem(yield* story.ask("GET", `/objects/${thing.id}/provenance?property=hasOwnProperty`), 404)
+      })
+    )
   })
 })

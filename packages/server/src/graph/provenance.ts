@@ -12,6 +12,7 @@
 import type { ActorType } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
 import type { GraphEventId, ObjectId, PromotionId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
+import { ownValue } from "@tropism/domain/json-diff"
 import type { PropertyProvenance, Provenance, ProvenanceHop } from "@tropism/domain/provenance"
 import type { TaskType } from "@tropism/domain/task"
 import { Context, Effect, Layer, type Schema } from "effect"
@@ -147,7 +148,14 @@ export class Provenances extends Context.Service<
             const origin = byVersion.get(version)
             return origin === undefined
               ? []
-              : [toProperty(property, origin, object.properties[property], chains.get(origin.eventId) ?? [])]
+              : [
+                  toProperty(
+                    property,
+                    origin,
+                    ownValue(object.properties, property),
+                    chains.get(origin.eventId) ?? []
+                  )
+                ]
           })
         }
       }, orDie)
