@@ -5,6 +5,7 @@ import { Attachment, Digest, FileName, MimeType } from "@tropism/domain/attachme
 import { ProjectId } from "@tropism/domain/ids"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { alsoUnchanged } from "./also-unchanged.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { told } from "./page.ts"
 import { BodyTooLarge, Forbidden, InvalidInput, NotFound } from "./problems.ts"
@@ -40,7 +41,7 @@ export class AttachmentsApi extends HttpApiGroup.make("attachments")
       params: { projectId: ProjectId, digest: Digest },
       success: HttpApiSchema.StreamUint8Array({ contentType: "application/octet-stream" }),
       error: NotFound
-    })
+    }).annotateMerge(alsoUnchanged)
   )
   .prefix("/api/projects/:projectId")
   .middleware(RequestJudgement)

@@ -15,6 +15,7 @@ import { addEvent, logOf, quietLog } from "../testing/context-words.ts"
 import { says, wiredStory, wireModel } from "../testing/model-words.ts"
 import type { Answer, Json, Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3])
 
@@ -186,6 +187,31 @@ describe("Event Types: FileAttachmentEvent", () => {
       const unsigned = yield* Effect.promise(() => fetch(story.url + path))
       expect(unsigned.status).toBe(401)
     }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "a browser that keeps a file asks at each reading, and is told of it as long as it may read it",
+    () =>
+      Effect.gen(function* () {
+        const { story } = yield* desk
+        const sender = yield* asUser(story, "editor", [story.projectId], "ada")
+        const { body } = yield* attach(sender, "image/png", png)
+        const path = `/api/projects/${story.projectId}/attachments/${body.digest}`
+        const read = (reader: Story, tag?: string) =>
+          Effect.map(
+            reader.send("GET", path, undefined, tag === undefined ? {} : { "if-none-match": tag }),
+            ({ headers, status }) => [status, headers.get("cache-control"), headers.get("etag")]
+          )
+        const tag = `"${body.digest}"`
+        expect(yield* read(sender)).toEqual([200, "private, no-cache", tag])
+        expect(yield* read(sender, tag)).toEqual([304, "private, no-cache", tag])
+        expect(yield* read(sender, '"another"')).toEqual([200, "private, no-cache", tag])
+        const stranger = yield* asUser(story, "editor", [story.projectId], "bob")
+        expect(yield* read(stranger, tag)).toEqual([404, "no-store", null])
+        yield* story.delete("/members/ada")
+        const [status] = yield* read(sender, tag)
+        expect(status).toBe(401)
+      }).pipe(Effect.scoped)
   )
 
   it.live("a file is sent with its own media type as the header, and needs no other word", () =>

@@ -55,6 +55,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           operation.parameters?.some((parameter: Json) => parameter.name === name)
         expect(having(takes("if-none-match"))).toEqual(having(({ responses }) => responses[304]))
         expect(having(({ responses }) => responses[304])).toEqual([
+          "attachments.download",
           "contexts.get",
           "conversations.get",
           "objects.get",

@@ -2,14 +2,6 @@
 
 import type { AskingOptions, Bytes, CallOptions, EndpointPlace, JsonObject, Listing } from "./call-shapes.ts"
 
-export interface Unavailable {
-  readonly detail?: string | undefined
-  readonly instance?: string | undefined
-  readonly type: "/problems/unavailable"
-  readonly status: 503
-  readonly title: "The server cannot work at the moment"
-}
-
 export interface ServerFault {
   readonly detail?: string | undefined
   readonly instance?: string | undefined
@@ -102,6 +94,14 @@ export interface MalformedRequest {
   readonly type: "/problems/malformed-request"
   readonly status: 400
   readonly title: "The request cannot be read"
+}
+
+export interface Unavailable {
+  readonly detail?: string | undefined
+  readonly instance?: string | undefined
+  readonly type: "/problems/unavailable"
+  readonly status: 503
+  readonly title: "The server cannot work at the moment"
 }
 
 export interface NotFound {

@@ -11,6 +11,7 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Attachments } from "../agent/attachments.ts"
 import { inProject, looking, reading } from "./access.ts"
+import { taggedFile } from "./conditions.ts"
 import { readableFile } from "./owned.ts"
 import { invalid, orNotFound } from "./refusals.ts"
 import { judged } from "./judged-file.ts"
@@ -53,15 +54,17 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
             )
           )
         )
-        return HttpServerResponse.uint8Array(file.bytes, {
+        const answer = HttpServerResponse.uint8Array(file.bytes, {
           contentType: "application/octet-stream",
           headers: {
             "content-disposition": `attachment; filename="${params.digest}"`,
             "x-content-type-options": "nosniff",
             "content-security-policy": "default-src 'none'; sandbox",
-            "cache-control": "private, max-age=31536000, immutable"
+            // The bytes of a digest never change; who may read them does, so each reading is asked for.
+            "cache-control": "private, no-cache"
           }
         })
+        return yield* taggedFile(params.digest, answer)
       })
     )
 )

@@ -10,6 +10,7 @@
  */
 import { createHash } from "node:crypto"
 import { Conflict, PreconditionFailed } from "@tropism/api/problems"
+import type { Digest } from "@tropism/domain/attachment"
 import { canonicalJson } from "@tropism/domain/json"
 import { Effect } from "effect"
 import { HttpEffect, HttpServerResponse } from "effect/http"
@@ -29,6 +30,10 @@ export const taggedAgent = <A extends { readonly version: number }>(agent: A) =>
 
 /** Answers what has no version with the digest of what is told of it as its ETag. */
 export const taggedByDigest = <A extends object>(entity: A) => withTag(digestTag(entity), entity)
+
+/** Answers a file with the digest of its bytes as its ETag. */
+export const taggedFile = (digest: Digest, file: HttpServerResponse.HttpServerResponse) =>
+  withTag(`"${digest}"`, file)
 
 /** Does to a version what the caller does to the one that it knows, from If-Match, from the body, or from both alike. */
 export const onVersion = Effect.fnUntraced(function* <A, E, R>(
@@ -82,7 +87,7 @@ const withTag = Effect.fnUntraced(function* <A>(tag: string, entity: A, isWhole 
     Effect.succeed(
       HttpServerResponse.setHeader(
         isWhole && (method === "GET" || method === "HEAD") && names(headers["if-none-match"], tag)
-          ? HttpServerResponse.empty({ status: 304 })
+          ? unchanged(response)
           : response,
         "etag",
         tag
@@ -91,6 +96,15 @@ const withTag = Effect.fnUntraced(function* <A>(tag: string, entity: A, isWhole 
   )
   return entity
 })
+
+/** Says that an answer is what the reader has; how long it may be kept without asking stays as it was said. */
+const unchanged = ({ headers }: HttpServerResponse.HttpServerResponse) =>
+  HttpServerResponse.empty({
+    status: 304,
+    ...(headers["cache-control"] === undefined
+      ? {}
+      : { headers: { "cache-control": headers["cache-control"] } })
+  })
 
 const digestTag = (entity: object): string =>
   `"${createHash("sha256").update(canonicalJson(entity)).digest("base64url")}"`
