@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { purgedBefore } from "../src/database/migrations/0059-property-names.ts"
+import { openStream } from "../testing/event-stream.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -134,6 +135,23 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           [story.projectId]
         )
         expect(named).toEqual([[yield* ofOthers]])
+      })
+    )
+
+    it.effect("tells nobody of it who comes to the live feed then, whoever watches it already", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const feed = `/api/projects/${story.projectId}/events`
+        const early = yield* openStream(story, feed)
+        const eve = yield* make(story, "Person", { note: secret })
+        yield* early.until((heard) => heard.length === 1)
+        yield* story.delete(`/objects/${eve.id}?purge=true`)
+        const late = yield* openStream(story, `${feed}?after=0`)
+        yield* late.until((heard) => heard.length === 2)
+        const read = yield* feedOf(story, 2)
+        expect(late.heard.map(({ json }) => json)).toEqual(read)
+        expect(JSON.stringify(late.heard)).not.toContain(secret)
+        expect(JSON.stringify(early.heard)).toContain(secret)
       })
     )
 

@@ -54,6 +54,7 @@ const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: numbe
       key: `feed:${projectId}`,
       projectId,
       topic: `feed:${projectId}`,
+      isPurgeable: true,
       end: database.inProject(projectId, outbox.lastPosition),
       read: (from, limit) =>
         Effect.map(database.inProject(projectId, outbox.feed(from, limit)), (events) =>

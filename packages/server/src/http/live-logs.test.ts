@@ -4,6 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { ProjectId } from "@tropism/domain/ids"
 import { Effect, Fiber, Latch, Layer, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import { Closing } from "./closing.ts"
 import { Permits } from "./permits.ts"
 import { streamLimits } from "./stream-limits.ts"
@@ -14,19 +15,30 @@ const topic: Topic = "context:here/talk"
 
 /** A log in memory that counts how often it is read. */
 const newLog = () => {
-  const state = { count: 0, reads: 0, isOver: false, show: (event: SseEvent): void => void event }
+  const state = {
+    count: 0,
+    reads: 0,
+    isOver: false,
+    /** Up to which event nothing is left but its place. */
+    purgedUntil: 0,
+    show: (event: SseEvent): void => void event
+  }
   const source: LiveSource = {
     key: topic,
     projectId: ProjectId.make("018f0000-0000-7000-8000-000000000000"),
     topic,
     end: Effect.sync(() => state.count),
     isOver: Effect.sync(() => state.isOver),
+    isPurgeable: true,
     passing: (show) => Effect.sync(() => void (state.show = show)),
     read: (after, limit) =>
       Effect.sync(() => {
         state.reads += 1
         const count = Math.min(limit, Math.max(0, state.count - after))
-        return Array.from({ length: count }, (_, index) => eventOf(after + index + 1))
+        return Array.from({ length: count }, (_, index) => {
+          const event = eventOf(after + index + 1)
+          return after + index < state.purgedUntil ? { ...event, json: "purged" } : event
+        })
       })
   }
   return { state, source }
@@ -122,6 +134,40 @@ describe("A log that is watched", () => {
         expect(slow.heard.filter((text) => text.startsWith("{"))).toEqual(upTo(count + 1))
         expect(slow.heard).not.toContain('"late"')
       }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("tells nobody who comes then what was purged, whoever watched before", () =>
+    Effect.gen(function* () {
+      const { source, state } = newLog()
+      const early = yield* watch(source)
+      yield* grow(state, 3)
+      state.purgedUntil = 2
+      const late = yield* watch(source)
+      const later = yield* watch(source, 1)
+      yield* grow(state, 1)
+      expect(early.heard).toEqual(upTo(4))
+      expect(late.heard).toEqual(['"purged"', '"purged"', ...upTo(4, 3)])
+      expect(later.heard).toEqual(['"purged"', ...upTo(4, 3)])
+    }).pipe(Effect.provide(layer))
+  )
+
+  it.effect("tells it no more to one who is slow, two heartbeats later", () =>
+    Effect.gen(function* () {
+      const { source, state } = newLog()
+      const latch = yield* Latch.make(true)
+      const slow = yield* watch(source, 0, latch.await)
+      yield* grow(state, 1)
+      yield* latch.close
+      // The second is in its hands, the third waits for it.
+      yield* grow(state, 1)
+      yield* grow(state, 1)
+      state.purgedUntil = 3
+      yield* TestClock.adjust(2 * streamLimits.heartbeatIntervalMs)
+      yield* latch.open
+      yield* settled
+      yield* grow(state, 1)
+      expect(slow.heard).toEqual([...upTo(2), '"purged"', JSON.stringify({ number: 4 })])
+    }).pipe(Effect.provide(layer))
   )
 
   it.effect("ends for everybody once it is over and they have it whole, also for those who come then", () =>

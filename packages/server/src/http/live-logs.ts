@@ -7,7 +7,8 @@
  * into a buffer (`recent-events.ts`); it begins with the first subscriber and ends
  * with the last. A subscriber that is further behind, or begins in the past, reads
  * pages of the log by itself until it has caught up, a few of them at a time, so
- * none costs the others anything. One that takes nothing of what it was handed for
+ * none costs the others anything, and none is told what was taken out of the log
+ * before it came. One that takes nothing of what it was handed for
  * `stallMs` is cut off and can come back with the id that it heard last; one whose
  * permit holds no more (`permits.ts`) is cut off, too. When the server stops all streams end.
  */
@@ -60,6 +61,8 @@ export interface LiveSource {
   readonly read: (after: number, limit: number) => Effect.Effect<ReadonlyArray<SseEvent>>
   /** Whether the log can grow no more. */
   readonly isOver?: Effect.Effect<boolean>
+  /** Whether what an event says may be taken out of the log later: then the buffer forgets soon. */
+  readonly isPurgeable?: boolean
   /** Shows what passes by and is not kept, until the scope ends. */
   readonly passing?: (show: (event: SseEvent) => void) => Effect.Effect<void, never, Scope.Scope>
 }
@@ -161,7 +164,10 @@ export class LiveLogs extends Context.Service<
       )
       yield* forkEvery(
         streamLimits.heartbeatIntervalMs,
-        Effect.sync(() => subscribers().forEach(beat))
+        Effect.sync(() => {
+          subscribers().forEach(beat)
+          for (const { recent, source } of logs.values()) if (source.isPurgeable) recent?.forgetOld()
+        })
       )
 
       return LiveLogs.of({
@@ -201,7 +207,7 @@ const follow = (log: LiveLog) =>
 /** One look at a log; whether there may be more. */
 const readOn = Effect.fnUntraced(function* (log: LiveLog) {
   const { source } = log
-  const recent = (log.recent ??= recentEvents(yield* source.end))
+  const recent = log.recent ?? (yield* beginReading(log))
   // Asked before the log is read: what comes in between would be missed.
   const isOver = source.isOver ? yield* source.isOver : false
   const page = yield* source.read(recent.head(), streamLimits.pageEvents)
@@ -209,6 +215,14 @@ const readOn = Effect.fnUntraced(function* (log: LiveLog) {
   log.isOver = isOver && page.length < streamLimits.pageEvents
   rouse(log)
   return page.length === streamLimits.pageEvents || (source.isOver !== undefined && page.length > 0)
+})
+
+/** Makes the buffer; who waits at the log's end enters it before anything comes. */
+const beginReading = Effect.fnUntraced(function* (log: LiveLog) {
+  const recent = recentEvents(yield* log.source.end)
+  log.recent = recent
+  rouse(log)
+  return recent
 })
 
 /** Puts a page into the buffer, which may hold less: whoever keeps up takes each part before the next comes. */
@@ -273,6 +287,7 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
 
   const catchUp = Effect.gen(function* () {
     const { pageEvents } = subscriber
+    const head = log.recent?.head() ?? 0
     const page = yield* catchingUp.withPermit(log.source.read(progress.number, pageEvents))
     const texts: Array<Uint8Array> = []
     let size = 0
@@ -287,7 +302,8 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
     subscriber.pageEvents =
       texts.length < page.length ? texts.length : Math.min(pageEvents * 2, streamLimits.pageEvents)
     if (Arr.isArrayNonEmpty(texts)) return yield* hand(texts)
-    progress.number = Math.max(progress.number, log.recent?.floor() ?? 0)
+    // Nothing is left of what was there when the page was asked for; what has come since comes next.
+    progress.number = Math.max(progress.number, head)
     return yield* next
   })
 

@@ -4,8 +4,10 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
  * Bounded in events and in bytes, and one buffer for all: whoever watches has a
- * place in it and nothing of its own. One who is further behind than the buffer
- * reaches is told so and reads from the log; what no log keeps it has missed then.
+ * place in it and nothing of its own. It tells what came since somebody entered at
+ * its end; whoever is behind that end, or further behind than the buffer reaches, is
+ * told so and reads from the log, which may say less by now than it did. What no log
+ * keeps it has missed then.
  */
 import { streamLimits } from "./stream-limits.ts"
 
@@ -21,19 +23,17 @@ export interface Progress {
   number: number
   /** Of the next event in the buffer; undefined while it reads from the log. */
   place: number | undefined
-  /** What passed by before this place was not for it. */
-  passingFrom: number
 }
 
 /** Of a subscriber that has everything up to an event. */
-export const progressAfter = (number: number): Progress => ({ number, place: undefined, passingFrom: 0 })
+export const progressAfter = (number: number): Progress => ({ number, place: undefined })
 
 export interface RecentEvents {
   readonly add: (event: SentEvent) => void
   /** The number of the newest event. */
   readonly head: () => number
-  /** The number behind which every event up to the head is here. */
-  readonly floor: () => number
+  /** Forgets what was here already when this was said last. */
+  readonly forgetOld: () => void
   /** What comes next for a subscriber, as much as goes out together; nothing while there is none. */
   readonly take: (progress: Progress) => ReadonlyArray<Uint8Array> | "behind"
 }
@@ -44,14 +44,18 @@ export const recentEvents = (start: number): RecentEvents => {
   let first = 0
   let bytes = 0
   let head = start
-  let floor = start
+  let oldUntil = 0
 
-  const forget = () => {
-    const [oldest] = events.splice(0, 1)
-    if (oldest === undefined) return
-    first += 1
-    bytes -= oldest.bytes.length
-    floor = oldest.number ?? floor
+  const forget = (count: number) => {
+    for (const oldest of events.splice(0, count)) {
+      first += 1
+      bytes -= oldest.bytes.length
+    }
+  }
+
+  const forgetOld = () => {
+    forget(Math.max(0, oldUntil - first))
+    oldUntil = first + events.length
   }
 
   const add = (event: SentEvent) => {
@@ -63,25 +67,23 @@ export const recentEvents = (start: number): RecentEvents => {
       events.length > 1 &&
       (events.length > streamLimits.bufferEvents || bytes > streamLimits.bufferBytes)
     )
-      forget()
+      forget(1)
   }
 
   const take = (progress: Progress) => {
     if (progress.place === undefined || progress.place < first) {
-      if (progress.number < floor) {
+      if (progress.number < head) {
         progress.place = undefined
         return "behind"
       }
-      progress.place = first
-      progress.passingFrom = first + events.length
+      progress.place = first + events.length
     }
     const taken: Array<Uint8Array> = []
     let size = 0
     while (size < streamLimits.chunkBytes) {
       const event = events[progress.place - first]
       if (event === undefined) break
-      const isNew =
-        event.number === undefined ? progress.place >= progress.passingFrom : event.number > progress.number
+      const isNew = event.number === undefined || event.number > progress.number
       progress.place += 1
       if (!isNew) continue
       progress.number = event.number ?? progress.number
@@ -91,5 +93,5 @@ export const recentEvents = (start: number): RecentEvents => {
     return taken
   }
 
-  return { add, head: () => head, floor: () => floor, take }
+  return { add, head: () => head, forgetOld, take }
 }

@@ -4,7 +4,7 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 export const streamLimits = {
-  /** Bun closes a connection that is quiet for 10 seconds. */
+  /** Bun closes a connection that is quiet for 10 seconds. As often a buffer of what may be purged forgets what it had at the last one. */
   heartbeatIntervalMs: 4_000,
   /** A log that is watched is read again for rows that no wake-up told of. */
   pollIntervalMs: 1_000,
