@@ -30,8 +30,8 @@ import { makeTurns, type Offer, slowlyRead } from "./slow-readers.ts"
 export class Dumper extends Context.Service<
   Dumper,
   {
-    /** The lines, some at a time. It ends with a line that says so when it cannot be finished. */
-    readonly lines: (projectId: ProjectId, by: UserId) => Stream.Stream<Uint8Array>
+    /** The lines, some at a time. It ends with a line that says so when it cannot be finished, or once the reader may have no more of it. */
+    readonly lines: (projectId: ProjectId, by: UserId, lost: Effect.Effect<void>) => Stream.Stream<Uint8Array>
     /** How many rows there are, as nearly as can be said before they are read. */
     readonly count: (projectId: ProjectId) => Effect.Effect<number>
   }
@@ -121,11 +121,12 @@ export class Dumper extends Context.Service<
         yield* hand(endLineOf({ rows, sha256: hash.digest("hex") }))
       })
 
-      const lines = (projectId: ProjectId, by: UserId) =>
+      const lines = (projectId: ProjectId, by: UserId, lost: Effect.Effect<void>) =>
         slowlyRead({
           name: "dump",
           advice: "Read it faster.",
           maxMs: dumpLimits.dumpMaxMs,
+          lost,
           failedLine: failedLineOf,
           write: (offer) => inTurn(projectId, database.inSnapshot(projectId, write(projectId, by, offer)))
         })

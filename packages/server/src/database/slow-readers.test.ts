@@ -13,14 +13,24 @@ const maxMs = 30 * readerStallMs
 
 const page = `${"x".repeat(20 * pieceBytes - 1)}\n`
 
-/** Six pages for one reader; `end` runs when nothing is held any more. */
-const pages = (end: Effect.Effect<unknown>): Stream.Stream<Uint8Array> => {
+/** Six pages for one reader, until they may have no more; `end` runs when nothing is held any more. */
+const pages = (
+  end: Effect.Effect<unknown>,
+  lost: Effect.Effect<void> = Effect.never
+): Stream.Stream<Uint8Array> => {
   const write: SlowlyRead["write"] = (offer) =>
     Effect.ensuring(
       Effect.forEach([1, 2, 3, 4, 5, 6], () => offer(page), { discard: true }),
       end
     )
-  return slowlyRead({ name: "export", advice: "Hurry.", maxMs, failedLine: (error) => `${error}\n`, write })
+  return slowlyRead({
+    name: "export",
+    advice: "Hurry.",
+    maxMs,
+    lost,
+    failedLine: (error) => `${error}\n`,
+    write
+  })
 }
 
 /** What a reader has read who does something behind each piece. */
@@ -66,6 +76,20 @@ describe("The reader of a whole project", () => {
       const lines = (yield* stepping(readerStallMs - 1_000, reading)).trim().split("\n")
       assert.strictEqual(lines.length, 4)
       assert.match(lines.at(-1) ?? "", /it took longer than the 30 minutes .* Hurry\.$/)
+    })
+  )
+
+  it.effect("who may read no more is told so behind what they had, and holds nothing", () =>
+    Effect.gen(function* () {
+      const lost = yield* Deferred.make<void>()
+      const ended = yield* Deferred.make<void>()
+      const read = yield* readBy(pages(Deferred.succeed(ended, undefined), Deferred.await(lost)), (pieces) =>
+        pieces === 5 ? Effect.andThen(Deferred.succeed(lost, undefined), Deferred.await(ended)) : Effect.void
+      )
+      const lines = read.trim().split("\n")
+      assert.isBelow(lines.length, 6)
+      assert.strictEqual(lines[0], page.trim())
+      assert.match(lines.at(-1) ?? "", /^This export is not whole: the token .* is not good any more/)
     })
   )
 

@@ -5,8 +5,8 @@
  *
  * Whoever writes them holds a connection and a moment of the database, of which
  * a server has few. So of one project only one writes at a time, whoever reads,
- * and a reader that takes nothing loses its turn. The last line tells of it,
- * for a reader that comes back.
+ * and a reader that takes nothing loses its turn, as does one that may read no more.
+ * The last line tells of it, for a reader that comes back.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Effect, Queue, RcMap, Schema, Semaphore, Stream } from "effect"
@@ -27,6 +27,9 @@ export const makeTurns = Effect.fnUntraced(function* (atOnce: number) {
 /** The reader has taken nothing for too long. */
 class ReaderStalled extends Schema.TaggedError<ReaderStalled>()("ReaderStalled", {}) {}
 
+/** The reader may have no more of it. */
+class ReaderDismissed extends Schema.TaggedError<ReaderDismissed>()("ReaderDismissed", {}) {}
+
 /** Hands lines on, and waits until the reader has taken what came before them. */
 export type Offer = (lines: string) => Effect.Effect<void, ReaderStalled>
 
@@ -36,6 +39,8 @@ export interface SlowlyRead {
   readonly name: string
   readonly advice: string
   readonly maxMs: number
+  /** Done once the reader may have no more of it. */
+  readonly lost: Effect.Effect<void>
   /** The last line of one that is not whole. */
   readonly failedLine: (error: string) => string
   /** Writes all of it, when its turn has come. */
@@ -46,6 +51,7 @@ export interface SlowlyRead {
 export const slowlyRead = ({
   advice,
   failedLine,
+  lost,
   maxMs,
   name,
   write
@@ -62,9 +68,10 @@ export const slowlyRead = ({
           )
         const tell = (why: string) =>
           Queue.offer(queue, encoder.encode(failedLine(`This ${name} is not whole: ${why}`)))
-        return write(offer).pipe(
+        return Effect.raceFirst(write(offer), Effect.andThen(lost, Effect.fail(new ReaderDismissed()))).pipe(
           Effect.timeoutOrElse({ duration: maxMs, orElse: () => tell(tookTooLong(maxMs, advice)) }),
           Effect.catchTag("ReaderStalled", () => tell(tookNothing)),
+          Effect.catchTag("ReaderDismissed", () => tell(lostToken)),
           Effect.catchCause((cause) =>
             Effect.andThen(
               Effect.logError(`The ${name} of a project failed`, cause),
@@ -101,3 +108,6 @@ const tookTooLong = (maxMs: number, advice: string) =>
   `it took longer than the ${maxMs / 60_000} minutes that one may take, waiting for others included. ${advice}`
 
 const tookNothing = `its reader took nothing for ${dumpLimits.readerStallMs / 1_000} seconds, while others may wait for their turn. Begin anew, and read without such a pause.`
+
+const lostToken =
+  "the token that it was asked for with is not good any more, or has another role by now. Begin anew with one that may read it."

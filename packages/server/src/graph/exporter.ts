@@ -60,8 +60,12 @@ export class Exporter extends Context.Service<
   Exporter,
   {
     readonly size: (filter: ExportFilter) => Effect.Effect<ExportSize, never, ProjectTransaction>
-    /** The lines, some at a time. It ends with a line that has an `error` when it cannot be finished. */
-    readonly lines: (projectId: ProjectId, filter: ExportFilter) => Stream.Stream<Uint8Array>
+    /** The lines, some at a time. It ends with a line that has an `error` when it cannot be finished, or once the reader may have no more of it. */
+    readonly lines: (
+      projectId: ProjectId,
+      filter: ExportFilter,
+      lost: Effect.Effect<void>
+    ) => Stream.Stream<Uint8Array>
   }
 >()("@tropism/server/graph/Exporter") {
   static readonly layer = Layer.effect(
@@ -149,11 +153,12 @@ export class Exporter extends Context.Service<
         yield* offerAll(offer, readRelationships(filter), relationshipLine)
       })
 
-      const lines = (projectId: ProjectId, filter: ExportFilter) =>
+      const lines = (projectId: ProjectId, filter: ExportFilter, lost: Effect.Effect<void>) =>
         slowlyRead({
           name: "export",
           advice: "Read it faster, or export fewer types at a time.",
           maxMs: transferLimits.exportMaxMs,
+          lost,
           failedLine: (error) => `${JSON.stringify({ error })}\n`,
           write: (offer) => inTurn(projectId, database.inSnapshot(projectId, write(filter, offer)))
         })

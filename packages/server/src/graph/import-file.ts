@@ -48,6 +48,8 @@ export interface LineImport<E = never> {
   readonly resume: ImportId | undefined
   readonly totalBytes: number | null
   readonly body: Stream.Stream<Uint8Array, E>
+  /** Done once the sender may import no more. */
+  readonly lost: Effect.Effect<void>
 }
 
 /** Lines to be committed together, and the place behind them. */

@@ -16,6 +16,11 @@ export class FileBrokeOff extends Schema.TaggedError<FileBrokeOff>()("FileBrokeO
   detail: Schema.String
 }) {}
 
+/** The sender may import no more. */
+export const senderLost = new FileBrokeOff({
+  detail: "The token that it was sent with is not good any more, or has another role by now"
+})
+
 export interface ImportSource {
   /** The next pieces of the file, or undefined at its end. */
   readonly next: Effect.Effect<ReadonlyArray<Uint8Array> | undefined, FileBrokeOff>

@@ -23,6 +23,7 @@ import { type ImportAnswer, makeImportAnswer } from "./import-answer.ts"
 import { type CurrentDependency, type CurrentPackage, type ImportStep, planImport } from "./import-plan.ts"
 import { ImportTurns } from "./import-turns.ts"
 import { keepableText } from "./keepable-text.ts"
+import { senderLost } from "./import-source.ts"
 import { order } from "./package-lock-entries.ts"
 import type { LockGraph } from "./package-lock.ts"
 import { type ChangeRefused, refused } from "./refused.ts"
@@ -60,6 +61,8 @@ export interface LockImport<E, R> {
   readonly projectId: ProjectId
   readonly actor: Actor
   readonly isUntrusted: boolean
+  /** Done once the sender may import no more. */
+  readonly lost: Effect.Effect<void>
   /** Reads the file, or refuses it. */
   readonly read: Effect.Effect<LockGraph, E, R>
 }
@@ -155,7 +158,11 @@ export class Importer extends Context.Service<
           const lock = yield* request.read
           yield* Deferred.succeed(isRead, undefined)
           yield* carryOut(request, lock, answer.tell).pipe(
-            Effect.catchTag("ImportStopped", ({ detail }) => answer.tell(failed(detail))),
+            Effect.raceFirst(Effect.andThen(request.lost, Effect.fail(senderLost))),
+            Effect.catchTags({
+              ImportStopped: ({ detail }) => answer.tell(failed(detail)),
+              FileBrokeOff: ({ detail }) => answer.tell(failed(detail))
+            }),
             Effect.catchCauseIf(
               (cause) => !Cause.hasInterrupts(cause),
               (cause) =>

@@ -21,7 +21,7 @@ import { ImportBatch } from "./import-batch.ts"
 import { type FileBatch, type LineImport, type OpenFile, openFile } from "./import-file.ts"
 import type { FilePlace } from "./import-records.ts"
 import type { ImportRefused } from "./import-refused.ts"
-import { FileBrokeOff } from "./import-source.ts"
+import { FileBrokeOff, senderLost } from "./import-source.ts"
 import { ImportTurns } from "./import-turns.ts"
 import { Imports, noCounts, type Sending, type SendingLost } from "./imports.ts"
 import { keepableText } from "./keepable-text.ts"
@@ -144,7 +144,7 @@ export class LineImporter extends Context.Service<
         )
       }
 
-      /** Works until the file ends or its sender goes. */
+      /** Works until the file ends, or its sender goes or may import no more. */
       const run = (session: Session): Stream.Stream<ImportLine> =>
         Stream.unwrap(
           Effect.gen(function* () {
@@ -157,7 +157,10 @@ export class LineImporter extends Context.Service<
             yield* Effect.forkScoped(
               Effect.repeat(stillThere, Schedule.spaced(transferLimits.touchIntervalMs))
             )
-            yield* work(session).pipe(
+            yield* Effect.raceFirst(
+              work(session),
+              Effect.andThen(request.lost, Effect.fail(senderLost))
+            ).pipe(
               Effect.onError((cause) => ended(session, cause)),
               Effect.ignoreCause,
               Effect.ensuring(answer.end),

@@ -17,6 +17,7 @@ import { Projects } from "../database/projects.ts"
 import { Restorer, type RestoreWish } from "../database/restorer.ts"
 import { Ids } from "../ids.ts"
 import { looking, requireServerAdmin } from "./access.ts"
+import { currentLoss } from "./permits.ts"
 import { invalid, keepable } from "./refusals.ts"
 
 export const dumpsHandlers = HttpApiBuilder.group(Api, "dumps", (handlers) =>
@@ -27,7 +28,8 @@ export const dumpsHandlers = HttpApiBuilder.group(Api, "dumps", (handlers) =>
         const dumper = yield* Dumper
         const { userId } = yield* looking(projectId, "admin", Effect.succeed)
         const rows = yield* dumper.count(projectId)
-        return HttpServerResponse.stream(dumper.lines(projectId, userId), {
+        const lost = yield* currentLoss(projectId)
+        return HttpServerResponse.stream(dumper.lines(projectId, userId, lost), {
           contentType: "application/x-ndjson",
           headers: { "cache-control": "no-store", "tropism-rows": String(rows) }
         })

@@ -3,9 +3,9 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
- * Whoever watches a log or waits for an answer attends here, and is cut off at
- * the next look once the permit holds no more. A permit of many is looked at once
- * for all of them.
+ * Whoever watches a log, waits for an answer, sends a file or reads a project
+ * attends here, and is cut off at the next look once the permit holds no more. A
+ * permit of many is looked at once for all of them.
  */
 import { CurrentPrincipal, roleIn } from "@tropism/api/authorization"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -60,7 +60,7 @@ export class Permits extends Context.Service<
         attend: (permit, cut) => Effect.asVoid(Effect.acquireRelease(enter({ permit, cut }), leave)),
         lost: (permit) =>
           Effect.callback((resume) => {
-            const attendant = { permit, cut: () => resume(Effect.void) }
+            const attendant: Attendant = { permit, cut: () => resume(leave(attendant)) }
             attendants.add(attendant)
             return leave(attendant)
           })

@@ -5,6 +5,7 @@
  */
 import { Api } from "@tropism/api/api"
 import { type ImportLine, lockfileMaxBytes } from "@tropism/api/transfer-api"
+import { Unauthorized } from "@tropism/api/problems"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect, Fiber, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
@@ -18,6 +19,7 @@ import { readPackageLock } from "../graph/package-lock.ts"
 import { transferLimits } from "../limits.ts"
 import { looking, reading } from "./access.ts"
 import { pageByPlace } from "./paging.ts"
+import { currentLoss } from "./permits.ts"
 import { importProblem, invalid, invalidLockfile, orNotFound } from "./refusals.ts"
 import { readText, tooLarge, tooSlow } from "./request-judgement.ts"
 import { momentOf } from "./user-change.ts"
@@ -39,17 +41,20 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const length = headers["content-length"]
         const importer = yield* LineImporter
-        const lines: Stream.Stream<ImportLine> = yield* Effect.mapError(
-          importer.open({
-            projectId,
-            by,
-            file: { format, name, settings: { type, key, untrusted } },
-            id,
-            resume,
-            totalBytes: length === undefined ? null : Number(length),
-            body: payload
-          }),
-          importProblem
+        const lost = yield* currentLoss(projectId)
+        const opening = importer.open({
+          projectId,
+          by,
+          file: { format, name, settings: { type, key, untrusted } },
+          id,
+          resume,
+          totalBytes: length === undefined ? null : Number(length),
+          body: payload,
+          lost
+        })
+        const lines: Stream.Stream<ImportLine> = yield* unlessLost(
+          lost,
+          Effect.mapError(opening, importProblem)
         )
         return lines
       })
@@ -79,7 +84,8 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
             Effect.map(exporter.size(filter), (size) => ({ filter, size }))
           )
         )
-        return HttpServerResponse.stream(exporter.lines(projectId, filter), {
+        const lost = yield* currentLoss(projectId)
+        return HttpServerResponse.stream(exporter.lines(projectId, filter, lost), {
           contentType: "application/x-ndjson",
           headers: {
             "cache-control": "no-store",
@@ -99,17 +105,27 @@ const importLock = Effect.fnUntraced(function* <E>(
   { name, untrusted }: { readonly name: string | undefined; readonly untrusted: true | undefined }
 ) {
   const importer = yield* Importer
+  const lost = yield* currentLoss(projectId)
   return yield* importer.open({
     projectId,
     actor: { actorType: "user", actorId: by },
     isUntrusted: untrusted === true,
+    lost,
     read: Effect.gen(function* () {
-      const text = yield* Effect.mapError(readText(yield* readWhole(payload)), () =>
+      const text = yield* Effect.mapError(readText(yield* unlessLost(lost, readWhole(payload))), () =>
         invalid("", "The file is not UTF-8 text: send the package-lock.json itself, not compressed")
       )
       return yield* Effect.mapError(readPackageLock(text, name), invalidLockfile)
     })
   })
+})
+
+/** What comes of a file before anything of it is imported, while its sender may still import. */
+const unlessLost = <A, E, R>(lost: Effect.Effect<void>, opening: Effect.Effect<A, E, R>) =>
+  Effect.raceFirst(opening, Effect.andThen(lost, Effect.fail(lostToken)))
+
+const lostToken = new Unauthorized({
+  detail: "Your token is not good any more, or has another role by now: nothing of what you sent was imported"
 })
 
 /** All bytes of a body that is as small as a lockfile may be, and comes as soon as one must. */

@@ -1,0 +1,127 @@
+/**
+ * Whoever sends or reads a file and may do so no more is stopped within half a minute, and told how it stands.
+ */
+import { describe, expect, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { streamLimits } from "../src/http/stream-limits.ts"
+import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { beginSending, hasCommitted } from "../testing/import-sender.ts"
+import { allOf, importLines, importLock, jsonl } from "../testing/import-words.ts"
+import { interposedServer } from "../testing/interposed.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { beginReading, documents, largeGraph, openSnapshots } from "../testing/paused-reader.ts"
+import { eventually, type Json, newProject, type Story } from "../testing/platform.ts"
+import { rawSubscriber } from "../testing/raw-subscriber.ts"
+import { newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
+import { asUser } from "../testing/token-words.ts"
+
+const notes = (...numbers: ReadonlyArray<number>) =>
+  jsonl(...numbers.map((number) => ({ type: "Note", key: `note-${number}`, properties: { number } })))
+
+const keysOf = (story: Story) =>
+  Effect.map(allOf(story, "/objects"), (objects) => objects.map(({ key }: Json) => key).toSorted())
+
+const revoke = ({ access, token }: Story) =>
+  ask(access, "update kb.api_tokens set revoked_at = now() where hash = encode(sha256($1::bytea), 'hex')", [
+    token
+  ])
+
+/** What lets somebody in is taken away and half a minute goes by, at the end of which a stream of theirs is closed, too. */
+const shutOut = Effect.fnUntraced(function* (story: Story, somebody: Story, taking: Effect.Effect<unknown>) {
+  const live = yield* rawSubscriber(somebody, `/api/projects/${story.projectId}/events`)
+  yield* eventually(Effect.sync(live.bytes), (bytes) => bytes > 0)
+  yield* taking
+  yield* TestClock.adjust(streamLimits.permitIntervalMs)
+  yield* live.closed
+}, Effect.scoped)
+
+layer(SharedServer.layer)((it) => {
+  describe("Whoever sends a file and is put out of the project meanwhile", () => {
+    it.effect("imports nothing more, and somebody else goes on with it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const sending = yield* asUser(story, "editor", [story.projectId], "ada")
+        const sender = yield* beginSending(sending, "?format=jsonl")
+        yield* sender.send(notes(1))
+        const [{ importId }] = yield* sender.toldWhen(hasCommitted(1))
+        yield* shutOut(story, sending, story.delete("/members/ada"))
+        const told = yield* sender.toldWhen((lines) => lines.at(-1)?.type === "failed")
+        expect(told.at(-1)).toEqual({
+          type: "failed",
+          message: expect.stringMatching(
+            /^The token .* is not good any more.* Send the file again to go on\.$/
+          ),
+          resume: importId
+        })
+        expect(yield* story.get(`/imports/${importId}`)).toMatchObject({
+          status: "interrupted",
+          lines: 1,
+          errorMessage: expect.stringContaining("is not good any more")
+        })
+        const again = yield* importLines(story, notes(1, 2), `?format=jsonl&resume=${importId}`)
+        expect(again[0]).toMatchObject({ type: "started", skippedLines: 1 })
+        expect(again.at(-1)).toMatchObject({ type: "finished", created: 2 })
+        expect(yield* keysOf(story)).toEqual(["note-1", "note-2"])
+      })
+    )
+  })
+
+  describe("Whoever reads a whole project and may do so no more", () => {
+    it.effect("has an export that ends with a line that says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* largeGraph(story)
+        const reading = yield* asUser(story, "viewer", [story.projectId], "bob")
+        const reader = yield* beginReading(reading)
+        yield* eventually(openSnapshots(story), (open) => open === 1)
+        yield* shutOut(story, reading, revoke(reading))
+        yield* eventually(openSnapshots(story), (open) => open === 0)
+        const lines = yield* reader.rest
+        expect(lines.length).toBeLessThan(documents)
+        expect(lines.at(-1)).toEqual({
+          error: expect.stringMatching(/^This export is not whole: the token .* is not good any more/)
+        })
+      })
+    )
+
+    it.effect("has a dump that ends with a line that says so, also where only the role is a lesser one", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* largeGraph(story)
+        yield* asUser(story, "admin", [story.projectId], "ada")
+        const reading = yield* asUser(story, "admin", [story.projectId], "eve")
+        const reader = yield* beginReading(reading, "/dump")
+        yield* eventually(openSnapshots(story), (open) => open === 1)
+        yield* shutOut(story, reading, story.patch("/members/eve", { role: "viewer" }))
+        yield* eventually(openSnapshots(story), (open) => open === 0)
+        const lines = yield* reader.rest
+        expect(JSON.stringify(lines.at(-1))).toMatch(/This dump is not whole: the token .* has another role/)
+      })
+    )
+  })
+})
+
+describe("Whoever sends a lockfile and is put out of the project meanwhile", () => {
+  it.effect("imports nothing more of it", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const access = yield* patientDatabase
+        const { doors, interpose } = yield* interposedServer(access)
+        const story = yield* newProject(doors, access)
+        const sending = yield* asUser(story, "editor", [story.projectId], "ada")
+        // Its first changes are made and not committed yet.
+        yield* interpose("graph.beforeCommit", shutOut(story, sending, revoke(sending)))
+        const file = fileOf({
+          "": { name: "shop", dependencies: { paint: "^1.0.0" } },
+          "node_modules/paint": { version: "1.0.0" }
+        })
+        expect(yield* importLock(sending, file)).toEqual({
+          type: "failed",
+          message: expect.stringMatching(/^The token .* is not good any more.* Import the file again\.$/)
+        })
+        expect(yield* keysOf(story)).toEqual([])
+      })
+    )
+  )
+})
