@@ -5,15 +5,15 @@ import { ProjectId } from "@tropism/domain/ids"
 import { Verification } from "@tropism/domain/verification"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
-import { NotFound } from "./problems.ts"
+import { NotFound, Unavailable } from "./problems.ts"
 
 export class VerificationApi extends HttpApiGroup.make("verification")
   .add(
-    /** Folds every entity and every context of the project anew, as of one moment, and compares; it changes nothing. */
+    /** Folds every entity and every context of the project anew, as of one moment, and compares; it changes nothing. One of a project is made at a time. */
     HttpApiEndpoint.get("verify", "/verify", {
       params: { projectId: ProjectId },
       success: Verification,
-      error: NotFound
+      error: [NotFound, Unavailable]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -190,6 +190,10 @@ export const runLimits = {
   /** Contexts whose heads a verification reads at once, and differences that it tells; the others are counted. */
   verifyPageContexts: 200,
   differencesShown: 200,
+  /** Verifications that this server makes at once, each of another project; the others wait. */
+  concurrentVerifications: 2,
+  /** How long one may wait and then hold its snapshot, and with it a connection. */
+  verifyMaxMs: 1_800_000,
   /** What a run's prompt may hold of one rendered template. */
   promptMaxChars: 400_000,
   summaryMaxChars: 20_000,
@@ -325,8 +329,9 @@ export const graphLimits = {
   rankedObjects: 10_000,
   /** How far a list is counted. */
   countedObjects: 100_000,
-  /** Entities that a verification compares in one question. */
+  /** Entities that a verification compares in one question, and differences that it is told of them; the others are counted. */
   verifyPageEntities: 500,
+  verifyPageFaults: 200,
   /** Relationships that go or come back with an object, in one statement. */
   turnedRelationships: 1_000,
   /** Of one object and direction that are read beyond the objects asked for, since several may lead to one object. */

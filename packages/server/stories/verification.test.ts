@@ -7,7 +7,9 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { runLimits } from "../src/limits.ts"
 import { addEvent, newContext } from "../testing/context-words.ts"
+import { importLines, jsonl } from "../testing/import-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -161,6 +163,26 @@ layer(SharedServer.layer)((it) => {
           yield* ask(story.access, mends)
           expect([mends, (yield* verify(story)).differences]).toEqual([mends, []])
         }
+      })
+    )
+
+    it.effect("tells the first differences of many and counts the others", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const count = runLimits.differencesShown + 5
+        const things = Array.from({ length: count }, (_, number) => ({
+          type: "Thing",
+          key: `thing-${number}`,
+          properties: { number }
+        }))
+        yield* importLines(story, jsonl(...things))
+        yield* ask(story.access, `update kb.graph_objects set properties = '{}' where project_id = $1`, [
+          story.projectId
+        ])
+        const found = yield* verify(story)
+        expect(found.differenceCount).toBe(count)
+        expect(found.differences).toHaveLength(runLimits.differencesShown)
+        expect(new Set(found.differences.map(({ rule }: Json) => rule))).toEqual(new Set(["present"]))
       })
     )
 

@@ -13,17 +13,21 @@ import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 
-/** What one kind of entity came to. */
+/** How much of one kind there is. */
 export interface VerifiedEntities {
   readonly entities: number
   readonly versions: number
-  readonly differences: ReadonlyArray<Difference>
 }
+
+/** Takes differences as they are found, and how many more there are of them. */
+export type TellDifferences = (differences: ReadonlyArray<Difference>, more: number) => void
 
 interface Page {
   readonly last: string | null
   readonly entities: number
   readonly versions: number
+  readonly faultCount: number
+  /** The first of them. */
   readonly faults: ReadonlyArray<{
     readonly rule: VerificationRule
     readonly id: string
@@ -102,22 +106,29 @@ export const makeGraphVerification = Effect.gen(function* () {
         select 'versions', id, 'It has no history' from entity where not exists (select 1 from ${history} version where version.${owner} = entity.id)
       )
       select (select max(id::text) from entity) as last, (select count(*)::int from entity) as entities, (select count(*)::int from told) as versions,
-        coalesce((select jsonb_agg(jsonb_build_object('rule', rule, 'id', id, 'detail', detail) order by id, detail) from fault), '[]') as faults`
+        (select count(*)::int from fault) as fault_count,
+        coalesce((
+          select jsonb_agg(jsonb_build_object('rule', rule, 'id', id, 'detail', detail) order by id, detail)
+          from (select rule, id, detail from fault order by id, detail limit ${graphLimits.verifyPageFaults}) shown
+        ), '[]') as faults`
     return answer
   })
 
   /** Looks at every entity of a kind. */
-  const verify = Effect.fnUntraced(function* (kind: keyof typeof tables) {
+  const verify = Effect.fnUntraced(function* (kind: keyof typeof tables, tell: TellDifferences) {
     let after = "00000000-0000-0000-0000-000000000000"
-    let sum: VerifiedEntities = { entities: 0, versions: 0, differences: [] }
+    let sum: VerifiedEntities = { entities: 0, versions: 0 }
     while (true) {
       const found = yield* page(kind, after)
       if (found === undefined || found.last === null) return sum
       sum = {
         entities: sum.entities + found.entities,
-        versions: sum.versions + found.versions,
-        differences: [...sum.differences, ...found.faults.map((fault) => ({ ...fault, kind }))]
+        versions: sum.versions + found.versions
       }
+      tell(
+        found.faults.map((fault) => ({ ...fault, kind })),
+        found.faultCount - found.faults.length
+      )
       after = found.last
     }
   }, orDie)

@@ -4,31 +4,40 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
  * One snapshot of the project, read in pages, so what happens meanwhile is no
- * difference. It writes nothing: what is wrong is for people to judge.
+ * difference, and neither a long log nor a broken project costs memory. A snapshot
+ * holds a connection, so it is held for a bounded time, and by few at once. It
+ * writes nothing: what is wrong is for people to judge.
  */
-import { type ContextName, decodeEvent, type LoggedEvent } from "@tropism/domain/context-event"
+import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
 import { foldVersion } from "@tropism/domain/context-snapshot"
 import type { ProjectId } from "@tropism/domain/ids"
 import {
   type CallRecord,
-  type Difference,
-  findLogFaults,
+  judgeLog,
+  type LogFault,
   type RunRecord,
-  type SnapshotRecord,
-  type Verification
-} from "@tropism/domain/verification"
-import { Context, Effect, Layer } from "effect"
+  type SnapshotRecord
+} from "@tropism/domain/log-judge"
+import type { Difference, Verification } from "@tropism/domain/verification"
+import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
-import { makeGraphVerification } from "../graph/graph-verification.ts"
+import { makeTurns } from "../database/slow-readers.ts"
+import { makeGraphVerification, type TellDifferences } from "../graph/graph-verification.ts"
 import { agentLimits, runLimits } from "../limits.ts"
+
+/** It took longer than one may take, waiting for others included. */
+export class VerificationTooLong extends Schema.TaggedError<VerificationTooLong>()(
+  "VerificationTooLong",
+  {}
+) {}
 
 export class Verifier extends Context.Service<
   Verifier,
   {
-    /** Compares a whole project, as of one moment. */
-    readonly verify: (projectId: ProjectId) => Effect.Effect<Verification>
+    /** Compares a whole project, as of one moment, when its turn has come. */
+    readonly verify: (projectId: ProjectId) => Effect.Effect<Verification, VerificationTooLong>
   }
 >()("@tropism/server/run/Verifier") {
   static readonly layer = Layer.effect(
@@ -38,79 +47,93 @@ export class Verifier extends Context.Service<
       const database = yield* Database
       const contexts = yield* Contexts
       const graph = yield* makeGraphVerification
+      const inTurn = yield* makeTurns(runLimits.concurrentVerifications)
 
-      const wholeLog = Effect.fnUntraced(function* (name: ContextName) {
-        const log: Array<LoggedEvent> = []
-        while (true) {
-          const page = yield* contexts.read(name, log.length, agentLimits.logPageEvents)
-          for (const event of page) log.push(decodeEvent(event))
-          if (page.length < agentLimits.logPageEvents) return log
-        }
-      })
-
-      const verifyContext = Effect.fnUntraced(function* (head: HeadRow) {
+      /** What stands beside a context's log. */
+      const recordsOf = Effect.fnUntraced(function* (head: HeadRow) {
         const { projectId } = yield* ProjectTransaction
-        const log = yield* wholeLog(head.name)
         const runs = yield* sql<RunRecord>`
-          select id, status, step_count, usage, summary from kb.agent_runs where project_id = ${projectId} and context_name = ${head.name}`
+          select id, status, step_count, usage from kb.agent_runs where project_id = ${projectId} and context_name = ${head.name}`
         const calls = yield* sql<CallRecord>`
           select call.run_id, call.call_id, call.status from kb.tool_calls call join kb.agent_runs run on run.id = call.run_id
           where run.project_id = ${projectId} and run.context_name = ${head.name}`
         const snapshots = yield* sql<SnapshotRecord>`
           select number, state from kb.context_snapshots
           where project_id = ${projectId} and context_name = ${head.name} and version = ${foldVersion}`
-        const faults = findLogFaults({ ...head, log, runs, calls, snapshots })
-        return {
-          events: log.length,
-          runs: runs.length,
-          differences: faults.map((fault): Difference => ({ ...fault, kind: "context", id: head.name }))
-        }
+        return { ...head, runs, calls, snapshots }
       })
 
-      const verifyContexts = Effect.gen(function* () {
+      const verifyContext = Effect.fnUntraced(function* (head: HeadRow, tell: TellDifferences) {
+        const records = yield* recordsOf(head)
+        const judge = judgeLog(records)
+        const tellFaults = (faults: ReadonlyArray<LogFault>) =>
+          tell(
+            faults.map((fault): Difference => ({ ...fault, kind: "context", id: head.name })),
+            0
+          )
+        let events = 0
+        while (true) {
+          const page = yield* contexts.read(head.name, events, agentLimits.logPageEvents)
+          // A page is judged when others have had their turn.
+          yield* Effect.yieldNow
+          tellFaults(judge.read(page.map(decodeEvent)))
+          events += page.length
+          if (page.length < agentLimits.logPageEvents) break
+        }
+        tellFaults(judge.end())
+        return { events, runs: records.runs.length }
+      })
+
+      const verifyContexts = Effect.fnUntraced(function* (tell: TellDifferences) {
         const { projectId } = yield* ProjectTransaction
         let after = ""
-        const sum = { contexts: 0, events: 0, runs: 0, differences: new Array<Difference>() }
+        const sum = { contexts: 0, events: 0, runs: 0 }
         while (true) {
           const heads = yield* sql<HeadRow>`
             select name, last_event_number, open_turn_number from kb.contexts
             where project_id = ${projectId} and name > ${after} and forgotten_at is null order by name limit ${runLimits.verifyPageContexts}`
           for (const head of heads) {
-            const found = yield* verifyContext(head)
+            const found = yield* verifyContext(head, tell)
             sum.contexts += 1
             sum.events += found.events
             sum.runs += found.runs
-            for (const difference of found.differences) sum.differences.push(difference)
           }
           const last = heads.at(-1)
           if (last === undefined) return sum
           after = last.name
         }
-      }).pipe(orDie)
+      }, orDie)
+
+      const verifyAll = Effect.gen(function* () {
+        const differences: Array<Difference> = []
+        let differenceCount = 0
+        const tell: TellDifferences = (found, more) => {
+          differenceCount += found.length + more
+          differences.push(...found.slice(0, runLimits.differencesShown - differences.length))
+        }
+        const objects = yield* graph.verify("object", tell)
+        const relationships = yield* graph.verify("relationship", tell)
+        const logs = yield* verifyContexts(tell)
+        const verification: Verification = {
+          checked: {
+            objects: objects.entities,
+            relationships: relationships.entities,
+            versions: objects.versions + relationships.versions,
+            contexts: logs.contexts,
+            contextEvents: logs.events,
+            runs: logs.runs
+          },
+          differenceCount,
+          differences
+        }
+        return verification
+      })
 
       const verify = Effect.fn("Verifier.verify")((projectId: ProjectId) =>
-        database.inSnapshot(
-          projectId,
-          Effect.gen(function* () {
-            const objects = yield* graph.verify("object")
-            const relationships = yield* graph.verify("relationship")
-            const logs = yield* verifyContexts
-            const differences = [...objects.differences, ...relationships.differences, ...logs.differences]
-            const verification: Verification = {
-              checked: {
-                objects: objects.entities,
-                relationships: relationships.entities,
-                versions: objects.versions + relationships.versions,
-                contexts: logs.contexts,
-                contextEvents: logs.events,
-                runs: logs.runs
-              },
-              differenceCount: differences.length,
-              differences: differences.slice(0, runLimits.differencesShown)
-            }
-            return verification
-          })
-        )
+        Effect.timeoutOrElse(inTurn(projectId, database.inSnapshot(projectId, verifyAll)), {
+          duration: runLimits.verifyMaxMs,
+          orElse: () => Effect.fail(new VerificationTooLong())
+        })
       )
 
       return Verifier.of({ verify })
