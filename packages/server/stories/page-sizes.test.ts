@@ -55,7 +55,9 @@ layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((i
       Effect.gen(function* () {
         const exporter = yield* Exporter
         const asOf = when === "now" ? undefined : new Date()
-        const { lines, pages } = yield* pagesOf(exporter.lines(project, { types: undefined, asOf }))
+        const { lines, pages } = yield* pagesOf(
+          exporter.lines(project, { types: undefined, asOf }, Effect.never)
+        )
         expect(lines).toBe(2 * all - 1)
         expect(Math.max(...pages)).toBeLessThan(transferLimits.exportPageBytes + 2 * largeBytes)
         // Nothing is read row by row for that.
@@ -66,7 +68,7 @@ layer(filledBy(filling), { excludeTestServices: true, timeout: "2 minutes" })((i
     it.effect("of a dump", () =>
       Effect.gen(function* () {
         const dumper = yield* Dumper
-        const { lines, pages } = yield* pagesOf(dumper.lines(project, UserId.make("ada")))
+        const { lines, pages } = yield* pagesOf(dumper.lines(project, UserId.make("ada"), Effect.never))
         expect(lines).toBeGreaterThanOrEqual(4 * all)
         expect(Math.max(...pages)).toBeLessThan(dumpLimits.pageBytes + 2 * largeBytes)
         expect(pages.length).toBeLessThan(all)

@@ -12,13 +12,7 @@ import { RejectionReason } from "@tropism/api/tasks-api"
 import { TaskId } from "@tropism/domain/ids"
 import { mergePatch, Properties } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
-import {
-  isQuestion,
-  isSuggestion,
-  isTodo,
-  type SuggestionTask,
-  type Task
-} from "@tropism/domain/task"
+import { isQuestion, isSuggestion, isTodo, type SuggestionTask, type Task } from "@tropism/domain/task"
 import { Effect, Schema } from "effect"
 import type { BroughtContexts } from "../chat/brought-contexts.ts"
 import type { Conversations } from "../chat/conversations.ts"
