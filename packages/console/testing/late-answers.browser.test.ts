@@ -6,6 +6,7 @@ import { expect, it } from "vitest"
 import { make, watcher } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
 import { inTime, listed } from "./inbox-words.ts"
+import { goWhenAsked } from "./leaving-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -87,7 +88,7 @@ const leftWhileMade = async () => {
   await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
   await held.asked
   await page.getByRole("button", { name: "Make the agent", disabled: true }).waitFor()
-  await page.getByRole("link", { name: "Runs", exact: true }).first().press("Enter")
+  await goWhenAsked(page, () => page.getByRole("link", { name: "Runs", exact: true }).first().press("Enter"))
   await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
   return { page, ...held }
 }
