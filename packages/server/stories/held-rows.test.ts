@@ -22,6 +22,17 @@ const holding = (story: Story, key: string) =>
     (statement) => ask(story.access, statement)
   )
 
+/** What is suggested of two objects, of which the first is held. */
+const suggestedOfTwo = Effect.fnUntraced(function* (story: Story) {
+  const agent = yield* suggesting(story)
+  for (const key of ["held", "free"]) {
+    const object = yield* story.post("/objects", { type: "Person", key })
+    yield* suggestingOnce(story, agent, updating(object, { born: 1815 }))
+  }
+  yield* holding(story, "held")
+  return (yield* pendingOf(story)).map(({ id }) => ({ taskId: id }))
+})
+
 describe("An object that somebody holds for long", () => {
   it.live("is told as such at each door, by which nothing was done, and may be changed later", () =>
     Effect.scoped(
@@ -49,13 +60,7 @@ describe("An object that somebody holds for long", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const story = yield* newStory
-        const agent = yield* suggesting(story)
-        for (const key of ["held", "free"]) {
-          const object = yield* story.post("/objects", { type: "Person", key })
-          yield* suggestingOnce(story, agent, updating(object, { born: 1815 }))
-        }
-        yield* holding(story, "held")
-        const tasks = (yield* pendingOf(story)).map(({ id }) => ({ taskId: id }))
+        const tasks = yield* suggestedOfTwo(story)
         const told = yield* story.post("/tasks/decisions", { decision: "approve", tasks })
         expect(told.items).toMatchObject([
           { problem: { status: 409, detail: heldByOthers } },
@@ -70,13 +75,7 @@ describe("An object that somebody holds for long", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const story = yield* newStory
-        const agent = yield* suggesting(story)
-        for (const key of ["held", "free"]) {
-          const object = yield* story.post("/objects", { type: "Person", key })
-          yield* suggestingOnce(story, agent, updating(object, { born: 1815 }))
-        }
-        yield* holding(story, "held")
-        const tasks = (yield* pendingOf(story)).map(({ id }) => ({ taskId: id }))
+        const tasks = yield* suggestedOfTwo(story)
         const address = `/api/projects/${story.projectId}/tasks/decisions`
         const decide = story.send("POST", address, { decision: "approve", tasks }, keyed("all"))
         expect((yield* decide).body.items).toMatchObject([

@@ -8,23 +8,7 @@ import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
 import { allOf, importLock } from "../testing/import-words.ts"
 import { countRows } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-
-const before = fileOf({
-  "": { name: "shop", dependencies: { paint: "^1.0.0", rope: "^1.0.0", nail: "^2.0.0" } },
-  "node_modules/paint": { version: "1.0.0", license: "MIT", dependencies: { oil: "*" } },
-  "node_modules/oil": { version: "3.1.4" },
-  "node_modules/rope": { version: "1.2.0" },
-  "node_modules/nail": { version: "2.0.0" }
-})
-
-/** Paint has a new version, rope is gone, glue has come. */
-const after = fileOf({
-  "": { name: "shop", dependencies: { paint: "^1.0.0", nail: "^2.0.0", glue: "^1.0.0" } },
-  "node_modules/paint": { version: "1.1.0", license: "MIT", dependencies: { oil: "*" } },
-  "node_modules/oil": { version: "3.1.4" },
-  "node_modules/nail": { version: "2.0.0" },
-  "node_modules/glue": { version: "1.0.0" }
-})
+import { after, before } from "../testing/shop-lockfiles.ts"
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("An import of a lockfile", () => {

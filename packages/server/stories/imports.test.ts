@@ -14,28 +14,12 @@ import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { rawAnswer } from "../testing/raw-request.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { after, before } from "../testing/shop-lockfiles.ts"
 import { entriesWhen, feedOf, runsOf, watcher } from "../testing/story-words.ts"
 
 const ownLockfile = Effect.flatMap(FileSystem.FileSystem, (files) =>
   files.readFileString(resolve(import.meta.dirname, "../../../package-lock.json"))
 ).pipe(Effect.orDie, Effect.provide(NodeServices.layer))
-
-const before = fileOf({
-  "": { name: "shop", dependencies: { paint: "^1.0.0", rope: "^1.0.0", nail: "^2.0.0" } },
-  "node_modules/paint": { version: "1.0.0", license: "MIT", dependencies: { oil: "*" } },
-  "node_modules/oil": { version: "3.1.4" },
-  "node_modules/rope": { version: "1.2.0" },
-  "node_modules/nail": { version: "2.0.0" }
-})
-
-/** Paint has a new version, rope is gone, glue has come; oil and nail are what they were. */
-const after = fileOf({
-  "": { name: "shop", dependencies: { paint: "^1.0.0", nail: "^2.0.0", glue: "^1.0.0" } },
-  "node_modules/paint": { version: "1.1.0", license: "MIT", dependencies: { oil: "*" } },
-  "node_modules/oil": { version: "3.1.4" },
-  "node_modules/nail": { version: "2.0.0" },
-  "node_modules/glue": { version: "1.0.0", dependencies: { oil: "^3.0.0" } }
-})
 
 const versionsOf = (objects: ReadonlyArray<Json>) =>
   Object.fromEntries(objects.map(({ key, properties, version }) => [key, [properties.version, version]]))
