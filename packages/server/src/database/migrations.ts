@@ -63,6 +63,7 @@ import { statements as unheard } from "./migrations/0066-what-nobody-hears-of.ts
 import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts"
 import { statements as endingMemberships } from "./migrations/0068-what-ends-with-a-membership.ts"
 import { statements as pagesOfDumps } from "./migrations/0069-pages-of-dumps.ts"
+import { statements as keptPlans } from "./migrations/0070-writes-that-keep-their-plan.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -129,7 +130,8 @@ export const migrations = {
   "0066_what_nobody_hears_of": run(unheard),
   "0067_whole_restores": run(wholeRestores),
   "0068_what_ends_with_a_membership": run(endingMemberships),
-  "0069_pages_of_dumps": run(pagesOfDumps)
+  "0069_pages_of_dumps": run(pagesOfDumps),
+  "0070_writes_that_keep_their_plan": run(keptPlans)
 }
 
 /** The newest migration that this program knows. */
