@@ -1,10 +1,10 @@
 /**
- * The list of the graph's objects against the whole program: what a row says, in which order rows come, and how the filters stand.
+ * The list of the graph's objects against the whole program: what a row says, in which order rows come, which stay, and how the filters stand.
  */
 import type { Locator } from "playwright-core"
 import { expect, it } from "vitest"
 import { beginSending, hasCommitted } from "../../server/testing/import-sender.ts"
-import { jsonl } from "../../server/testing/import-words.ts"
+import { importLines, jsonl } from "../../server/testing/import-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -65,6 +65,54 @@ it("sorts objects by their last change, their name and their type, and the addre
   await inTime(() => links.allInnerTexts()).toEqual(["Effect"])
   await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   await inTime(() => links.allInnerTexts()).toEqual(["ape", "zebra", "Effect"])
+})
+
+it("a long list stays whole, and where it is read, when a page of it has changed down to a row from far below", async () => {
+  const story = await real.newStory()
+  const count = 450
+  const last = count - 1
+  const send = (version: number, ...numbers: ReadonlyArray<number>) =>
+    run(
+      importLines(
+        story,
+        jsonl(...numbers.map((n) => ({ type: "Note", key: `n${n}`, properties: { version } })))
+      )
+    )
+  await send(1, ...Array.from({ length: count }, (_, n) => n))
+  const { page } = await real.visit(story, "/graph?sort=updatedAt")
+  const list = page.getByRole("list", { name: "Objects" })
+  const row = (n: number) =>
+    list.getByRole("listitem").filter({ has: page.getByRole("link", { name: `n${n}`, exact: true }) })
+  await row(last).waitFor()
+  await inTime(async () => {
+    await page.mouse.wheel(0, 20_000)
+    return row(0).count()
+  }).toBe(1)
+  /** Where a row stands in the list, above which imports are told. */
+  const placeOf = async (n: number) => {
+    const [top, box] = [await list.boundingBox(), await row(n).boundingBox()]
+    return {
+      number: await row(n).getAttribute("aria-posinset"),
+      of: await row(n).getAttribute("aria-setsize"),
+      px: (box?.y ?? 0) - (top?.y ?? 0)
+    }
+  }
+  await inTime(() => row(25).count()).toBe(1)
+  const before = await placeOf(5)
+  expect(before).toMatchObject({ number: `${count - 5}`, of: `${count}` })
+  // The newest page is of what has changed, and ends with the one that stood near the end of the list.
+  const arrived = page.waitForResponse(
+    async (response) =>
+      /\/objects\?(?!.*cursor)/.test(response.url()) && (await response.json()).items.at(-1)?.key === "n25"
+  )
+  await send(2, 25, ...Array.from({ length: 199 }, (_, place) => last - place))
+  await arrived
+  await inTime(() => row(25).count()).toBe(0)
+  expect(await placeOf(5)).toEqual(before)
+  // What had not changed stands behind it.
+  await page.evaluate(`scrollTo(0, document.querySelector("[role=list]").scrollHeight * ${200 / count})`)
+  await row(last - 199).waitFor()
+  expect(await row(last - 199).getAttribute("aria-posinset")).toBe("201")
 })
 
 it("shows the hints of the filters whole, and no filter changes its width", async () => {

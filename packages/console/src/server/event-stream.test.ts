@@ -90,6 +90,16 @@ describe("the head of a long list", () => {
     const laid = withHead({ items, nextCursor }, older)
     expect([ids(laid.rows), laid.hasGap]).toEqual([shown, hasGap])
   })
+
+  it.each([
+    ["c", "cdba", true, "a last row that came up from below a row that the head lacks is no seam"],
+    ["d", "cdba", false, "a last row that changed where it was is one"]
+  ])("%s", (last, shown, hasGap) => {
+    const older = ["d", "c", "b", "a"].map((id) => ({ id, version: 1 }))
+    const items = [...(last === "d" ? ["c"] : []), last].map((id) => ({ id, version: 2 }))
+    const laid = withHead({ items, nextCursor: "more" }, older)
+    expect([ids(laid.rows), laid.hasGap]).toEqual([shown, hasGap])
+  })
 })
 
 describe("a followed stream", () => {

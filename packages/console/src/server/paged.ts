@@ -62,10 +62,12 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
     [newest, older]
   )
   const isReadThrough = further !== undefined && !tail.hasNextPage
-  const { refetch } = tail
+  const { refetch, isFetchingNextPage } = tail
+  const gapBelow = hasGap ? newest : undefined
+  // With each head that leaves a gap all is read anew, unless that is under way; a further page waits for it.
   useEffect(() => {
-    if (hasGap) refetch()
-  }, [hasGap, refetch])
+    if (gapBelow !== undefined) refetch({ cancelRefetch: isFetchingNextPage })
+  }, [gapBelow, isFetchingNextPage, refetch])
   useTriesAgain(tail)
   return {
     rows,
@@ -75,17 +77,17 @@ export const usePagedList = <A extends { readonly id: string }>(source: PagedSou
     isWhole: !isOlder && newest !== undefined && !hasGap && (cursor === null || isReadThrough),
     error: head.error ?? tail.error,
     hasMore: !isOlder && cursor !== null && tail.hasNextPage,
-    isReadingMore: tail.isFetchingNextPage,
+    isReadingMore: isFetchingNextPage,
     readMore: () => {
-      if (!tail.isFetching && tail.error === null) tail.fetchNextPage()
+      if (!tail.isFetching && !hasGap && tail.error === null) tail.fetchNextPage()
     }
   }
 }
 
 type Tail = Pick<UseInfiniteQueryResult, "error" | "isFetchNextPageError" | "fetchNextPage" | "refetch">
 
-/** The head is read again and again anyway; of the pages below it, those that could not be read are asked for again. */
-const useTriesAgain = ({ error, isFetchNextPageError, fetchNextPage, refetch }: Tail): void => {
+/** The head is read again and again anyway; of the pages below it, those that could not be read are asked for again after a while. */
+export const useTriesAgain = ({ error, isFetchNextPageError, fetchNextPage, refetch }: Tail): void => {
   useEffect(() => {
     if (error === null || isRefused(error)) return
     const read = isFetchNextPageError ? fetchNextPage : refetch
@@ -153,6 +155,8 @@ const readPage = <A>(
  * The head laid over older rows: it replaces all down to its own last row. With a gap nobody knows what lies between.
  *
  * **Details** What changes moves, so one may be on several pages: it stands where it was read last, which is the head or else the last of them.
+ * A last row that has changed may have come up from below. Where the head has not all that stood above it, nobody knows whether
+ * that is gone or stands below the head: it stays, and there is a gap.
  */
 export const withHead = <A extends { readonly id: string }>(
   head: Page<A>,
@@ -160,9 +164,22 @@ export const withHead = <A extends { readonly id: string }>(
 ): { readonly rows: ReadonlyArray<A>; readonly hasGap: boolean } => {
   const last = head.items.at(-1)
   if (head.nextCursor === null || last === undefined) return { rows: head.items, hasGap: false }
-  const at = older.findIndex(({ id }) => id === last.id)
+  const seam = seamOf(head.items, last, older)
   const placeOf = new Map(older.map(({ id }, place) => [id, place]))
   for (const { id } of head.items) placeOf.delete(id)
-  const below = older.filter(({ id }, place) => place > at && placeOf.get(id) === place)
-  return { rows: [...head.items, ...below], hasGap: at === -1 && older.length > 0 }
+  const below = older.filter(({ id }, place) => place > seam && placeOf.get(id) === place)
+  return { rows: [...head.items, ...below], hasGap: seam === -1 && older.length > 0 }
+}
+
+/** The place among older rows at which the head ends; -1 where that is not certain. */
+const seamOf = <A extends { readonly id: string }>(
+  head: ReadonlyArray<A>,
+  last: A,
+  older: ReadonlyArray<A>
+): number => {
+  const at = older.findIndex(({ id }) => id === last.id)
+  // What an order goes by stands in the row, so what is as it was has not moved.
+  if (at === -1 || hashKey([older[at]]) === hashKey([last])) return at
+  const ids = new Set(head.map(({ id }) => id))
+  return older.slice(0, at).every(({ id }) => ids.has(id)) ? at : -1
 }
