@@ -194,6 +194,37 @@ it("a fork in which nothing can be said is not made, and is made under that name
   )
 })
 
+it("a page of the log that cannot be read is said, and asked for again after a while", async () => {
+  const story = await real.newStory()
+  const { run: done } = await run(acted(story, [creating("one")]))
+  const { page, goTo } = await real.visit(story)
+  // Nothing but the log itself has it read again.
+  await page.route(`**/projects/${story.projectId}/events*`, (route) => route.abort())
+  const tries: Array<number> = []
+  let isCut = true
+  await page.route(`**/runs/${done.id}/events?*`, (route) => {
+    const url = new URL(route.request().url())
+    if (isCut && url.searchParams.has("cursor")) {
+      tries.push(Date.now())
+      return route.abort()
+    }
+    url.searchParams.set("limit", "2")
+    return route.continue({ url: url.href })
+  })
+  await goTo(`/runs/${done.id}?tab=log`)
+  const alert = page.getByRole("alert").getByText(/What you see is from before\. Trying again\./)
+  await alert.waitFor()
+  await inTime(() => tries.length).toBeGreaterThan(1)
+  const [first = 0, second = 0] = tries
+  expect(second - first).toBeGreaterThan(2_000)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  isCut = false
+  const { items } = await run(story.get(`/runs/${done.id}/events?limit=200`))
+  const rows = page.getByRole("list", { name: "Events of the log" }).getByRole("listitem")
+  await inTime(() => rows.count()).toBe(items.length)
+  expect(await alert.count()).toBe(0)
+})
+
 it("a tool call that was made is never said not to be made, where the records of the calls are not read", async () => {
   const story = await real.newStory()
   const { run: done } = await run(acted(story, [creating("one"), creating("two")]))

@@ -5,7 +5,7 @@ import type { Page } from "@tropism/api/page"
 import type { Run } from "@tropism/domain/run"
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query"
 import { Effect } from "effect"
-import { type ReactNode, useEffect, useState } from "react"
+import { type ReactNode, useCallback, useEffect, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { limits } from "../limits.ts"
 import { DataList } from "../parts/data-list.tsx"
@@ -13,6 +13,7 @@ import { Failure } from "../parts/failure.tsx"
 import { type Filter, FilterBar } from "../parts/filter-bar.tsx"
 import { Skeleton } from "../parts/skeleton.tsx"
 import { useAddress } from "../parts/use-address.ts"
+import { useTriesAgain } from "../server/paged.ts"
 import { runToolCallsQuery } from "../server/run-queries.ts"
 import { call, inProject, queryText } from "../server/request.ts"
 import { countText } from "../words/amounts.ts"
@@ -31,22 +32,7 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
   const { project, canAnswer } = useConsole()
   const [forkAt, setForkAt] = useState<number>()
   const [{ event: chosen, find }, change] = useAddress()
-  const { data, error, hasNextPage, isFetching, fetchNextPage } = useInfiniteQuery({
-    queryKey: [project.id, "run-events", run.id],
-    queryFn: ({ pageParam, signal }) =>
-      Effect.runPromise(
-        call<Page<SentEvent>>(
-          inProject(
-            project.id,
-            `runs/${encodeURIComponent(run.id)}/events${queryText({ limit: limits.rowsPerPage, cursor: pageParam })}`
-          )
-        ),
-        { signal }
-      ),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (page: Page<SentEvent>) => page.nextCursor ?? undefined,
-    refetchInterval: run.completedAt === null ? limits.refreshIntervalMs : false
-  })
+  const { data, error, hasNextPage, readMore } = useEventsOf(run)
   const calls = useQuery(runToolCallsQuery(project.id, run.id))
   const took = new Map<string | undefined, number | null>(
     calls.data?.items.map(({ callId, durationMs }) => [callId, durationMs])
@@ -54,10 +40,10 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
   const all = data?.pages.flatMap(({ items }) => items) ?? []
   const isChosenToCome = chosen !== undefined && !all.some((event) => isMeant(event, chosen))
   useEffect(() => {
-    if (isChosenToCome && hasNextPage && !isFetching && error === null) fetchNextPage()
-  }, [isChosenToCome, hasNextPage, isFetching, error, fetchNextPage])
+    if (isChosenToCome && hasNextPage) readMore()
+  }, [isChosenToCome, hasNextPage, readMore])
   if (data === undefined)
-    return error === null ? <Skeleton label="Reading the log …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Reading the log …" /> : <Failure error={error} triesAgain />
   const [first] = all
   if (first === undefined) return <p className="text-sm text-ink-soft">Its log is still empty.</p>
   const steps = flowStepsOf(all)
@@ -65,6 +51,7 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
   return (
     <>
       <FilterBar label="Find events" filters={filters} />
+      {error !== null && <Failure error={error} hasOlder triesAgain />}
       {rows.length === 0 && !hasNextPage && (
         <p className="text-sm text-ink-soft">None of its {countText(all.length, "event")} says that.</p>
       )}
@@ -75,9 +62,7 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
         keyOf={({ id }) => id}
         estimatedHeightPx={44}
         hasMore={hasNextPage}
-        onMore={() => {
-          if (!isFetching) fetchNextPage()
-        }}
+        onMore={readMore}
       >
         {(event) => (
           <EventRow
@@ -94,4 +79,31 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
       {forkAt !== undefined && <ForkDialog run={run} at={forkAt} onClose={() => setForkAt(undefined)} />}
     </>
   )
+}
+
+/** The events of a run from its first on, page by page; a page that could not be read is asked for again after a while. */
+const useEventsOf = (run: Run) => {
+  const { project } = useConsole()
+  const events = useInfiniteQuery({
+    queryKey: [project.id, "run-events", run.id],
+    queryFn: ({ pageParam, signal }) =>
+      Effect.runPromise(
+        call<Page<SentEvent>>(
+          inProject(
+            project.id,
+            `runs/${encodeURIComponent(run.id)}/events${queryText({ limit: limits.rowsPerPage, cursor: pageParam })}`
+          )
+        ),
+        { signal }
+      ),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page: Page<SentEvent>) => page.nextCursor ?? undefined,
+    refetchInterval: run.completedAt === null ? limits.refreshIntervalMs : false
+  })
+  useTriesAgain(events)
+  const { data, error, hasNextPage, isFetching, fetchNextPage } = events
+  const readMore = useCallback(() => {
+    if (!isFetching && error === null) void fetchNextPage()
+  }, [isFetching, error, fetchNextPage])
+  return { data, error, hasNextPage, readMore }
 }
