@@ -2,6 +2,8 @@
  * Every bound of the console, with its unit in its name.
  */
 export const limits = {
+  /** From a request to the end of its answer: longer than the server asks a foreign MCP server, which takes longest. */
+  requestTimeoutMs: 120_000,
   /** How often lists are read again; a new suggestion is a task and no graph event, so the feed alone would miss it. */
   refreshIntervalMs: 4_000,
   /** The same when more than one page waits: each refresh then reads every page. */

@@ -75,6 +75,37 @@ it("a question stays open while what it asked about is done, and closes by one E
   await dialog(page).waitFor({ state: "detached" })
 })
 
+it("a dialog whose request is never answered says after a while that it is not known what became of it, and closes", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=tokens", { role: "editor" })
+  await page.getByRole("button", { name: "Make a token", disabled: false }).press("Enter")
+  await dialog(page).getByLabel("Name").fill("pipeline")
+  const { asked, lose } = await holdRequests(page, "POST", "**/tokens")
+  const keys: Array<string | undefined> = []
+  page.on("request", (request) => {
+    if (request.method() === "POST") keys.push(request.headers()["idempotency-key"])
+  })
+  await page.clock.install()
+  const make = dialog(page).getByRole("button", { name: "Make", exact: true, disabled: false })
+  await make.press("Enter")
+  await asked
+  await page.keyboard.press("Escape")
+  await busy(page).waitFor()
+  await page.clock.fastForward(130_000)
+  await dialog(page)
+    .getByRole("alert")
+    .getByText(
+      "The server gave no answer, so it is not known whether this was done. Trying again does nothing twice."
+    )
+    .waitFor()
+  lose()
+  await page.unrouteAll({ behavior: "wait" })
+  await make.press("Enter")
+  await dialog(page).locator("code").waitFor()
+  expect(new Set(keys).size).toBe(1)
+  expect((await run(story.get("/tokens"))).items).toHaveLength(1)
+})
+
 /** Sends the form of a new agent, and goes to another page while the answer is on its way. */
 const leftWhileMade = async () => {
   const story = await real.newStory()

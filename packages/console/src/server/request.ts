@@ -11,6 +11,7 @@ import type { GraphObject, ObjectVersion, Relationship } from "@tropism/domain/g
 import type { Run, RunStatus } from "@tropism/domain/run"
 import type { QuestionTask, SuggestionTask, Task, TaskStatus } from "@tropism/domain/task"
 import { Effect } from "effect"
+import { limits } from "../limits.ts"
 import { Problem, type ProblemDocument, Unreachable } from "./problem.ts"
 
 export type Failure = Problem | Unreachable
@@ -25,8 +26,15 @@ interface Request {
   readonly idempotencyKey?: string
 }
 
-/** Sends one request and reads its JSON answer; an answer without a body is null. */
-export const call = Effect.fnUntraced(function* <A>(path: string, request: Request = {}) {
+/** Sends one request and reads its JSON answer; an answer without a body is null, and one that does not come in time is none. */
+export const call = <A>(path: string, request: Request = {}): Effect.Effect<A, Failure> =>
+  Effect.timeoutOrElse(answered<A>(path, request), {
+    duration: limits.requestTimeoutMs,
+    orElse: () =>
+      Effect.fail(new Unreachable({ cause: "No answer in time", isOpen: request.method !== undefined }))
+  })
+
+const answered = Effect.fnUntraced(function* <A>(path: string, request: Request) {
   const { method, body, ifMatch, idempotencyKey } = request
   const isOpen = method !== undefined
   const response = yield* answerOf(path, {
