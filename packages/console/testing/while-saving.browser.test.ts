@@ -154,6 +154,71 @@ it("of a form that goes once it is saved, which takes no letter meanwhile", asyn
   await page.getByRole("heading", { level: 1, name: /greeter/ }).waitFor()
 })
 
+/** Keeps what is to be made at an address from the server until it is asked for. */
+const holdMaking = async (page: Page, address: string): Promise<() => void> => {
+  const asked = Promise.withResolvers<void>()
+  await page.route(address, async (route) => {
+    if (route.request().method() !== "POST") return route.fallback()
+    await asked.promise
+    await route.fallback()
+  })
+  return asked.resolve
+}
+
+it("of a form that goes, no box, choice or row of which changes meanwhile", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/agents/new")
+  const make = await holdMaking(page, "**/agents")
+  const form = page.getByRole("form", { name: "Agent" })
+  await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
+  await form.getByLabel("Name").fill("greeter")
+  const enabled = form.getByLabel(/^Enabled: /)
+  await enabled.press("Space")
+  await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Make the agent", disabled: true }).waitFor()
+  await enabled.press("Space")
+  expect(await enabled.isChecked()).toBe(false)
+  const creates = form.getByLabel("Creates an object: allowed")
+  await creates.click()
+  expect(await creates.isChecked()).toBe(true)
+  await form.getByLabel("Mode").selectOption("execute")
+  await inTime(() => form.getByLabel("Mode").inputValue()).toBe("suggest")
+  await form.getByRole("button", { name: "Add a condition" }).press("Enter")
+  expect(await form.getByRole("button", { name: "Add a condition" }).count()).toBe(1)
+  make()
+  await page.getByRole("heading", { level: 1, name: /greeter/ }).waitFor()
+})
+
+it("of a dialog that goes, no box or choice of which changes meanwhile", async () => {
+  const story = await real.newStory()
+  const hooked = watcher({ name: "hooked", triggerType: "webhook", reactionConfig: null })
+  const agent = await run(story.post("/agents", hooked))
+  const { page, goTo } = await real.visit(story, "/settings?tab=tokens")
+  const dialog = page.getByRole("dialog")
+  const makeToken = await holdMaking(page, "**/tokens")
+  await page.getByRole("button", { name: "Make a token", disabled: false }).press("Enter")
+  await dialog.getByLabel("Name").fill("pipeline")
+  await dialog.getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Make", exact: true, disabled: true }).waitFor()
+  const ends = dialog.getByLabel("Ends after")
+  await ends.selectOption("30")
+  await inTime(() => ends.inputValue()).toBe("90")
+  makeToken()
+  await dialog.getByRole("button", { name: "I have copied it", disabled: false }).press("Enter")
+
+  await goTo(`/agents/${agent.id}?tab=webhooks`)
+  const makeWebhook = await holdMaking(page, "**/webhooks")
+  await page.getByRole("button", { name: "Make a webhook", disabled: false }).press("Enter")
+  await dialog.getByLabel("Name").fill("shop")
+  await dialog.getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Make", exact: true, disabled: true }).waitFor()
+  const untrusted = dialog.getByLabel("What it delivers is untrusted")
+  await untrusted.click()
+  expect(await untrusted.isChecked()).toBe(true)
+  makeWebhook()
+  await dialog.locator("code").first().waitFor()
+})
+
 /** Lets the page draw late what came from elsewhere, and what is typed at once: as on a machine that is busy. */
 const drawLate = (page: Page, lateMs: number) =>
   page.evaluate((ms) => {

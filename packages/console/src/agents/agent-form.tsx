@@ -64,17 +64,19 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
     setDraft(draftAfterSave(draft, saving, initial))
   }
   const refused = unfit ?? error
+  const isClosed = isBusy && goes
   const fields: DraftFields = {
     draft,
     at: (pointer) => ({ pointer, error: refused }),
     change: (changes) => {
+      if (isClosed) return
       props.onTouch?.()
       setDraft((now) => ({ ...now, ...changes }))
     }
   }
   const saved = props.missing === undefined ? undefined : { draft: initial, missing: props.missing }
   const form = useFaultFocus(refused)
-  useClosed(form, isBusy && goes)
+  useClosed(form, isClosed)
   const missing = missingOf(draft, saved, models)
   const save = (event: SubmitEvent<HTMLFormElement>) => {
     event.preventDefault()
