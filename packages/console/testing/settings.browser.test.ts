@@ -132,6 +132,28 @@ it("makes a token that is shown once and works, and revokes it, and then it does
   expect((await asIt()).status).toBe(401)
 })
 
+it("a session that ends while a token is shown takes it away, and says so to who signs in again", async () => {
+  const story = await real.newStory()
+  const { page } = await real.visit(story, "/settings?tab=tokens", { role: "editor" })
+  await page.getByRole("button", { name: "Make a token", disabled: false }).press("Enter")
+  await dialog(page).getByLabel("Name").fill("pipeline")
+  await dialog(page).getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
+  const secret = await dialog(page).locator("code").innerText()
+  const other = await real.visit(story, "/settings?tab=sessions", { role: "editor" })
+  await other.page.getByRole("button", { name: "End all others", disabled: false }).press("Enter")
+  const lost = page.getByRole("alert").getByText(/^The session ended while something was open/)
+  await lost.waitFor()
+  expect(await page.locator("body").innerText()).not.toContain(secret)
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await page.getByLabel("Or paste a token").fill(secret)
+  await page.keyboard.press("Enter")
+  await rowOf(page, "pipeline").waitFor()
+  // It is said once.
+  await page.getByRole("button", { name: "Sign out" }).press("Enter")
+  await page.getByLabel("Or paste a token").waitFor()
+  expect(await lost.count()).toBe(0)
+})
+
 it("lists the browsers of a person and ends one, whose page then asks to sign in", async () => {
   const story = await real.newStory()
   const first = await real.visit(story, "/settings?tab=sessions", { role: "reviewer" })

@@ -23,6 +23,7 @@ import { FeedProvider } from "../server/feed-provider.tsx"
 import { ConsoleContext, type ConsoleState } from "./console-context.tsx"
 import { Header, KeysButton, Waiting } from "./header.tsx"
 import { preloadParts } from "../parts/lazy-part.tsx"
+import { OpenSecret } from "../parts/open-secret.ts"
 import { NavigationSheet, SideNavigation } from "./navigation.tsx"
 import { consoleKeys, pageAt, pages } from "./pages.ts"
 import { PaletteDoor } from "./palette-door.tsx"
@@ -37,7 +38,8 @@ export const ConsoleFrame = (): ReactNode => {
   const { project: wanted } = useSearch({ from: "__root__" })
   const error = principal.error ?? (projects.data ? null : projects.error)
   const isOut = useSignedOut(isUnauthorized(error), principal.data !== undefined && !isUnauthorized(error))
-  if (isOut) return <SignIn />
+  const [hasOpenSecret, tellSecret] = useState(false)
+  if (isOut) return <SignIn hadOpenSecret={hasOpenSecret} />
   if (error && !principal.data)
     return <Centred title="No answer">{failureSentence(error)} Trying again.</Centred>
   if (!principal.data || !projects.data) return <Opening />
@@ -47,7 +49,11 @@ export const ConsoleFrame = (): ReactNode => {
   if (!project) return <ProjectChoice projects={all} wanted={wanted} advice={principal.data.advice} />
   // Nothing that one person has open, and nothing that they were told, is there for the next.
   const { userId } = principal.data
-  return <ProjectFrame key={userId} projects={all} project={project} principal={principal.data} />
+  return (
+    <OpenSecret value={tellSecret}>
+      <ProjectFrame key={userId} projects={all} project={project} principal={principal.data} />
+    </OpenSecret>
+  )
 }
 
 /** While it is asked anew who one is, whoever was signed out still is: the token that is being pasted stays. */

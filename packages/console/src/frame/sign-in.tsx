@@ -18,7 +18,12 @@ import { readPrincipal, signIn } from "../server/request.ts"
 import { signedIn } from "../server/whose.ts"
 import { useSignOut } from "./use-sign-out.ts"
 
-export const SignIn = (): ReactNode => (
+interface SignInProps {
+  /** A secret that is shown once is open where this comes up instead. */
+  readonly hadOpenSecret: boolean
+}
+
+export const SignIn = ({ hadOpenSecret }: SignInProps): ReactNode => (
   <main className="mx-auto grid min-h-dvh max-w-sm content-center gap-8 px-5 py-12">
     <header>
       <Mark className="size-10" />
@@ -29,9 +34,26 @@ export const SignIn = (): ReactNode => (
       </p>
     </header>
     <Command text="npx tropism link" />
+    <LostSecret hadOpenSecret={hadOpenSecret} />
     <TokenForm />
   </main>
 )
+
+/** **Details** By now nothing is open any more: it stands here for as long as nobody signs in. */
+const LostSecret = ({ hadOpenSecret }: SignInProps): ReactNode => {
+  const [isLost] = useState(hadOpenSecret)
+  return (
+    isLost && (
+      <p
+        role="alert"
+        className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+      >
+        The session ended while something was open that is shown once. If it was not copied, sign in, make it
+        anew, and end the one that nobody has.
+      </p>
+    )
+  )
+}
 
 /** Who is signed in, and the way out. */
 export const SignedIn = ({ principal }: { readonly principal: Principal }): ReactNode => {

@@ -1,11 +1,12 @@
 /**
  * What is shown this once: it stays until somebody says that it is copied.
  *
- * No key and no click beside it closes it, for nobody could show it again.
+ * No key and no click beside it closes it, for nobody could show it again. Only with the session it goes, which is said then.
  */
-import type { ReactNode } from "react"
+import { type ReactNode, useContext, useEffect } from "react"
 import { Button } from "./button.tsx"
 import { DialogFrame } from "./dialog-frame.tsx"
+import { OpenSecret } from "./open-secret.ts"
 import { Secret } from "./secret.tsx"
 
 interface ShownOnceProps {
@@ -18,6 +19,11 @@ interface ShownOnceProps {
 
 export const ShownOnce = ({ title, children, secrets, onClose }: ShownOnceProps): ReactNode => {
   const isOne = secrets.length === 1
+  const tell = useContext(OpenSecret)
+  useEffect(() => {
+    tell(true)
+    return () => tell(false)
+  }, [tell])
   return (
     <DialogFrame
       isOpen
