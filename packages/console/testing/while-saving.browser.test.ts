@@ -219,6 +219,30 @@ it("of a dialog that goes, no box or choice of which changes meanwhile", async (
   await dialog.locator("code").first().waitFor()
 })
 
+it("of a project whose name and bounds are both not saved, for which one is asked once", async () => {
+  const story = await real.newStory()
+  const { page, goTo } = await real.visit(story, "/settings?tab=project")
+  const inbox = () => page.getByRole("link", { name: /^Inbox/ }).click()
+  const heading = page.getByRole("heading", { level: 1, name: "Inbox" })
+  await page.getByRole("textbox", { name: "Name", exact: true }).fill("Garden")
+  await page.getByLabel("Depth").fill("3")
+  await stayWhenAsked(page, inbox)
+  expect(await page.getByLabel("Depth").inputValue()).toBe("3")
+  await goWhenAsked(page, inbox)
+  await heading.waitFor({ state: "attached" })
+
+  // What was typed and taken back is nothing that could be lost.
+  await goTo("/settings?tab=project")
+  const depth = page.getByLabel("Depth")
+  const before = await depth.inputValue()
+  await depth.fill("3")
+  await inTime(() => asksBeforeReload(page)).toBe(true)
+  await depth.fill(before)
+  await inTime(() => asksBeforeReload(page)).toBe(false)
+  await inbox()
+  await heading.waitFor({ state: "attached" })
+})
+
 /** Lets the page draw late what came from elsewhere, and what is typed at once: as on a machine that is busy. */
 const drawLate = (page: Page, lateMs: number) =>
   page.evaluate((ms) => {

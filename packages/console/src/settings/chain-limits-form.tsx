@@ -2,9 +2,8 @@
  * How far one root event may lead: how deep, how many runs, tokens and dollars.
  */
 import { chainBounds, type ChainLimits } from "@tropism/domain/chain"
-import { type ReactNode, useState } from "react"
+import type { Dispatch, ReactNode, SetStateAction } from "react"
 import { useConsole } from "../frame/console-context.tsx"
-import { AskBeforeLeaving } from "../parts/ask-before-leaving.tsx"
 import { Button } from "../parts/button.tsx"
 import { DefinitionList } from "../parts/definition-list.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -36,20 +35,29 @@ const fields: ReadonlyArray<{
 ]
 
 /** What was typed and is not saved. */
-type Typed = Partial<Record<keyof ChainLimits, string>>
+export type TypedBounds = Partial<Record<keyof ChainLimits, string>>
 
-const typedSince = (sent: Typed, now: Typed): Typed =>
+const typedSince = (sent: TypedBounds, now: TypedBounds): TypedBounds =>
   Object.fromEntries(fields.flatMap(({ name }) => (now[name] === sent[name] ? [] : [[name, now[name]]])))
 
 const textOf = (value: number | null): string => (value === null ? "" : String(value))
 
-export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): ReactNode => {
+/** Whether something was typed that is not so already. */
+export const differs = (typed: TypedBounds, limits: ChainLimits): boolean =>
+  fields.some(({ name }) => (typed[name] ?? textOf(limits[name])) !== textOf(limits[name]))
+
+interface ChainLimitsFormProps {
+  readonly limits: ChainLimits
+  readonly typed: TypedBounds
+  readonly setTyped: Dispatch<SetStateAction<TypedBounds>>
+}
+
+export const ChainLimitsForm = ({ limits, typed, setTyped }: ChainLimitsFormProps): ReactNode => {
   const { project, isAdmin } = useConsole()
   const show = useToasts()
-  const [typed, setTyped] = useState<Typed>({})
   const save = useAct({
     what: "Save the bounds",
-    act: (sent: Typed) => changeSettings(project.id, { chainLimits: patchOf(sent) }),
+    act: (sent: TypedBounds) => changeSettings(project.id, { chainLimits: patchOf(sent) }),
     touches: [[project.id, "settings"]],
     onDone: (_saved, sent) => {
       setTyped((now) => typedSince(sent, now))
@@ -66,7 +74,7 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
         }))}
       />
     )
-  const isUntouched = Object.keys(typed).length === 0
+  const isUntouched = !differs(typed, limits)
   const pointers = fields.map(({ name }) => `/chainLimits/${name}`)
   return (
     <FieldLabels>
@@ -102,13 +110,12 @@ export const ChainLimitsForm = ({ limits }: { readonly limits: ChainLimits }): R
           </Button>
         </div>
       </form>
-      <AskBeforeLeaving isUnsaved={!isUntouched} />
     </FieldLabels>
   )
 }
 
 /** What was typed; nothing goes back to the default, and what is no number is the server's to refuse. */
-const patchOf = (typed: Typed): Readonly<Record<string, unknown>> =>
+const patchOf = (typed: TypedBounds): Readonly<Record<string, unknown>> =>
   Object.fromEntries(
     Object.entries(typed).map(([name, text]) => [name, text.trim() === "" ? null : numberSent(text)])
   )

@@ -3,7 +3,7 @@
  */
 import type { Stop } from "@tropism/domain/kill-switch"
 import { useQuery } from "@tanstack/react-query"
-import { type ReactNode, useState } from "react"
+import { type Dispatch, type ReactNode, type SetStateAction, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
 import { AskBeforeLeaving } from "../parts/ask-before-leaving.tsx"
 import { Button } from "../parts/button.tsx"
@@ -17,7 +17,7 @@ import { Visible } from "../parts/visible.tsx"
 import { projectsQuery } from "../server/queries.ts"
 import { killSwitchQuery, projectSettingsQuery } from "../server/settings-queries.ts"
 import { visibleText } from "../words/visible-text.ts"
-import { ChainLimitsForm } from "./chain-limits-form.tsx"
+import { ChainLimitsForm, differs, type TypedBounds } from "./chain-limits-form.tsx"
 import { FormDialog } from "../parts/form-dialog.tsx"
 import { OnlyAdmins, SectionHead } from "../parts/rows.tsx"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
@@ -26,22 +26,29 @@ import { renameProject, turnKillSwitch } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
 
 export const ProjectTab = (): ReactNode => {
-  const { isAdmin, principal } = useConsole()
+  const { project, isAdmin, principal } = useConsole()
+  const { data } = useQuery(projectSettingsQuery(project.id))
+  /** What was typed and is not saved. */
+  const [name, setName] = useState<string>()
+  const [bounds, setBounds] = useState<TypedBounds>({})
+  const isRenamed = name !== undefined && name !== project.name
   return (
     <>
       <SectionHead lead="The project as a whole; what is set here holds for everybody in it.">
         {!isAdmin && <OnlyAdmins>Admins rename the project, stop its agents and set its bounds.</OnlyAdmins>}
       </SectionHead>
       <div className="grid max-w-2xl gap-8">
-        <Name />
+        <Name typed={name} setTyped={setName} />
         <KillSwitch />
-        <Bounds />
+        <Bounds typed={bounds} setTyped={setBounds} />
         {mayMakeProjects(principal) && (
           <Part title="Other projects">
             <NewProject />
           </Part>
         )}
       </div>
+      {/* Each part would ask for itself, one after the other. */}
+      <AskBeforeLeaving isUnsaved={isRenamed || (data !== undefined && differs(bounds, data.chainLimits))} />
     </>
   )
 }
@@ -53,11 +60,14 @@ const Part = ({ title, children }: { readonly title: string; readonly children: 
   </section>
 )
 
-const Name = (): ReactNode => {
+interface NameProps {
+  readonly typed: string | undefined
+  readonly setTyped: Dispatch<SetStateAction<string | undefined>>
+}
+
+const Name = ({ typed, setTyped }: NameProps): ReactNode => {
   const { project, isAdmin } = useConsole()
   const show = useToasts()
-  /** What was typed and is not saved. */
-  const [typed, setTyped] = useState<string>()
   const rename = useAct({
     what: "Rename the project",
     act: (wanted: string) => renameProject(project.id, wanted),
@@ -92,7 +102,6 @@ const Name = (): ReactNode => {
               Rename
             </Button>
           </div>
-          <AskBeforeLeaving isUnsaved={!isUntouched} />
         </form>
       ) : (
         <p className="text-sm">
@@ -208,13 +217,18 @@ const StopForm = ({ touches, onClose }: StopFormProps): ReactNode => {
   )
 }
 
-const Bounds = (): ReactNode => {
+interface BoundsProps {
+  readonly typed: TypedBounds
+  readonly setTyped: Dispatch<SetStateAction<TypedBounds>>
+}
+
+const Bounds = ({ typed, setTyped }: BoundsProps): ReactNode => {
   const { project } = useConsole()
   const { data, error } = useQuery(projectSettingsQuery(project.id))
   return (
     <Part title="How far a chain may go">
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
-      {data !== undefined && <ChainLimitsForm limits={data.chainLimits} />}
+      {data !== undefined && <ChainLimitsForm limits={data.chainLimits} typed={typed} setTyped={setTyped} />}
     </Part>
   )
 }
