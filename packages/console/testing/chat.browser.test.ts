@@ -108,6 +108,50 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
 })
 
+it("an answer that is told anew after a cut is told from its beginning, its calls as well", async () => {
+  const story = await real.newStory()
+  const agent = await run(newAssistant(story, adding(0), { name: "slow" }))
+  const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
+  const told = Promise.withResolvers<void>()
+  const again = Promise.withResolvers<void>()
+  let conversationId: string | undefined
+  let tries = 0
+  // Twice the connection breaks after the same words; the third waits.
+  await page.route(isSaying, async (route) => {
+    tries += 1
+    if (tries > 2) {
+      told.resolve()
+      await again.promise
+      return route.fallback()
+    }
+    if (conversationId === undefined) {
+      const headers = { ...route.request().headers(), accept: "application/json" }
+      const response = await route.fetch({ url: `${route.request().url()}?wait=false`, headers })
+      conversationId = (await response.json()).conversationId
+    }
+    const call = { callId: "c1", status: "completed", tool: "add_task", arguments: {}, result: {} }
+    const events: ReadonlyArray<readonly [string, unknown]> = [
+      ["begun", { conversationId }],
+      ["words", { text: "One moment." }],
+      ["toolCall", call],
+      ["words", { text: "It is noted." }]
+    ]
+    await route.fulfill({
+      contentType: "text/event-stream",
+      body: events.map(([name, data]) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`).join("")
+    })
+  })
+  await page.getByLabel("Message to slow").fill("Buy bread")
+  await page.keyboard.press("Enter")
+  await told.promise
+  const answer = page.getByRole("list", { name: "What was said" }).locator(":scope > li").last()
+  await answer.getByText("worked").waitFor()
+  // What is said behind a call begins a paragraph.
+  expect(await answer.innerText()).toMatch(/One moment\.\s+It is noted\.$/)
+  again.resolve()
+  await page.getByRole("button", { name: "Send" }).waitFor()
+})
+
 it("a call that somebody opened stays open, and it alone, when an answer of several parts is kept", async () => {
   const story = await real.newStory()
   const add = (title: string) => [{ tool: "add_task", arguments: { title } }]

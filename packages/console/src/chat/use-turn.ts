@@ -124,7 +124,7 @@ const listenerOf = (
   let isNew = saying.conversationId === undefined
   return {
     onBegun: (conversationId) => {
-      change((before) => ({ ...before, conversationId, words: "", connection: "open" }))
+      change((before) => ({ ...before, conversationId, words: "", calls: [], connection: "open" }))
       if (isNew) onBegun(conversationId)
       isNew = false
     },
