@@ -147,9 +147,12 @@ it("whoever went on while an undo was being planned is told where the plan is, a
   const { page } = await real.visit(story)
   await listed(page, 1)
   const { asked, tell } = await holdRequests(page, "POST", "**/undo")
+  const planning = page.waitForRequest("**/undo")
   await page.getByRole("button", { name: /^Approve/ }).click()
   await page.getByRole("button", { name: "Undo" }).click()
   await asked
+  // Sent again by whatever lies between, it plans nothing twice.
+  expect((await planning).headers()["idempotency-key"]).toMatch(/^[0-9a-f]{32}$/)
   await page.getByRole("link", { name: "Runs", exact: true }).first().press("Enter")
   await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
   tell()

@@ -69,8 +69,12 @@ export const lookAgain = (projectId: string, task: Task): Effect.Effect<Task, Fa
   call(atTask(projectId, task.id, "rerun"), { method: "POST" })
 
 /** Plans to take back what a run did; nothing is done before somebody approves the plan. */
-export const planUndo = (projectId: string, runId: string): Effect.Effect<UndoTask, Failure> =>
-  call(inProject(projectId, `runs/${encodeURIComponent(runId)}/undo`), { method: "POST" })
+export const planUndo = (
+  projectId: string,
+  runId: string,
+  idempotencyKey: string
+): Effect.Effect<UndoTask, Failure> =>
+  call(inProject(projectId, `runs/${encodeURIComponent(runId)}/undo`), { method: "POST", idempotencyKey })
 
 /** Takes back what a plan says, but for the items left out. */
 export const approveUndo = (

@@ -8,10 +8,12 @@
 import { useQueryClient } from "@tanstack/react-query"
 import { useNavigate } from "@tanstack/react-router"
 import { Effect } from "effect"
-import { useCallback } from "react"
+import { useCallback, useRef } from "react"
 import { useToasts } from "../parts/toasts.tsx"
-import { failureSentence } from "../server/problem.ts"
+import { failedMessage } from "../server/act-words.ts"
+import { failureSentence, isLeftOpen } from "../server/problem.ts"
 import { pendingTasksKey } from "../server/queries.ts"
+import { newRequestKey } from "../server/request-key.ts"
 import { useHere } from "../server/use-here.ts"
 import { planUndo } from "./inbox-requests.ts"
 
@@ -20,15 +22,22 @@ export const usePlanningUndo = (projectId: string) => {
   const navigate = useNavigate()
   const show = useToasts()
   const here = useHere()
+  const attempt = useRef<{ readonly runId: string; readonly key: string }>(undefined)
   return useCallback(
     (runId: string, entityIds: ReadonlyArray<string>) => {
       const pressed = here()
+      if (attempt.current?.runId !== runId) attempt.current = { runId, key: newRequestKey() }
       Effect.runFork(
-        planUndo(projectId, runId).pipe(
+        planUndo(projectId, runId, attempt.current.key).pipe(
           Effect.match({
             onFailure: (failure) =>
-              show({ tone: "refused", title: "Nothing can be undone", sentence: failureSentence(failure) }),
+              show(
+                isLeftOpen(failure)
+                  ? failedMessage("Plan an undo", failure)
+                  : { tone: "refused", title: "Nothing can be undone", sentence: failureSentence(failure) }
+              ),
             onSuccess: (task) => {
+              attempt.current = undefined
               queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
               const open = () =>
                 navigate({
