@@ -248,6 +248,21 @@ describe("pending calls", () => {
     expect(pending(append(asked, toolFails("c2"), toolCompletes("c1")))).toEqual([])
   })
 
+  it("are told in their order also where a model names them as every object names its methods", () => {
+    const names = ["toString", "constructor", "__proto__", "c4"]
+    const log = logOf(
+      asks("Look"),
+      turnStarts(1),
+      answers("", names),
+      ...names.toReversed().map(toolCompletes)
+    )
+    const told = (until: number) =>
+      fold(log.slice(0, until)).messages.flatMap((message) =>
+        message.role === "tool" ? message.content.map((part) => part.id) : []
+      )
+    expect(log.map((_, index) => told(index + 1))).toEqual([[], [], [], [], [], [], names])
+  })
+
   it("outlive a crash", () => {
     const taken = fold(append(asked, toolCompletes("c1"), turnBreaks(1, "crash"), turnStarts(2)))
     expect(taken.pendingCalls.map((each) => each.id)).toEqual(["c2"])

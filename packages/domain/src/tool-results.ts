@@ -43,7 +43,8 @@ const saidInOrder = (
 ): ReadonlyArray<Message> => {
   const said: Array<Message> = []
   for (const id of calls) {
-    const message = held[id]
+    // A model may call a call as every object calls one of its methods.
+    const message = Object.hasOwn(held, id) ? held[id] : undefined
     if (message === undefined) break
     said.push(message)
   }
