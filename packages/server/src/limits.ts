@@ -176,6 +176,8 @@ export const runLimits = {
   partialTextIntervalMs: 500,
   /** A processing entry without a live run for this long is abandoned. */
   stuckAfterMs: 300_000,
+  /** Runs of such entries that are ended in a project, one after the other, before the detector looks again. */
+  stuckBatchRuns: 100,
   stuckIntervalMs: 30_000,
   /** A worker that has not looked for so long, while something waited, could have taken nothing meanwhile. */
   attendanceGapMs: 10_000,

@@ -210,6 +210,45 @@ layer(SharedServer.layer)((it) => {
     )
   })
 
+  describe("Entries of which one cannot be ended", () => {
+    it.effect("S000-R19 are abandoned one by one, and it keeps none of the others", () =>
+      Effect.gen(function* () {
+        const { access, projectId } = yield* stoppedProject
+        const agent = yield* whileServing(access, projectId, (story) => story.post("/agents", watcher()))
+        yield* leaveAtWork(access, projectId, 3, 310)
+        const [[held] = []] = yield* ask(access, "select id from kb.agent_runs order by id")
+        yield* ask(
+          access,
+          "create function kb.refuse_end() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$"
+        )
+        yield* ask(
+          access,
+          `create trigger refuse_end before update on kb.agent_runs for each row
+           when (new.id = '${held}' and new.status = 'failed') execute function kb.refuse_end()`
+        )
+        yield* unserved(
+          access,
+          Effect.gen(function* () {
+            const { abandonStuck } = yield* Sweeps
+            yield* attend
+            expect(yield* abandonStuck).toBe(2)
+            yield* ask(access, "drop trigger refuse_end on kb.agent_runs")
+            expect(yield* abandonStuck).toBe(1)
+            expect(yield* abandonStuck).toBe(0)
+          })
+        )
+        yield* whileServing(access, projectId, (story) =>
+          Effect.gen(function* () {
+            const entries = yield* entriesOf(story, agent)
+            expect(entries.map(({ status }) => status)).toEqual(["abandoned", "abandoned", "abandoned"])
+            const runs = yield* runsOf(story, agent)
+            expect(runs.map(({ status }) => status)).toEqual(["failed", "failed", "failed"])
+          })
+        )
+      })
+    )
+  })
+
   describe("Runs that an outage of more than five minutes left at work", () => {
     it.effect("are taken over, however many there are beside the hands for them, and none is abandoned", () =>
       Effect.gen(function* () {

@@ -96,8 +96,22 @@ export class Sweeps extends Context.Service<
               share(loop, projectId, alone(`${name} ${projectId}`, database.inProject(projectId, effect), 0)),
             { concurrency: projectsAtOnce }
           ),
-          (counts) => counts.reduce((sum, count) => sum + count, 0)
+          sumOf
         )
+
+      /** Ends the stuck runs of a project, each in a transaction of its own: one that cannot be ended keeps nobody from anything. */
+      const abandonEach = Effect.fnUntraced(function* (projectId: ProjectId) {
+        const name = `tropism.stuck ${projectId}`
+        const stuck = yield* database.inProject(projectId, endings.stuck)
+        const ended = yield* Effect.forEach(stuck, (id) =>
+          share(
+            "Stuck detector",
+            projectId,
+            alone(name, database.inProject(projectId, endings.abandon(id)), 0)
+          )
+        )
+        return sumOf(ended)
+      })
 
       const abandonStuck = Effect.gen(function* () {
         const projects = yield* orDie(
@@ -105,7 +119,14 @@ export class Sweeps extends Context.Service<
             projectId: ProjectId
           }>`select project_id from kb.projects_with_stuck_entries(${runLimits.stuckAfterMs / 1_000}::float8) as project_id`
         )
-        return yield* eachAlone("tropism.stuck", "Stuck detector", projects, endings.abandonStuck)
+        const ended = yield* Effect.forEach(
+          projects,
+          ({ projectId }) => share("Stuck detector", projectId, abandonEach(projectId)),
+          { concurrency: projectsAtOnce }
+        )
+        return (
+          sumOf(ended) + (yield* eachAlone("tropism.stuck", "Stuck detector", projects, log.abandonOrphans))
+        )
       })
 
       const expireTasks = Effect.gen(function* () {
@@ -191,6 +212,8 @@ export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run
   // None of them ever ends, so each has a fiber of its own: one that waited for another's end would never begin.
   return Effect.andThen(Effect.all(loops, { concurrency: loops.length }), Effect.never)
 }
+
+const sumOf = (counts: ReadonlyArray<number>): number => counts.reduce((sum, count) => sum + count, 0)
 
 const sweepsAtOnce = 2
 

@@ -208,12 +208,20 @@ export const makeClaiming = Effect.gen(function* () {
   const stuckAfter = sql`make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)`
 
   // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
-  const abandon = endSilent(
-    sql`${"No worker was alive for this entry for too long"}::text`,
-    sql`lease_expires_at < now() - ${stuckAfter} and exists (
-      select 1 from kb.agent_processing_log entry
-      where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`
-  )
+  const isStuck = sql`lease_expires_at < now() - ${stuckAfter} and exists (
+    select 1 from kb.agent_processing_log entry
+    where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`
+
+  const stuck = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<Pick<FailedRun, "id">>`
+      select id from kb.agent_runs run where project_id = ${projectId} and status = 'running' and ${isStuck}
+      order by id limit ${runLimits.stuckBatchRuns}`
+    return rows.map(({ id }) => id)
+  }).pipe(orDie)
+
+  const abandon = (id: RunId) =>
+    endSilent(sql`${"No worker was alive for this entry for too long"}::text`, sql`id = ${id} and ${isStuck}`)
 
   const summarize = Effect.fn("Runs.summarize")(function* (id: RunId, summary: string) {
     const { projectId } = yield* ProjectTransaction
@@ -222,5 +230,5 @@ export const makeClaiming = Effect.gen(function* () {
       where id = ${id} and project_id = ${projectId} and status = 'failed' and summary is null`
   }, orDie)
 
-  return { claim, takeOver, spent, giveUp, abandon, summarize }
+  return { claim, takeOver, spent, giveUp, stuck, abandon, summarize }
 })

@@ -21,7 +21,6 @@ import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import type { Cancellation } from "./outcomes.ts"
-import { ProcessingLog } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
 import { emptiedSentence, summaryOf } from "./sentences.ts"
 
@@ -37,8 +36,10 @@ export class Endings extends Context.Service<
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
     /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
     readonly giveUp: (projectId: ProjectId) => Effect.Effect<void>
-    /** Abandons entries that are in processing for too long with nobody at work on them, where this server could have taken them up all that time; answers how many (S000-R19). */
-    readonly abandonStuck: Effect.Effect<number, never, ProjectTransaction>
+    /** The runs on which nobody is at work for too long, where this server could have taken them up all that time. */
+    readonly stuck: Effect.Effect<ReadonlyArray<RunId>, never, ProjectTransaction>
+    /** Fails such a run and abandons its entries, where it is stuck still; answers how many runs that were (S000-R19). */
+    readonly abandon: (id: RunId) => Effect.Effect<number, never, ProjectTransaction>
   }
 >()("@tropism/server/run/Endings") {
   static readonly layer = Layer.effect(
@@ -47,7 +48,6 @@ export class Endings extends Context.Service<
       const database = yield* Database
       const runs = yield* Runs
       const contexts = yield* Contexts
-      const log = yield* ProcessingLog
       const attendance = yield* Attendance
       const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeUnmadeCalls
@@ -107,14 +107,16 @@ export class Endings extends Context.Service<
           )
       })
 
-      const abandonStuck = Effect.gen(function* () {
-        // Take-over comes first: what nobody could have taken up is not stuck.
-        const abandoned = (yield* attendance.hasLasted(runLimits.stuckAfterMs)) ? yield* runs.abandon : []
-        yield* closeAll(abandoned)
-        return abandoned.length + (yield* log.abandonOrphans)
-      })
+      // Take-over comes first: what nobody could have taken up is not stuck.
+      const stuck = Effect.flatMap(attendance.hasLasted(runLimits.stuckAfterMs), (hasLasted) =>
+        hasLasted ? runs.stuck : Effect.succeed([])
+      )
 
-      return Endings.of({ cancel, cancelEmptied, giveUp, abandonStuck })
+      const abandon = Effect.fn("Endings.abandon")((id: RunId) =>
+        Effect.map(Effect.tap(runs.abandon(id), closeAll), ({ length }) => length)
+      )
+
+      return Endings.of({ cancel, cancelEmptied, giveUp, stuck, abandon })
     })
   )
 }

@@ -54,8 +54,10 @@ export class Runs extends Context.Service<
     readonly spent: Read<ReadonlyArray<RunId>>
     /** Such a run, ended as failed; none where it is no such run any more. */
     readonly giveUp: (id: RunId) => Read<ReadonlyArray<FailedRun>>
-    /** Runs of entries in processing that nobody took over for too long, ended as failed with their entries. */
-    readonly abandon: Read<ReadonlyArray<FailedRun>>
+    /** Runs of entries in processing that nobody took over for too long. */
+    readonly stuck: Read<ReadonlyArray<RunId>>
+    /** Such a run, ended as failed with its entries; none where it is no such run any more. */
+    readonly abandon: (id: RunId) => Read<ReadonlyArray<FailedRun>>
     /** Says what a failed run that has no summary has said last. */
     readonly summarize: (id: RunId, summary: string) => Read<void>
     /** Says that the attempt is alive. */
