@@ -5,7 +5,7 @@ import type { PgConnection } from "@effect/sql-pg"
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, type Scope } from "effect"
 import { chatLimits } from "../src/chat/chat-limits.ts"
-import { connect } from "../src/database/postgres-access.ts"
+import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
 import { openAiLimits } from "../src/http/openai-limits.ts"
 import { runLimits } from "../src/limits.ts"
 import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
@@ -19,11 +19,13 @@ import { resultOf } from "../testing/mcp-extension-words.ts"
 import { taskClient } from "../testing/mcp-task-clients.ts"
 import { sendCompletion } from "../testing/openai-words.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
+import { ask } from "../testing/owner-rows.ts"
 import {
   type Answer,
   eventually,
   type Json,
   newProject,
+  scripted,
   startServer,
   type Story
 } from "../testing/platform.ts"
@@ -168,6 +170,69 @@ describe("A short outage behind the beginning of what is waited for", () => {
       })
     )
   )
+})
+
+/** What PostgreSQL says where somebody keeps what is asked for, and where it was made to break off. */
+const passing = ["55P03", "57014"]
+
+/** Whoever looks at a run or at a log from here on is told so at once. */
+const breaking = (access: PostgresAccess, code: string) =>
+  Effect.forEach(
+    [
+      `create or replace function kb.breaks() returns boolean language plpgsql as $$ begin raise exception 'broken off' using errcode = '${code}'; end $$`,
+      "create policy broken_off on kb.agent_runs as restrictive for select using (kb.breaks())",
+      "create policy broken_off on kb.context_events as restrictive for select using (kb.breaks())"
+    ],
+    (statement) => ask(access, statement)
+  ).pipe(Effect.asVoid)
+
+const mending = (access: PostgresAccess) =>
+  Effect.forEach(["agent_runs", "context_events"], (table) =>
+    ask(access, `drop policy broken_off on kb.${table}`)
+  )
+
+describe("Whoever waits for what was begun where the database breaks off what it is asked", () => {
+  for (const code of passing)
+    it.live(`is told what is known and not to begin it again: ${code}`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { access, interpose, story } = yield* newLiveStory
+          const agent = yield* newAssistant(story, scripted([{ say: "", fault: { kind: "hang" } }]))
+          const body = { model: agent.name, messages: [{ role: "user", content: "Hello" }] }
+          const requests = [
+            triggering(story, agent),
+            chat(story, { agentId: agent.id, message: "Hello" }),
+            sendCompletion(story, body),
+            sendCompletion(story, { ...body, stream: true }),
+            Effect.map(
+              resultOf(story, "tools/call", { name: "trigger_agent", arguments: { agent: agent.name } }, {}),
+              ({ structuredContent }) => ({ status: 200, body: structuredContent, headers: new Headers() })
+            )
+          ]
+          const sent = yield* Effect.forEach(requests, (request) => Effect.forkScoped(request))
+          const atWork = ask(access, "select 1 from kb.agent_runs where status = 'running'")
+          yield* eventually(atWork, ({ length }) => length === requests.length)
+          yield* breaking(access, code)
+          const told = yield* Effect.forEach(sent, Fiber.join)
+          yield* mending(access)
+          expect(told.map((answer) => [answer.status, lastOf(answer)])).toMatchObject([
+            [202, { status: "queued" }],
+            [202, { status: "working" }],
+            [422, { error: { code: "unavailable" } }],
+            [200, { error: { code: "unavailable" } }],
+            [200, { status: "queued" }]
+          ])
+          yield* interpose("tool.afterCommit", breaking(access, code))
+          const task = yield* resultOf(story, "tools/call", {
+            name: "trigger_agent",
+            arguments: { agent: agent.name }
+          })
+          yield* mending(access)
+          expect(task).toMatchObject({ status: "working", taskId: expect.any(String) })
+          expect((yield* story.get("/runs")).items).toHaveLength(requests.length + 1)
+        })
+      )
+    )
 })
 
 /** How a client of either revision begins a run as a task. */

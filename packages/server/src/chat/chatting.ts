@@ -19,7 +19,7 @@ import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { isPassing } from "../database/database-away.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import type { AnswerRefused } from "../run/questions.ts"
@@ -160,7 +160,7 @@ export class Chatting extends Context.Service<
         )
         // Whatever is not known of it, it was said: told of a fault, whoever has no key would say it again.
         const last = yield* Effect.catchDefect(told, (defect) =>
-          isDatabaseAway(defect) ? Effect.succeed(unheard(said)) : Effect.die(defect)
+          isPassing(defect) ? Effect.succeed(unheard(said)) : Effect.die(defect)
         )
         return (
           last ??

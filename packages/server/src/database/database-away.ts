@@ -25,11 +25,19 @@ export const isContended = (defect: unknown): boolean =>
   defect instanceof SqlError.SqlError &&
   ["LockTimeoutError", "DeadlockError", "SerializationError"].includes(defect.reason._tag)
 
+/** Whether PostgreSQL broke off what it was asked: it took too long, or somebody wanted that. */
+const isBrokenOff = (defect: unknown): boolean =>
+  defect instanceof SqlError.SqlError && defect.reason._tag === "StatementTimeoutError"
+
 /** What whoever asked is told of a defect that may have passed when he asks again; undefined for any other. */
 export const passingFault = (defect: unknown): string | undefined => {
   if (isDatabaseAway(defect)) return "The database does not answer: try again in a moment"
+  if (isBrokenOff(defect)) return "The database broke off what it was asked: try again in a moment"
   return isContended(defect) ? heldByOthers : undefined
 }
+
+/** Whether a look at what was begun before broke by what may pass: it has begun all the same, and nobody is to begin it again. */
+export const isPassing = (defect: unknown): boolean => passingFault(defect) !== undefined
 
 export const heldByOthers =
   "Somebody else holds what this needs, and has for a while: nothing was done, try again in a moment"
@@ -37,6 +45,10 @@ export const heldByOthers =
 /** Whether an effect ended because its database is such a one. */
 export const isBrokenByAway = <E>(cause: Cause.Cause<E>): boolean =>
   cause.reasons.map(brokenBy).some(isDatabaseAway)
+
+/** The same of a look that broke by what may pass. */
+export const isBrokenInPassing = <E>(cause: Cause.Cause<E>): boolean =>
+  cause.reasons.map(brokenBy).some(isPassing)
 
 /** Fails with what `failure` makes of a database that went away, whether it is told as a failure or as a defect. */
 export const orAway =

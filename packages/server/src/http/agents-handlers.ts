@@ -12,7 +12,7 @@ import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
 import { firesOf, previewSchedule } from "../agent/schedule-preview.ts"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { isPassing } from "../database/database-away.ts"
 import { AgentHealths } from "../dispatch/agent-health.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { throughOutages } from "../outbox/outages.ts"
@@ -162,7 +162,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         )
         // Whatever is not known of it, it has begun: told of a fault, whoever has no key would trigger it again.
         const run = yield* Effect.catchDefect(answer, (defect) =>
-          begun !== undefined && isDatabaseAway(defect) ? Effect.succeed(begun) : Effect.die(defect)
+          begun !== undefined && isPassing(defect) ? Effect.succeed(begun) : Effect.die(defect)
         )
         return yield* Effect.orDie(HttpServerResponse.json(run, { status: isAtRest(run) ? 200 : 202 }))
       })

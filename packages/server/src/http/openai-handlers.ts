@@ -16,7 +16,7 @@ import { Clock, Effect, Schema, Stream } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Turns } from "../chat/turns.ts"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { isPassing } from "../database/database-away.ts"
 import { looking } from "./access.ts"
 import { Closing, comeAgain } from "./closing.ts"
 import { unfitBody } from "./input-faults.ts"
@@ -69,7 +69,7 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
       })
     : yield* Effect.raceAllFirst([
         Effect.catchDefect(wholeAnswer(parts, terms, said.number), (defect) =>
-          isDatabaseAway(defect) ? unawaitedResponse(unknown) : Effect.die(defect)
+          isPassing(defect) ? unawaitedResponse(unknown) : Effect.die(defect)
         ),
         Effect.andThen(lost, Effect.fail(lostToken)),
         Effect.andThen(lastCall, unawaitedResponse(leaving))

@@ -9,7 +9,7 @@
 import type { OpenAiError } from "@tropism/api/openai-api"
 import { Cause, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
-import { isBrokenByAway } from "../database/database-away.ts"
+import { isBrokenInPassing } from "../database/database-away.ts"
 import type { TurnPart } from "../chat/turns.ts"
 import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
 import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
@@ -17,7 +17,7 @@ import { openAiLimits } from "./openai-limits.ts"
 
 /** Why there may be no more of an answer before it is whole. */
 interface StreamEndings {
-  /** Where the database stays away. */
+  /** Where the database stays away, or breaks off. */
   readonly away: OpenAiFault
   /** Whichever comes first. */
   readonly others: ReadonlyArray<Effect.Effect<OpenAiFault>>
@@ -44,7 +44,7 @@ export const streamedAnswer = (
     Stream.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause)
         ? Stream.empty
-        : isBrokenByAway(cause)
+        : isBrokenInPassing(cause)
           ? Stream.make(faultEvent(away))
           : Stream.fromEffect(
               Effect.as(Effect.logError("A completion failed", cause), faultEvent(serverFault))

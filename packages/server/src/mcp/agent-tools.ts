@@ -7,7 +7,7 @@ import type { Agent } from "@tropism/domain/agent"
 import { AgentId, GraphEventId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { Agents } from "../agent/agents.ts"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { isPassing } from "../database/database-away.ts"
 import { Explanations } from "../dispatch/explanations.ts"
 import { Triggers } from "../dispatch/triggers.ts"
 import { Closing } from "../http/closing.ts"
@@ -122,7 +122,7 @@ export const makeAgentTools = Effect.gen(function* () {
           // Whatever is not known of it, it has begun: told of a fault, whoever asked would trigger it again.
           afterwards: Effect.map(
             Effect.catchDefect(run, (defect) =>
-              isDatabaseAway(defect) ? Effect.succeed(undefined) : Effect.die(defect)
+              isPassing(defect) ? Effect.succeed(undefined) : Effect.die(defect)
             ),
             (seen) => asJson(seen ?? begun)
           )

@@ -16,7 +16,7 @@ import {
 import { RunId } from "@tropism/domain/ids"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { DateTime, Effect, Option, Schema, type Scope } from "effect"
-import { isDatabaseAway } from "../database/database-away.ts"
+import { isPassing } from "../database/database-away.ts"
 import { principalIn } from "../http/access.ts"
 import { Tokens } from "../http/tokens.ts"
 import { badParams, fault } from "./door-server.ts"
@@ -154,7 +154,7 @@ export const tasksPart: Effect.Effect<McpPart, never, RunTasks | Tokens | WakeUp
       })
       // Whatever is not known of it, it has begun: told of a fault, whoever asked would begin another.
       const handle = yield* Effect.catchDefect(looked, (defect) =>
-        isDatabaseAway(defect) ? Effect.succeed(begunHandleOf(id, now)) : Effect.die(defect)
+        isPassing(defect) ? Effect.succeed(begunHandleOf(id, now)) : Effect.die(defect)
       )
       return knowsTasks(context)
         ? { content: [], ...handle }
