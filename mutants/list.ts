@@ -224,8 +224,8 @@ export const mutants: ReadonlyArray<Mutant> = [
     edits: [
       server(
         "dispatch/releases.ts",
-        "[reactionRun(runId, agent, [first, ...others])]",
-        "[reactionRun(runId, agent, [first])]"
+        "reactionRun(runId, agent, [first, ...others],",
+        "reactionRun(runId, agent, [first],"
       )
     ]
   },

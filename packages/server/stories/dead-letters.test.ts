@@ -4,9 +4,10 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
+  callsOf,
   entriesOf,
   entriesWhen,
   isOver,
@@ -16,6 +17,7 @@ import {
   silentFor,
   watcher
 } from "../testing/story-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 /** A provider without a key fails a run at once. */
 const unreachable = { provider: "anthropic", name: "none" }
@@ -88,6 +90,47 @@ layer(SharedServer.layer)((it) => {
         ])
         expect(yield* deadLettersOf(story, agent)).toEqual([])
       })
+    )
+
+    it.effect(
+      "S001-F05 what a person asked for is tried again for that person, and by another for nobody",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const ann = yield* asUser(story, "editor", null, "ann")
+          const noting = { triggerType: "reaction", tools: ["tasks.add_task"], ...policy(2) }
+          const agent = yield* story.post(
+            "/agents",
+            watcher({ model: unreachable, ...noting, enabled: false })
+          )
+          const person = yield* make(story, "Person")
+          yield* story.patch(`/agents/${agent.id}`, { enabled: true })
+          yield* ann.post(`/agents/${agent.id}/batch-trigger`, { objectIds: [person.id] })
+          yield* eventually(entriesOf(story, agent), (found) => found.length === 2)
+          const stumbling = scripted([
+            { when: "step == 0", calls: [{ tool: "add_task", arguments: { title: "Noted" } }] },
+            { fault: { kind: "error", message: "It stumbles" } }
+          ])
+          yield* story.patch(`/agents/${agent.id}`, { model: stumbling })
+          yield* pass(story)
+          const found = yield* asTimePasses(1_000, entriesOf(story, agent), (entries) =>
+            entries.every(isOver)
+          )
+          expect(found).toMatchObject([{ status: "failed" }, { status: "failed", attempt: 2 }])
+          const callsOfEntry = ({ runId }: Json) => callsOf(story, { id: runId })
+          expect(yield* callsOfEntry(found[1])).toMatchObject([
+            { tool: "add_task", userId: "ann", status: "completed" }
+          ])
+          // What somebody else redrives is not what she asked for.
+          yield* story.post(`/agents/${agent.id}/dead-letters/redrive`)
+          const [, , last] = yield* asTimePasses(
+            1_000,
+            entriesOf(story, agent),
+            (entries) => entries.length === 3 && entries.every(isOver)
+          )
+          expect(yield* callsOfEntry(last)).toMatchObject([{ userId: null, status: "refused" }])
+          expect((yield* ann.get("/tasks?type=todo")).items).toMatchObject([{ title: "Noted", owner: "ann" }])
+        })
     )
 
     it.effect("S001-F05 an abandoned entry is tried again too, and one that a person cancelled is not", () =>

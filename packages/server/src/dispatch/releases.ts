@@ -12,6 +12,7 @@
  */
 import type { AgentId, RunId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
+import { workedFor } from "@tropism/domain/speakers"
 import { isExclusive } from "@tropism/domain/waiting"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -154,5 +155,7 @@ const linksOf = ({ agent, runId, entries }: Group) => {
 
 const newRuns = ({ agent, runId, entries }: Group): ReadonlyArray<NewRun> => {
   const [first, ...others] = entries
-  return first === undefined ? [] : [reactionRun(runId, agent, [first, ...others])]
+  if (first === undefined) return []
+  const people = [...new Set(entries.map(({ userId }) => userId))]
+  return [reactionRun(runId, agent, [first, ...others], workedFor(people, null))]
 }

@@ -9,13 +9,13 @@
  * the run at work on their object, is out of the way. What an entry may do is
  * the releaser's business, not this file's.
  */
-import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
+import type { AgentId, EntryId, GraphEventId, RunId, UserId } from "@tropism/domain/ids"
 import type { TriggeringOccurrence } from "@tropism/domain/mcp-event"
 import type { HandledChange, HandledType } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { brokenUniqueKey, orDie, outpaced, ProjectTransaction } from "../database/database.ts"
-import { askedRun } from "./asked-chains.ts"
+import { askedRun, failedRun } from "./asked-chains.ts"
 import { makeAttempts } from "./attempts.ts"
 import { occurrenceJson } from "./occurrences.ts"
 import { makeSettling } from "./settling.ts"
@@ -42,6 +42,8 @@ export interface WaitingEntry {
   readonly attempt: number
   readonly rootEventId: GraphEventId
   readonly depth: number
+  /** For whom it is tried again; null where nobody asked for it. */
+  readonly userId: UserId | null
   /** The place of the event among all. */
   readonly seq: number
 }
@@ -218,7 +220,7 @@ const makeLook = Effect.gen(function* () {
     return yield* sql<WaitingEntry>`
       select look.id as agent_id, head.id as head_id, head.is_due, member.id, member.graph_object_id, member.created_at, newest.created_at as newest_at,
         coalesce(member.event_id, member.occurrence_id) as event_id, member.entity_type, event.object_type, event.occurrence, member.event_type, member.object_version, member.attempt,
-        coalesce(asked.id, event.root_event_id) as root_event_id, case when asked.id is null then event.depth else 0 end as depth, event.seq::float8 as seq
+        coalesce(asked.id, event.root_event_id) as root_event_id, case when asked.id is null then event.depth else 0 end as depth, tried.user_id, event.seq::float8 as seq
       from jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb)
         as look(id uuid, heads int, batch int, "ofLine" int, "needsNewest" boolean)
       cross join lateral (
@@ -269,6 +271,7 @@ const makeLook = Effect.gen(function* () {
         where told.id = member.occurrence_id
       ) event
       left join lateral (select run.id from (${askedRun(sql, sql`member.id`)}) run where member.attempt > 1) asked on true
+      left join lateral (select run.user_id from (${failedRun(sql, sql`member.id`)}) run where member.attempt > 1) tried on true
       order by coalesce(head.due_at, head.created_at), head.id, member.object_version, member.attempt`
   }, orDie)
 })
