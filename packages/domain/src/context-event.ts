@@ -233,7 +233,9 @@ export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>
   ...base,
   callId: Schema.String,
   tool: Schema.String,
-  result: Schema.Json
+  result: Schema.Json,
+  /** Whose answer it is, where a person was asked; absent where nobody was, and in logs of an earlier version (S003-R44). */
+  userId: Schema.optionalKey(UserId)
 }) {}
 
 /** The tool answered with an error, or the call was refused; `error` is what the model reads. */

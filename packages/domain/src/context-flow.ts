@@ -11,7 +11,7 @@ import type { ContextConfig, Workflow } from "./context-config.ts"
 import type { FlowStepStartedEvent, ToolCallCompletedEvent } from "./context-event.ts"
 import { exitLoopTool, flowBounds, type FlowPlace, type FlowProgress, nextPlace, planOf } from "./flow.ts"
 import type { Message } from "./message.ts"
-import { atTurnEnd, atTurnStart, noSpeakers, type Speakers } from "./speakers.ts"
+import { atStepStart, atTurnEnd, atTurnStart, noSpeakers, type Speakers } from "./speakers.ts"
 
 /** Something that somebody said, and where in the log. */
 export interface Asked {
@@ -99,6 +99,7 @@ export const beginStep = <S extends Configured>(
     heldMessages: [...state.heldMessages, { role: "user", content }],
     flow: Option.some({ step, index, iteration, outputs, text: "", isExited: false }),
     workflow,
+    speakers: atStepStart(state.speakers, Option.isSome(workflow)),
     isAsked: false,
     isStepDue: Option.isSome(workflow)
   }

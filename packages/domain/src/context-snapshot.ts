@@ -17,7 +17,7 @@ import { Usage } from "./run.ts"
 import { Speakers } from "./speakers.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 6
+export const foldVersion = 7
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 

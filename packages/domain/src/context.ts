@@ -40,7 +40,7 @@ import { newRun } from "./run-progress.ts"
 import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
-import { noSpeakers, withSetting, withSpeaker } from "./speakers.ts"
+import { noSpeakers, withAnswer, withSetting, withSpeaker } from "./speakers.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export { emptyContext, type ReducedContext } from "./reduced-context.ts"
@@ -182,7 +182,7 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "ToolCallStartedEvent":
       return silently(startCall(state, event.callId, event.waitsFor))
     case "ToolCallCompletedEvent":
-      return withOutcome(endLoop(state, event), event.callId, false, event.result)
+      return withOutcome(endLoop(withAnswer(state, event.userId), event), event.callId, false, event.result)
     case "ToolCallFailedEvent": {
       // Nobody made a call that was not wanted any more: it is no try of the model's.
       if (state.areCallsAbandoned) return withOutcome(state, event.callId, true, event.error)

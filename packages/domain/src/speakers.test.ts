@@ -41,6 +41,28 @@ const timed = (userId: UserId, triggersAgentTurn = true): NewEvent => ({
   triggersAgentTurn,
   userId
 })
+const answered = (userId?: UserId): NewEvent => ({
+  type: "ToolCallCompletedEvent",
+  callId: "c1",
+  tool: "ask_user",
+  result: { answer: "Yes" },
+  ...(userId === undefined ? {} : { userId })
+})
+const stepped = (step: string, index: number): NewEvent => ({
+  type: "FlowStepStartedEvent",
+  step,
+  index,
+  iteration: 1,
+  content: step,
+  triggersAgentTurn: true
+})
+const [first, second] = [stepped("first", 0), stepped("second", 1)]
+const works: NewEvent = {
+  type: "DefineWorkflowEvent",
+  flowType: "sequential",
+  steps: ["first", "second"].map((name) => ({ name, prompt: name, model: null, tools: null })),
+  maxIterations: null
+}
 const forked: NewEvent = { type: "ContextForkedEvent", from: ContextName.make("origin"), at: 1 }
 
 /** For whom the last turn of a log works, where Cleo began the run. */
@@ -122,6 +144,47 @@ describe("Requirement: A turn works for the person whose words it reads", () => 
     ["also where it asks for the next turn", [said(ann), started, prompted(ben, true)], null],
     ["also where the run's own prompt is worked on", [started, prompted(ben)], null],
     ["what tells the model nothing is not read", [said(ann), started, timed(ben, false)], ann],
+    ["who answers what the agent asked is read at once", [said(ann), started, answered(ben)], null],
+    ["who answers what was asked for him is alone", [said(ann), started, answered(ann)], ann],
+    ["also who began the run with its own prompt", [said(undefined), started, answered(cleo)], cleo],
+    ["an answer is read with the run's own prompt", [said(undefined), started, answered(ben)], null],
+    [
+      "a tool's result and an answer of an earlier version are nobody's words",
+      [said(ann), started, answered()],
+      ann
+    ],
+    [
+      "an answer is of the turn that asked, and not of the next that somebody wants",
+      [said(ann), started, said(cleo), answered(ben), completed, started],
+      cleo
+    ],
+    ["a step is of whoever began the run", [first, started, answered(ben)], null],
+    ["also one behind another", [first, started, completed, second, started, answered(ben)], null],
+    [
+      "also where somebody lets the run go on with words",
+      [first, started, completed, second, started, interrupted("stepLimit"), resumed(ben), started],
+      null
+    ],
+    [
+      "the steps of a workflow are of whom it works for",
+      [works, said(ann), first, started, completed, second, started],
+      ann
+    ],
+    [
+      "and not of who began the run",
+      [works, said(ann), first, started, completed, second, started, answered(ann)],
+      ann
+    ],
+    [
+      "who breaks into a workflow is read with whom it worked for",
+      [works, said(ann), first, started, said(ben), interrupted("message"), first, started],
+      null
+    ],
+    [
+      "who is answered by a workflow behind another has it alone",
+      [works, said(ann), first, started, completed, second, started, said(ben), completed, first, started],
+      ben
+    ],
     ["what a fork shares is of whoever begins the run there", [said(ann), forked, started], cleo],
     ["and of whoever speaks there", [said(ann), forked, said(ben), started], ben],
     [

@@ -62,16 +62,29 @@ const settingsOfWords: ReadonlySet<string> = new Set(["SystemPromptEvent", "Defi
  */
 export const withSetting = <S extends Hearing>(state: S, { triggersAgentTurn, type, userId }: Setting): S => {
   const after = triggersAgentTurn ? withSpeaker(state, userId ?? null) : state
-  const { now } = state.speakers
-  const isAnswering = now.length > 0 || isTurnBegun(state)
-  if (userId === undefined || !isAnswering || !settingsOfWords.has(type)) return after
+  return userId === undefined || !settingsOfWords.has(type) ? after : readAtOnce(after, userId)
+}
+
+/** Somebody answered what the agent had asked: the turn that asked reads that, whoever it has worked for so far. */
+export const withAnswer = <S extends Hearing>(state: S, by: UserId | undefined): S =>
+  by === undefined ? state : readAtOnce(state, by)
+
+/** Somebody's words join those that are being answered, if any are. */
+const readAtOnce = <S extends Hearing>(state: S, by: UserId): S => {
+  const { next, now } = state.speakers
+  if (now.length === 0 && !isTurnBegun(state)) return state
   // What is worked on and nobody said is of whoever began the run.
-  const read = together(now.length === 0 ? [null] : now, [userId])
-  return { ...after, speakers: { ...after.speakers, now: read } }
+  return { ...state, speakers: { now: together(now.length === 0 ? [null] : now, [by]), next } }
 }
 
 /** A turn begins, and reads what is there. */
 export const atTurnStart = ({ next, now }: Speakers): Speakers => ({ now: together(now, next), next: [] })
+
+/** A step of a flow begins: in a conversation it works on what was asked there, else on what whoever began the run wants. */
+export const atStepStart = (speakers: Speakers, isConversation: boolean): Speakers => {
+  const { next, now } = atTurnStart(speakers)
+  return { now: isConversation ? now : together(now, [null]), next }
+}
 
 /** What was asked is answered, or given up. */
 export const atTurnEnd = ({ next }: Speakers): Speakers => ({ now: [], next })

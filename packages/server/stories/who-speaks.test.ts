@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { addEvent, logOf, quietLog } from "../testing/context-words.ts"
 import { talker } from "../testing/conversation-words.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { answer, asking, ended } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf, endedRuns, runsOf } from "../testing/story-words.ts"
 import { asUser } from "../testing/token-words.ts"
@@ -15,6 +16,15 @@ const adding = [
   { when: "step == 0", calls: [{ tool: "add_task", arguments: { title: "{{ message }}" } }] },
   { say: "{{ results | json }}" }
 ]
+
+/** Asks before it adds a todo. */
+const askingFirst = [
+  { when: "step == 0", calls: [asking("Shall I?")] },
+  { when: "step == 1", calls: [{ tool: "add_task", arguments: { title: "Noted" } }] },
+  { say: "Done." }
+]
+
+const isAsking = (run: Json): boolean => run?.pauseReason === "question"
 
 /** A project's context in which Ann and Ben speak with one agent. */
 const shared = Effect.gen(function* () {
@@ -132,6 +142,74 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* ben.post("/contexts/long/events", prompt)
         expect(yield* restsWith(2)).toMatchObject([{ userId: "ann" }, { userId: null, status: "refused" }])
       })
+    )
+
+    it.effect("S003-R46 whoever answers what the agent asked is read with whom it worked for", () =>
+      Effect.gen(function* () {
+        const { ann, ben, story, todosOf } = yield* shared
+        const agent = yield* talker(story, askingFirst, { tools: ["tasks.*", "run.ask_user"] })
+        yield* story.post("/contexts", { name: "asked", agentId: agent.id })
+        const answeredBy = Effect.fnUntraced(function* (who: Story, count: number) {
+          yield* addEvent(ann, "asked", "Note it")
+          const run = (yield* eventually(runsOf(story, agent), (runs) => isAsking(runs[count - 1]))).at(-1)
+          expect((yield* answer(who, run, "Yes")).status).toBe(200)
+          yield* endedRuns(story, agent, count)
+          const log = yield* quietLog(story, "asked")
+          const told = log.filter(({ result }) => result?.answer === "Yes").at(-1)
+          return { calls: yield* callsOf(story, run), told }
+        })
+        const ofBen = yield* answeredBy(ben, 1)
+        expect(ofBen.calls).toMatchObject([
+          { tool: "ask_user", userId: "ann", result: { answer: "Yes" } },
+          {
+            tool: "add_task",
+            userId: null,
+            status: "refused",
+            result: { error: expect.stringMatching(/^Several people have spoken/) }
+          }
+        ])
+        expect(ofBen.told).toMatchObject({ type: "ToolCallCompletedEvent", userId: "ben" })
+        const ofAnn = yield* answeredBy(ann, 2)
+        expect(ofAnn.calls).toMatchObject([{ userId: "ann" }, { userId: "ann", status: "completed" }])
+        expect(ofAnn.told).toMatchObject({ userId: "ann" })
+        expect([yield* todosOf(ann), yield* todosOf(ben)]).toEqual([["Noted"], []])
+      })
+    )
+
+    it.effect(
+      "S003-R46 a step of a flow is of whoever began the run, and an answer in it of who gave it",
+      () =>
+        Effect.gen(function* () {
+          const { ann, ben, story, todosOf } = yield* shared
+          const agent = yield* talker(
+            story,
+            [{ when: 'message == "Plan"', say: "Planned." }, ...askingFirst],
+            {
+              tools: ["tasks.*", "run.ask_user"],
+              flowType: "sequential",
+              steps: [
+                { name: "plan", prompt: "Plan" },
+                { name: "note", prompt: "Note" }
+              ]
+            }
+          )
+          const callsAnsweredBy = Effect.fnUntraced(function* (who: Story) {
+            const run = yield* ann.post(`/agents/${agent.id}/trigger`)
+            expect(isAsking(run)).toBe(true)
+            yield* answer(who, run, "Yes")
+            yield* ended(story, run)
+            return yield* callsOf(story, run)
+          })
+          expect(yield* callsAnsweredBy(ben)).toMatchObject([
+            { tool: "ask_user", userId: "ann" },
+            { tool: "add_task", userId: null, status: "refused" }
+          ])
+          expect(yield* callsAnsweredBy(ann)).toMatchObject([
+            { userId: "ann" },
+            { userId: "ann", status: "completed" }
+          ])
+          expect([yield* todosOf(ann), yield* todosOf(ben)]).toEqual([["Noted"], []])
+        })
     )
 
     it.effect("S003-R44 who speaks is the request's to say, never the message's", () =>

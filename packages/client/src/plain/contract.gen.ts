@@ -1063,6 +1063,7 @@ export interface ToolCallCompletedEvent {
   readonly callId: string
   readonly tool: string
   readonly result: unknown
+  readonly userId?: string | undefined
 }
 
 export interface ToolCallStartedEvent {

@@ -107,7 +107,7 @@ export class Answers extends Context.Service<
           return yield* refuse("answered", "Somebody has answered already")
         const result = { answer }
         yield* toolCalls.end(run.id, callId, "completed", result)
-        yield* contexts.append(name, [{ type: "ToolCallCompletedEvent", callId, tool, result }])
+        yield* contexts.append(name, [{ type: "ToolCallCompletedEvent", callId, tool, result, userId: by }])
         if (open.length === 1) yield* runs.wake(run.id, "question")
         yield* CrashPoint.hit("task.beforeCommit")
       })
