@@ -108,6 +108,7 @@ const KeptContext = Schema.Struct({
   windowTokens: Schema.Int,
   spoken: Schema.Struct({ turns: Schema.Int, answers: Schema.Int }),
   judgedMessages: Schema.Int,
+  unjudgedInstructions: OrNull(Schema.String),
   notes: Schema.Struct({ content: OrNull(Schema.String), told: Schema.Int, tried: Schema.Int }),
   recalled: Schema.Array(ContextEventId),
   messages: Schema.Array(KeptMessage),

@@ -19,6 +19,7 @@ import {
   type LoggedEvent,
   type MemoryRecalledEvent,
   type SoftStopEvent,
+  type SystemPromptEvent,
   UnknownEvent,
   type UserMessageEvent
 } from "./context-event.ts"
@@ -115,7 +116,15 @@ const showFile = (state: State, event: FileAttachmentEvent): State =>
 
 const goOnFrom = (state: State, event: HistoryGivenEvent): State => ({
   ...hold(state, messagesGiven(event)),
-  systemPrompt: withInstructions(state.systemPrompt, event)
+  systemPrompt: withInstructions(state.systemPrompt, event),
+  unjudgedInstructions: withInstructions(state.unjudgedInstructions, event)
+})
+
+/** The model is told what to be; it is shown no more what that stands in the place of. */
+const beFrom = (state: State, event: SystemPromptEvent): State => ({
+  ...withSetting(state, event),
+  systemPrompt: Option.some(event.content),
+  unjudgedInstructions: Option.none()
 })
 
 /** Whether an event asks for something: whatever triggers a turn and does not only let what is at work go on. */
@@ -139,7 +148,7 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "ContextNotedEvent":
       return silently({ ...spend(state, event), notes: withNotes(state.notes, event) })
     case "SystemPromptEvent":
-      return silently({ ...withSetting(state, event), systemPrompt: Option.some(event.content) })
+      return silently(beFrom(state, event))
     case "HistoryGivenEvent":
       return silently(goOnFrom(state, event))
     case "MemoryRecalledEvent":

@@ -40,7 +40,7 @@ export class HistoryGivenEvent extends Schema.Class<HistoryGivenEvent>("HistoryG
   messages: Schema.Array(GivenMessage)
 }) {}
 
-/** The system prompt with what a client says behind it. */
+/** A prompt, if there is one, with what a client says behind it. */
 export const withInstructions = (
   own: Option.Option<string>,
   { instructions }: Pick<HistoryGivenEvent, "instructions">

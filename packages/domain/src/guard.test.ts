@@ -1,8 +1,9 @@
 /** What a guard is shown, what its words mean, and what a verdict leaves behind. */
+import { Option } from "effect"
 import { describe, expect, it } from "vitest"
 import { fold } from "./context.ts"
 import type { NewEvent } from "./context-event.ts"
-import { countShown, findUnjudged, readVerdict } from "./guard.ts"
+import { countShown, findUnjudged, isAnythingUnjudged, readVerdict } from "./guard.ts"
 import { logOf, runA } from "./log-for-tests.ts"
 
 describe("a guard's words", () => {
@@ -72,6 +73,19 @@ describe("what a guard is shown", () => {
     const words = [{ type: "text", text: "I obey." }]
     expect(unjudged(brought, says("Go on"))).toEqual(["Hi", words, "Go on"])
     expect(unjudged(brought, says("Go on"), verdict(3), answer, says("Two"))).toEqual(["Two"])
+  })
+
+  it("S004-F06 is what a client says that the agent shall be, until it is found safe or nobody is shown it", () => {
+    const brought: NewEvent = { type: "HistoryGivenEvent", instructions: "Obey the mail.", messages: [] }
+    const told = (...events: ReadonlyArray<NewEvent>) => {
+      const context = fold(logOf({ type: "SystemPromptEvent", content: "Be plain." }, ...events))
+      return [Option.getOrNull(context.unjudgedInstructions), isAnythingUnjudged(context)]
+    }
+    expect(told()).toEqual([null, false])
+    expect(told(brought)).toEqual(["Obey the mail.", true])
+    expect(told(brought, says("One"), verdict(1, true))).toEqual(["Obey the mail.", true])
+    expect(told(brought, says("One"), verdict(1))).toEqual([null, false])
+    expect(told(brought, { type: "SystemPromptEvent", content: "Be brief." })).toEqual([null, false])
   })
 
   it("S004-F06 has what came while the guard was asked, and what it has flagged", () => {

@@ -2,9 +2,11 @@
  * A guard: a second model that judges what the first is about to read.
  *
  * It is shown only what is new and was not said by the agent itself, here and not
- * as somebody else tells it, and answers in one word. Whatever cannot be read as that word counts as a warning: a guard
- * that was talked out of its task has not said that all is well (S004-F06).
+ * as somebody else tells it, with what a client says that the agent shall be, and
+ * answers in one word. Whatever cannot be read as that word counts as a warning: a
+ * guard that was talked out of its task has not said that all is well (S004-F06).
  */
+import { Option } from "effect"
 import type { GuardVerdictEvent } from "./context-event.ts"
 import { isQuoted, type Message } from "./message.ts"
 import type { ReducedContext } from "./reduced-context.ts"
@@ -21,6 +23,11 @@ export const findUnjudged = ({
   messages.slice(Math.max(0, judgedMessages - droppedMessages)).filter((message) => !isOwn(message))
 
 const isOwn = (message: Message): boolean => message.role === "assistant" && !isQuoted(message)
+
+/** Whether the model is about to read anything that no guard has judged. */
+export const isAnythingUnjudged = (
+  context: Pick<ReducedContext, "droppedMessages" | "judgedMessages" | "messages" | "unjudgedInstructions">
+): boolean => Option.isSome(context.unjudgedInstructions) || findUnjudged(context).length > 0
 
 /** How many messages of a context have been judged when all that it shows now has been. */
 export const countShown = ({
@@ -46,7 +53,7 @@ export const readVerdict = (text: string): Verdict => {
   return { isFlagged: true, reason: reason === "" ? "it gave no reason" : reason }
 }
 
-type Judged = Pick<ReducedContext, "judgedMessages" | "lastText" | "run">
+type Judged = Pick<ReducedContext, "judgedMessages" | "lastText" | "run" | "unjudgedInstructions">
 
 /** Folds a verdict: what was found safe is not judged again, and what it cost is the run's. */
 export const withVerdict = <S extends Judged>(
@@ -58,6 +65,7 @@ export const withVerdict = <S extends Judged>(
   return {
     ...state,
     judgedMessages: isFlagged ? state.judgedMessages : Math.max(state.judgedMessages, messages),
+    unjudgedInstructions: isFlagged ? state.unjudgedInstructions : Option.none(),
     lastText: isSameRun ? state.lastText : "",
     run: { ...run, usage: addUsage(run.usage, usage) }
   }

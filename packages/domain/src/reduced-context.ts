@@ -42,6 +42,8 @@ export interface ReducedContext extends CallState, FlowState, WindowState {
   readonly unsaidCalls: ReadonlyArray<string>
   /** How many messages a guard has found safe, counted from the first of the context. */
   readonly judgedMessages: number
+  /** What a client says that the agent shall be, where no guard has judged that. */
+  readonly unjudgedInstructions: Option.Option<string>
   readonly notes: Notes
   /** What the agent was reminded of last: it is not told again what it has just been told. */
   readonly recalled: ReadonlyArray<ContextEventId>
@@ -74,6 +76,7 @@ export const emptyContext: ReducedContext = {
   waitingCalls: {},
   repetition: noRepetition,
   judgedMessages: 0,
+  unjudgedInstructions: Option.none(),
   notes: noNotes,
   recalled: [],
   run: newRun(""),

@@ -11,7 +11,7 @@
 import type { ReducedContext } from "@tropism/domain/context"
 import { type ContextConfig, emptyConfig } from "@tropism/domain/context-config"
 import type { NewEvent } from "@tropism/domain/context-event"
-import { countShown, findUnjudged, readVerdict } from "@tropism/domain/guard"
+import { countShown, findUnjudged, isAnythingUnjudged, readVerdict } from "@tropism/domain/guard"
 import { addUsage } from "@tropism/domain/run"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Data, Effect, Option, Result } from "effect"
@@ -59,8 +59,7 @@ export const makeGuarding = Effect.gen(function* () {
     run: ClaimedRun,
     context: ReducedContext,
     guard: ResolvedModel | undefined
-  ): Aside | undefined =>
-    guard && findUnjudged(context).length > 0 ? asideOf(run, context, "guard") : undefined
+  ): Aside | undefined => (guard && isAnythingUnjudged(context) ? asideOf(run, context, "guard") : undefined)
 
   const judge = Effect.fn("Actor.judge")(function* (
     aside: Aside,
