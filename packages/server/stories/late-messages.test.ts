@@ -170,9 +170,14 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
         const scene = yield* newScene
         const { interpose, story } = scene
         yield* talkWith(story, echo)
-        yield* interpose("run.beforeModel", Effect.never)
+        const reached = yield* Deferred.make<void>()
+        yield* interpose(
+          "run.beforeModel",
+          Effect.andThen(Deferred.succeed(reached, undefined), Effect.never)
+        )
         yield* say(story, "talk", "One")
-        yield* logWith(story, "talk", "AgentTurnStartedEvent")
+        // Who loses the run before he comes there leaves the place to the next.
+        yield* Deferred.await(reached)
         const lapse = yield* spend(scene)
         expect((yield* say(story, "talk", "Two")).status).toBe(204)
         yield* lapse
