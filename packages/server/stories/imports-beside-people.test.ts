@@ -81,6 +81,37 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
 
     it.effect(
+      "leaves alone what people have related within the file, as long as both packages are there",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          yield* importLock(story, before)
+          const byKey = new Map((yield* allOf(story, "/objects")).map(({ id, key }) => [key, id]))
+          const relate = (from: string, to: string) =>
+            story.post("/relationships", {
+              type: "DEPENDS_ON",
+              fromId: byKey.get(from),
+              toId: byKey.get(to),
+              properties: { why: "It is sold with it" }
+            })
+          const own = yield* relate("shop/nail", "shop/oil")
+          const ending = yield* relate("shop/rope", "shop/nail")
+          expect(yield* importLock(story, before)).toMatchObject({
+            type: "finished",
+            relationshipsDeleted: 0
+          })
+          expect(yield* story.get(`/relationships/${ending.id}`)).toEqual(ending)
+          expect(yield* importLock(story, after)).toMatchObject({
+            type: "finished",
+            deleted: 1,
+            relationshipsDeleted: 1
+          })
+          expect(yield* story.get(`/relationships/${own.id}`)).toEqual(own)
+          expect((yield* story.ask("GET", `/relationships/${ending.id}`)).status).toBe(404)
+        })
+    )
+
+    it.effect(
       "takes over what somebody has made of the file's packages by hand, with what stands there",
       () =>
         Effect.gen(function* () {

@@ -215,6 +215,37 @@ describe("planImport", () => {
     )
   })
 
+  it("leaves alone a dependency that somebody made by hand between two packages of the file", () => {
+    const byHand = (from: string, to: string, properties: Properties, n: number) => ({
+      id: RelationshipId.make(uuid(9_000 + n)),
+      fromKey: from,
+      toKey: to,
+      properties,
+      untrusted: [],
+      version: 1
+    })
+    const own = [byHand("shop/a", "shop/b", {}, 1), byHand("shop/b", "shop/a", { kind: "build" }, 2)]
+    const beside: CurrentGraph = { ...imported, dependencies: [...imported.dependencies, ...own] }
+    expect(planImport(beside, before).steps).toEqual([])
+    // What the file says of it from now on makes it the file's.
+    const stated = read({
+      "": { name: "shop", dependencies: { a: "^1.0.0", b: "1" } },
+      "node_modules/a": {
+        version: "1.0.0",
+        license: "MIT",
+        engines: { node: ">=18", npm: ">=9" },
+        dependencies: { b: "*" }
+      },
+      "node_modules/b": {}
+    })
+    const taken = perform(beside, planImport(beside, stated))
+    expect(taken.dependencies.find(({ id }) => id === own[0]?.id)?.properties).toEqual({
+      kind: "dependency",
+      range: "*"
+    })
+    expect(planImport(taken, before).steps).toMatchObject([{ type: "deleteDependency", id: own[0]?.id }])
+  })
+
   it("keeps one of two dependencies with the same ends", () => {
     const double = imported.dependencies
       .slice(0, 1)

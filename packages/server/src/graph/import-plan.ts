@@ -6,7 +6,8 @@
  * Pure, and in an order that never leaves a relationship without its ends: the
  * same file imported twice plans nothing. Only the properties that a lockfile
  * speaks of are the import's own; what people and agents have noted on a
- * package or a dependency beside them stays. Nothing is written here.
+ * package or a dependency beside them stays, and so does a dependency without
+ * them, which no lockfile has made. Nothing is written here.
  */
 import type { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { canonicalJson, isJsonObject, type Properties } from "@tropism/domain/json"
@@ -104,7 +105,7 @@ export const importedProperties: ReadonlySet<string> = new Set([
   "peer"
 ])
 
-/** The properties of a dependency that an import sets and removes. */
+/** The properties of a dependency that an import sets and removes; each that comes of a lockfile has all of them. */
 export const importedDependencyProperties: ReadonlySet<string> = new Set(["kind", "range"])
 
 /** Compares the graph with a lockfile of the same name; what an untrusted one says is marked so. */
@@ -147,7 +148,7 @@ export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted =
         properties
       })),
       ...relationshipUpdates,
-      ...dependencies.deleted.map(({ id, fromKey, toKey, version }): ImportStep => ({
+      ...dependencies.deleted.filter(isImported).map(({ id, fromKey, toKey, version }): ImportStep => ({
         type: "deleteDependency",
         id,
         fromKey,
@@ -165,6 +166,10 @@ export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted =
     unchangedDependencies: dependencies.both.length - relationshipUpdates.length
   }
 }
+
+/** Whether a dependency comes of a lockfile. */
+const isImported = ({ properties }: CurrentDependency): boolean =>
+  [...importedDependencyProperties].every((name) => Object.hasOwn(properties, name))
 
 /** Both ends as one text; the length of the first says where the second begins. */
 const endsOf = (each: { readonly fromKey: string; readonly toKey: string }): string =>
