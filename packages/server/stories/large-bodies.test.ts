@@ -4,10 +4,12 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { connect } from "node:net"
-import { httpLimits } from "../src/limits.ts"
+import { httpLimits, transferLimits } from "../src/limits.ts"
+import { importLock } from "../testing/import-words.ts"
 import type { Story } from "../testing/platform.ts"
 import { rawAnswer } from "../testing/raw-request.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { before } from "../testing/shop-lockfiles.ts"
 
 layer(SharedServer.layer)((it) => {
   // Its clock stands still: however slowly the body comes, it is not taken for one that comes no more.
@@ -32,21 +34,45 @@ layer(SharedServer.layer)((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const head = [`POST ${pathOf(story)} HTTP/1.1`, "content-type: application/json", ...signed]
-        const answer = yield* Effect.forkScoped(
+        const text = yield* refusedInTime(
+          httpLimits.bodyTimeoutMs,
           rawAnswer(story, [...head, "content-length: 20"], '{"type": "Th')
         )
-        const said = yield* asTimePasses(
-          httpLimits.bodyTimeoutMs / 4,
-          Effect.sync(() => answer.pollUnsafe()),
-          (exit) => exit !== undefined
-        )
-        const text = yield* said ?? Effect.die("Nothing was said")
-        expect(text.split("\r\n")[0]).toBe("HTTP/1.1 400 Bad Request")
-        expect(text).toMatch(/^connection: close\r$/im)
         expect(text).toContain("60 seconds")
       })
     )
+
+    it.effect("a lockfile: is refused when its turn is up, and the next one has it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const head = [
+          `POST /api/projects/${story.projectId}/import?format=package-lock HTTP/1.1`,
+          "content-type: application/octet-stream",
+          `content-length: ${before.length}`
+        ]
+        const text = yield* refusedInTime(
+          transferLimits.lockfileTimeoutMs,
+          rawAnswer(story, head, before.slice(0, -1))
+        )
+        expect(text).toContain("300 seconds")
+        expect(yield* importLock(story, before)).toMatchObject({ type: "finished", created: 5 })
+      })
+    )
   })
+})
+
+/** What was said to whoever does not send all, when the time for it is up. */
+const refusedInTime = Effect.fnUntraced(function* (timeoutMs: number, sending: Effect.Effect<string>) {
+  const answer = yield* Effect.forkScoped(sending)
+  const said = yield* asTimePasses(
+    timeoutMs / 4,
+    Effect.sync(() => answer.pollUnsafe()),
+    (exit) => exit !== undefined
+  )
+  const text = yield* said ?? Effect.die("Nothing was said")
+  expect(text.split("\r\n")[0]).toBe("HTTP/1.1 400 Bad Request")
+  expect(text).toMatch(/^connection: close\r$/im)
+  return text
 })
 
 /** Sends a large body to its end, then reads: what came back, or how the connection broke. */
