@@ -1,9 +1,16 @@
 /**
- * Foreign servers over Streamable HTTP that refuse: for want of credentials, of a handshake, or of an end to their list.
+ * Foreign servers over Streamable HTTP that refuse: for want of credentials, of a handshake, of a list, or of an end to it.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { answering, newOddShop, type OddAnswer, oddServer, oddTool } from "../testing/mcp-odd-server.ts"
+import {
+  answering,
+  newOddShop,
+  type OddAnswer,
+  oddServer,
+  oddTool,
+  sessions
+} from "../testing/mcp-odd-server.ts"
 import { newCaller, outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer } from "../testing/mcp-words.ts"
 import { eventually, type Json } from "../testing/platform.ts"
@@ -16,6 +23,9 @@ const secret = "s3cret-and-long-enough"
 const theirs = ConfigProvider.layer(
   ConfigProvider.fromEnv({ env: { PATH: process.env["PATH"] ?? "", TROPISM_SECRET_SHOP: secret } })
 )
+
+const refusingToList = ({ id }: Json) =>
+  Response.json({ jsonrpc: "2.0", id, error: { code: -32_603, message: "The shelf is being tidied" } })
 
 layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
   describe("A server that wants credentials", () => {
@@ -112,6 +122,74 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
           paged((cursor = "0") => (cursor === "3" ? undefined : `${Number(cursor) + 1}`))
         )
         expect(server.tools.map((tool: Json) => tool.name)).toEqual(["tool-0", "tool-1", "tool-2", "tool-3"])
+      })
+    )
+
+    it.effect(
+      "that is refused in the words of the protocol costs no connection, and is asked for again",
+      () =>
+        Effect.gen(function* () {
+          const { decide, state } = sessions()
+          let isRefusing = false
+          const { odd, server, story } = yield* newOddShop((heard) =>
+            isRefusing && heard.message?.method === "tools/list"
+              ? refusingToList(heard.message)
+              : decide(heard)
+          )
+          const told = Effect.map(story.get(`/mcp-servers/${server.id}`), ({ lastError }) => lastError)
+          const began = state.sessions
+          isRefusing = true
+          for (const name of ["one", "two"])
+            expect(yield* outcomesOf(story, [lookUp], { name })).toMatchObject([
+              {
+                status: "failed",
+                result: {
+                  reason: "unavailable",
+                  error: expect.stringContaining("did not list its tools: The shelf is being tidied")
+                }
+              }
+            ])
+          expect(yield* told).toBe("The server did not list its tools: The shelf is being tidied")
+          isRefusing = false
+          expect(yield* outcomesOf(story, [lookUp], { name: "three" })).toMatchObject([
+            { status: "completed" }
+          ])
+          expect(yield* told).toBe(null)
+          expect(state.sessions).toBe(began)
+          expect(odd.of("tools/call")).toHaveLength(1)
+        })
+    )
+
+    it.effect("that the server has taken back is no more gone by, also where the new one is refused", () =>
+      Effect.gen(function* () {
+        const { decide } = sessions()
+        let isRefusing = false
+        let tell: ((text: string) => void) | undefined
+        const { odd, story } = yield* newOddShop((heard) => {
+          if (heard.method === "GET")
+            return new Response(
+              new ReadableStream<Uint8Array>({
+                start: (stream) => void (tell = (text) => stream.enqueue(new TextEncoder().encode(text)))
+              }),
+              { headers: { "content-type": "text/event-stream" } }
+            )
+          return isRefusing && heard.message?.method === "tools/list"
+            ? refusingToList(heard.message)
+            : decide(heard)
+        })
+        const agent = yield* newCaller(story, [lookUp])
+        const call = Effect.flatMap(story.post(`/agents/${agent.id}/trigger`), (run) => callsOf(story, run))
+        expect(yield* call).toMatchObject([{ status: "completed" }])
+        isRefusing = true
+        yield* eventually(
+          Effect.sync(() => tell !== undefined),
+          (isListening) => isListening
+        )
+        tell?.(`data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}\n\n`)
+        yield* eventually(call, ([made]) => made.status === "failed")
+        const calls = odd.of("tools/call").length
+        expect(yield* call).toMatchObject([{ status: "failed" }])
+        expect(odd.of("tools/call")).toHaveLength(calls)
       })
     )
 

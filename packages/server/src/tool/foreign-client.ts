@@ -34,7 +34,7 @@ export interface ForeignClient {
   readonly isClosed: () => boolean
   /** Waits until the connection is closed. */
   readonly closed: Effect.Effect<void>
-  /** Whether the server has said since the last list that its tools are others. */
+  /** Whether the last list is no more what the server lists: it has said so since, or has not listed when it was asked again. */
   readonly hasNews: () => boolean
   /** Takes every secret of the connection out of a text. */
   readonly scrub: (text: string) => string
@@ -115,6 +115,14 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     state.unfit = []
     return ask(foreignLimits.listTimeoutMs, "did not list its tools", (signal) =>
       client.listTools(undefined, { cacheMode: "bypass", timeout: toolLimits.sdkTimeoutMs, signal })
+    ).pipe(
+      Effect.mapError((fault) =>
+        fault.isBroken
+          ? fault
+          : faultLike(fault, { message: `The server did not list its tools: ${fault.message}` })
+      ),
+      // What it lists is not known by now, whatever it listed before.
+      Effect.onError(() => Effect.sync(() => void (state.hasNews = true)))
     )
   })
   return {
@@ -199,7 +207,7 @@ interface Failure {
   readonly hasEnded: boolean
 }
 
-/** Asks something that has no effect: whatever goes wrong, nothing was done. */
+/** Asks something that has no effect: whatever goes wrong, nothing was done. A connection over which the server answered no is as good as before. */
 const asked = <A>(
   isProgram: boolean,
   timeoutMs: number,
@@ -209,7 +217,7 @@ const asked = <A>(
   Effect.tryPromise({
     try: question,
     catch: (error): Failure => ({
-      fault: faultLike(toFault(error), { outcome: "unmade", isBroken: true }),
+      fault: asUnmade(toFault(error)),
       isProbe:
         error instanceof SdkError &&
         error.code === SdkErrorCode.EraNegotiationFailed &&
@@ -229,6 +237,9 @@ const asked = <A>(
         })
     })
   )
+
+const asUnmade = (fault: ForeignFault): ForeignFault =>
+  faultLike(fault, { outcome: "unmade", isBroken: fault.isBroken || fault.outcome !== "answered" })
 
 /** How the wire is made, and what must not be told of it. */
 const transportOf = Effect.fnUntraced(function* (name: string, transport: McpTransport) {
