@@ -2,10 +2,11 @@
  * Answers at the MCP door that are longer than is told: cut, and still what their tools promise, so that what was done is told as done.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Run } from "@tropism/domain/run"
+import { Effect, Schema } from "effect"
 import { toolLimits } from "../src/limits.ts"
 import { connect, revisions } from "../testing/mcp-clients.ts"
-import { addressOf, resultOf } from "../testing/mcp-extension-words.ts"
+import { addressOf, resultOf, taskOf } from "../testing/mcp-extension-words.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { asker, ended, logOfRun } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -95,6 +96,29 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const handle = yield* resultOf(story, "tools/call", call)
         expect(handle).toMatchObject({ resultType: "task", taskId: expect.any(String) })
         expect((yield* story.get("/runs")).items).toMatchObject([{ id: handle.taskId }])
+      })
+    )
+
+    it.effect("gets as much of a run that was told much as a tool answers, and is told that it is less", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* asker(story, scripted([{ say: "Read." }]))
+        const begun = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {
+          input: { pages: 1, text: longText }
+        })
+        const run = yield* ended(story, begun)
+        const { result, status } = yield* taskOf(story, run)
+        expect(status).toBe("completed")
+        expect(result.content).toEqual([{ type: "text", text: "Read." }])
+        expect(JSON.stringify(result.structuredContent).length).toBeLessThanOrEqual(toolLimits.resultMaxChars)
+        const { run: told, ...said } = result.structuredContent
+        expect(said).toEqual({
+          isTruncated: true,
+          note: expect.stringMatching(/^The result was 15\d{4} characters long and was cut/)
+        })
+        const input = { pages: 1, text: expect.stringMatching(/^(page ){5000,}.{0,5}…$/) }
+        expect(told).toEqual({ ...run, trigger: { ...run.trigger, input } })
+        expect(Schema.decodeUnknownExit(Run)(told)).toMatchObject({ _tag: "Success" })
       })
     )
   })

@@ -13,6 +13,8 @@ import type { RunId, TaskId } from "@tropism/domain/ids"
 import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import type { QuestionPayload, SuggestionTask } from "@tropism/domain/task"
 import { beginningOf } from "@tropism/domain/text-beginning"
+import type { Schema } from "effect"
+import { bounded, smallFirst } from "../tool/wrong-calls.ts"
 import { taskBounds } from "./task-bounds.ts"
 
 /** What of a run waits for a person, by name. */
@@ -70,7 +72,8 @@ export interface DetailedTask {
   readonly result?: {
     readonly resultType: "complete"
     readonly content: ReadonlyArray<{ readonly type: "text"; readonly text: string }>
-    readonly structuredContent: { readonly run: Run }
+    /** The run as `run`, within what a tool answers. */
+    readonly structuredContent: Readonly<Record<string, Schema.Json>>
     readonly isError: boolean
   }
 }
@@ -271,5 +274,10 @@ const resultOf = (run: Run): NonNullable<DetailedTask["result"]> => {
   const said = isError ? messageOf(run, "completed") : (run.summary ?? "")
   const rest = isTerminal(run.status) ? "" : `${messageOf(run, "completed")} What it has so far:\n\n`
   const text = `${rest}${said}` === "" ? messageOf(run, "completed") : `${rest}${said}`
-  return { resultType: "complete", content: [{ type: "text", text }], structuredContent: { run }, isError }
+  return {
+    resultType: "complete",
+    content: [{ type: "text", text }],
+    structuredContent: bounded({ run: smallFirst({ ...run }) }) as Readonly<Record<string, Schema.Json>>,
+    isError
+  }
 }

@@ -58,7 +58,7 @@ export const bounded = (result: Schema.Json): Schema.Json => {
 }
 
 /** The same object, in which a large member leaves the others what they need. */
-const smallFirst = (members: Readonly<Record<string, Schema.Json>>): Record<string, Schema.Json> =>
+export const smallFirst = (members: Readonly<Record<string, Schema.Json>>): Record<string, Schema.Json> =>
   Object.fromEntries(Object.entries(members).toSorted(([, a], [, b]) => keptChars(a) - keptChars(b)))
 
 /** The name that is most like another, if one is like it at all. */
