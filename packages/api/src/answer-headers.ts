@@ -7,7 +7,15 @@ import { replayedHeader } from "./idempotency.ts"
 import { mapOperations, mapValues, type Operation, type Response, type Specification } from "./operations.ts"
 
 /** The operations that answer with an ETag besides those that take one. */
-const tagged = new Set(["agents.get", "agents.create", "objects.create", "relationships.create"])
+const tagged = new Set([
+  "agents.get",
+  "agents.create",
+  "mcpServers.get",
+  "mcpServers.create",
+  "mcpServers.refresh",
+  "objects.create",
+  "relationships.create"
+])
 
 /** Nothing is counted of them. */
 const uncounted = new Set(["system.health", "system.ready"])

@@ -6,10 +6,17 @@
  */
 import { McpServerId, ProjectId } from "@tropism/domain/ids"
 import { McpServer, McpServerInput, McpServerPatch } from "@tropism/domain/mcp-server"
+import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { Authorization, RequestJudgement } from "./authorization.ts"
+import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Page, PageQuery } from "./page.ts"
-import { Conflict, Forbidden, InvalidInput, NotFound } from "./problems.ts"
+import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed } from "./problems.ts"
+
+/** The fields of a server that change, and the version that the caller changes. */
+export const McpServerChange = Schema.Struct({ ...McpServerPatch.fields, ...expectedVersion }).annotate({
+  identifier: "McpServerChange"
+})
 
 const project = { projectId: ProjectId }
 const server = { ...project, mcpServerId: McpServerId }
@@ -34,12 +41,13 @@ export class McpServersApi extends HttpApiGroup.make("mcpServers")
       success: McpServer,
       error: [NotFound]
     }),
-    /** Another name or transport is looked at anew, and so is a server without tools that is enabled. */
+    /** Another name or transport is looked at anew, and so is a server without tools that is enabled. Under another name it is the same: where it cannot be reached, its tools stay. */
     HttpApiEndpoint.patch("update", "/mcp-servers/:mcpServerId", {
       params: server,
-      payload: McpServerPatch,
+      headers: ifMatch,
+      payload: McpServerChange,
       success: McpServer,
-      error: [NotFound, Forbidden, Conflict, InvalidInput]
+      error: [NotFound, Forbidden, Conflict, InvalidInput, PreconditionFailed]
     }),
     /** Connects and pins what is listed now: from then on agents see that. */
     HttpApiEndpoint.post("refresh", "/mcp-servers/:mcpServerId/refresh", {

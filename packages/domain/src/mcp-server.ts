@@ -156,6 +156,8 @@ export type PinnedTool = typeof PinnedTool.Type
 /** A server as the API answers it. */
 export const McpServer = Schema.Struct({
   id: McpServerId,
+  /** Another one with each change of what it is said to be, and with each look that was asked for. */
+  version: Schema.Int,
   ...McpServerConfig.fields,
   /** Everything that the server listed; `isAllowed` says which of it agents may be given. */
   tools: Schema.Array(Schema.Struct({ ...PinnedTool.fields, isAllowed: Schema.Boolean })),
@@ -207,6 +209,11 @@ export const isHeard = ({
 /** What a model sees of a foreign tool: both names, in the characters that every provider takes. */
 export const offeredNameOf = (server: string, tool: string): string =>
   `${server}__${tool.replace(/[^A-Za-z0-9_-]/g, "_")}`.slice(0, mcpServerBounds.offeredNameMaxChars)
+
+/** A tool as a model sees it by the name that its server has now. */
+export const offeredBy =
+  (server: string) =>
+  (tool: PinnedTool): PinnedTool => ({ ...tool, offeredName: offeredNameOf(server, tool.name) })
 
 export const isAllowedTool = (
   { allowedTools }: Pick<McpServerConfig, "allowedTools">,

@@ -74,6 +74,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           "conversations.delete",
           "conversations.rename",
           "definitions.restore",
+          "mcpServers.update",
           "objects.delete",
           "objects.update",
           "projects.changeSettings",
@@ -125,7 +126,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const agent = yield* newAssistant(story, echo)
           const talk = yield* story.post("/conversations", { agentId: agent.id })
           const todo = yield* story.post("/tasks", { title: "Milk" })
+          const transport = { type: "stdio", command: "/nowhere/at-all" }
+          const server = yield* story.post("/mcp-servers", { name: "shop", transport, enabled: false })
           const cases: ReadonlyArray<readonly [string, (n: number) => Json, boolean]> = [
+            [`/mcp-servers/${server.id}`, (n) => ({ callTimeoutMs: n * 1_000 }), false],
             [`/tasks/${todo.id}`, (n) => ({ title: `Milk ${n}` }), true],
             [`/conversations/${talk.id}`, (n) => ({ title: `Talk ${n}` }), true],
             ["/settings", (n) => ({ chainLimits: { maxDepth: n } }), false],

@@ -4,10 +4,11 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { doubling } from "../testing/doubling-schemas.ts"
-import { outcomesOf, runOf, shownTo } from "../testing/mcp-runs.ts"
+import { newCaller, outcomesOf, runOf, shownTo } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { callsOf } from "../testing/story-words.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
 const charge = { tool: "shop__charge", arguments: { amount: 3 } }
@@ -133,6 +134,36 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const { items } = yield* story.get(`/runs/${run.id}/tool-calls`)
         expect(items).toMatchObject([{ status: "failed", result: { reason: "unavailable" } }])
         expect(yield* diary.called).toEqual([])
+      })
+    )
+
+    it.effect("is shown the tools of a server that got another name while it was down, and calls them", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const diary = yield* newDiary
+        const { made, port } = yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { url } = yield* httpServer(diary)
+            const made = yield* addServer(story, { type: "http", url })
+            return { made, port: Number(new URL(url).port) }
+          })
+        )
+        const renamed = yield* story.patch(`/mcp-servers/${made.id}`, { name: "store" })
+        expect(renamed).toMatchObject({
+          lastError: expect.any(String),
+          pinnedAt: made.pinnedAt,
+          tools: made.tools.map((tool: Json) => ({
+            ...tool,
+            offeredName: tool.offeredName.replace("shop", "store")
+          }))
+        })
+        yield* httpServer(diary, { port })
+        const tools = { tools: ["store.*"] }
+        const agent = yield* newCaller(story, [{ ...charge, tool: "store__charge" }], tools)
+        const call = Effect.flatMap(story.post(`/agents/${agent.id}/trigger`), (run) => callsOf(story, run))
+        // It is tried again a while after it could not be reached.
+        yield* eventually(call, ([charged]) => charged.status === "completed")
+        expect((yield* diary.called).map(({ tool }) => tool)).toEqual(["charge"])
       })
     )
   })

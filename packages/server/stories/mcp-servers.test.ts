@@ -102,8 +102,11 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
         expect(namesOf(yield* story.patch(path, { enabled: true }))).toEqual(namesOf(enabled))
         expect(yield* diary.started).toHaveLength(1)
         yield* story.patch(path, { enabled: false })
-        expect((yield* story.patch(path, { name: "store" })).tools).toEqual([])
-        expect(namesOf(yield* story.patch(path, { enabled: true }))).toContain("store__lookup")
+        const renamed = yield* story.patch(path, { name: "store" })
+        expect(namesOf(renamed)).toContain("store__lookup")
+        expect(renamed.pinnedAt).toBe(enabled.pinnedAt)
+        expect(namesOf(yield* story.patch(path, { enabled: true }))).toEqual(namesOf(renamed))
+        expect(yield* diary.started).toHaveLength(1)
         yield* story.patch(path, { enabled: false, transport: { type: "stdio", command: "/nowhere/at-all" } })
         expect(yield* story.patch(path, { enabled: true })).toMatchObject({
           tools: [],
@@ -135,6 +138,31 @@ layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })(
             ).toMatchObject([{ status: "completed" }])
           }
         })
+    )
+
+    it.effect("is changed by whoever knows its version, and not by whoever read it before", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const off = yield* addServer(story, { type: "stdio", command: "/nowhere/at-all" }, { enabled: false })
+        const path = `/mcp-servers/${off.id}`
+        const change = (expectedVersion: number, name: string) =>
+          story.ask("PATCH", path, { name, expectedVersion })
+        const first = yield* change(off.version, "store")
+        expect([first.status, first.body.version]).toEqual([200, off.version + 1])
+        const late = yield* change(off.version, "market")
+        expectProblem(late, 409)
+        expect(late.body).toMatchObject({
+          reason: "version",
+          detail: "Somebody else has changed this server meanwhile: read it again"
+        })
+        expect(yield* story.get(path)).toEqual(first.body)
+        const both = yield* Effect.forEach(["one", "two"], (name) => change(first.body.version, name), {
+          concurrency: 2
+        })
+        expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409])
+        // Who names none says that it is changed whatever it is by now.
+        expect((yield* story.ask("PATCH", path, { name: "three" })).status).toBe(200)
+      })
     )
 
     it.effect("of another project is not there", () =>

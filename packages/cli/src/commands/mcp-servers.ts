@@ -315,6 +315,7 @@ const set = Command.make(
         })
         const changed = yield* access.client.mcpServers.update({
           params: { ...access.params, mcpServerId: id },
+          headers: {},
           payload
         })
         yield* print(changed)

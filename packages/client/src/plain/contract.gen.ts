@@ -2106,6 +2106,7 @@ export interface ResumeInput {
 
 export interface McpServer {
   readonly id: string
+  readonly version: number
   readonly name: string
   readonly transport: StdioTransport | HttpTransport
   readonly allowedTools: ReadonlyArray<string>
@@ -2173,7 +2174,7 @@ export interface StdioTransport {
   readonly env?: { readonly [name: string]: string | SecretReference } | null | undefined
 }
 
-export interface McpServerPatch {
+export interface McpServerChange {
   readonly name?: string | undefined
   readonly transport?: StdioTransport | HttpTransport | undefined
   readonly allowedTools?: ReadonlyArray<string> | null | undefined
@@ -2183,6 +2184,7 @@ export interface McpServerPatch {
   readonly untrusted?: boolean | null | undefined
   readonly allowUntrusted?: boolean | null | undefined
   readonly enabled?: boolean | null | undefined
+  readonly expectedVersion?: number | null | undefined
 }
 
 export interface McpServerInput {
@@ -3560,7 +3562,7 @@ export interface Calls {
     /** Reads an MCP server with what it lists. */
     readonly get: (mcpServerId: string, options?: CallOptions) => Promise<McpServer>
     /** Changes an MCP server. */
-    readonly update: (mcpServerId: string, body: McpServerPatch, options?: CallOptions) => Promise<McpServer>
+    readonly update: (mcpServerId: string, body: McpServerChange, options?: CallOptions) => Promise<McpServer>
     /** Removes an MCP server. */
     readonly remove: (mcpServerId: string, options?: CallOptions) => Promise<undefined>
     /** Looks at an MCP server again, and pins what it lists now. */

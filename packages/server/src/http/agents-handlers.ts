@@ -19,7 +19,7 @@ import { throughOutages } from "../outbox/outages.ts"
 import { AgentDays } from "../run/agent-days.ts"
 import { inProject, keepingAnswer, reading } from "./access.ts"
 import { Closing } from "./closing.ts"
-import { onVersion, taggedAgent } from "./conditions.ts"
+import { onVersion, taggedLoosely } from "./conditions.ts"
 import { optionalBody } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
 import { currentLoss } from "./permits.ts"
@@ -45,7 +45,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const created = inProject(params.projectId, "admin", ({ userId }) =>
           Effect.mapError(agents.create(payload, userId), definitionProblem)
         )
-        return yield* Effect.flatMap(created, taggedAgent)
+        return yield* Effect.flatMap(created, taggedLoosely)
       })
     )
     .handle(
@@ -53,7 +53,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
       Effect.fn("http.agents.get")(function* ({ params }) {
         const agents = yield* Agents
         const agent = known(reading(params.projectId, agents.get(params.agentId)))
-        return yield* Effect.flatMap(agent, taggedAgent)
+        return yield* Effect.flatMap(agent, taggedLoosely)
       })
     )
     .handle(
@@ -67,7 +67,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
             Effect.mapError(agents.update(params.agentId, patch, userId, terms), definitionProblem)
           )
         )
-        return yield* Effect.flatMap(known(updated), taggedAgent)
+        return yield* Effect.flatMap(known(updated), taggedLoosely)
       })
     )
     .handle(

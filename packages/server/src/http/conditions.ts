@@ -24,9 +24,9 @@ interface Headers {
 export const tagged = <A extends { readonly version: number }>(entity: A) =>
   withTag(`"${entity.version}"`, entity)
 
-/** Answers an agent with its version as its ETag. What is told of it moves without a version (when it fires next), so nobody is told 304. */
-export const taggedAgent = <A extends { readonly version: number }>(agent: A) =>
-  withTag(`"${agent.version}"`, agent, false)
+/** Answers with its version as its ETag what moves without a version, as an agent does that fires next at another time: so nobody is told 304. */
+export const taggedLoosely = <A extends { readonly version: number }>(entity: A) =>
+  withTag(`"${entity.version}"`, entity, false)
 
 /** Answers what has no version with the digest of what is told of it as its ETag. */
 export const taggedByDigest = <A extends object>(entity: A) => withTag(digestTag(entity), entity)

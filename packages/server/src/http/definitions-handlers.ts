@@ -14,7 +14,7 @@ import { Versions } from "../agent/versions.ts"
 import { inProject, reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
 import { definitionProblem, keepable, orNotFound } from "./refusals.ts"
-import { onVersion, taggedAgent } from "./conditions.ts"
+import { onVersion, taggedLoosely } from "./conditions.ts"
 
 const known = orNotFound("agent")
 const knownVersion = orNotFound("version of this agent")
@@ -66,7 +66,7 @@ export const definitionsHandlers = HttpApiBuilder.group(Api, "definitions", (han
           )
         )
       )
-      return yield* Effect.flatMap(knownVersion(restored), taggedAgent)
+      return yield* Effect.flatMap(knownVersion(restored), taggedLoosely)
     })
   })
 )

@@ -17,6 +17,7 @@ import { localFault } from "../tool/foreign-permit.ts"
 import { type KeptServer, type McpServerRefused, McpServers } from "../tool/mcp-servers.ts"
 import { type Keeping, ServerRegistry } from "../tool/server-registry.ts"
 import { inProject, looking, reading, unlessRecalled } from "./access.ts"
+import { onVersion, taggedLoosely } from "./conditions.ts"
 import { pageById } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
 
@@ -41,14 +42,18 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
     }),
     get: Effect.fn("http.mcpServers.get")(function* ({ params }) {
       const servers = yield* McpServers
-      return yield* known(reading(params.projectId, servers.get(params.mcpServerId)))
+      const server = known(reading(params.projectId, servers.get(params.mcpServerId)))
+      return yield* Effect.flatMap(server, taggedLoosely)
     }),
-    update: Effect.fn("http.mcpServers.update")(function* ({ params, payload }) {
+    update: Effect.fn("http.mcpServers.update")(function* ({ params, headers, payload }) {
       yield* keepable(payload)
       const registry = yield* ServerRegistry
+      const { expectedVersion, ...patch } = payload
       const before = yield* found(params)
-      yield* mayName(yield* CurrentPrincipal, payload.transport)
-      return yield* kept(params.projectId, registry.change(before, payload))
+      yield* mayName(yield* CurrentPrincipal, patch.transport)
+      return yield* onVersion(headers, expectedVersion, (terms) =>
+        kept(params.projectId, registry.change(before, patch, terms))
+      )
     }),
     refresh: Effect.fn("http.mcpServers.refresh")(function* ({ params }) {
       const registry = yield* ServerRegistry
@@ -92,7 +97,7 @@ const kept = (projectId: ProjectId, looked: Effect.Effect<Keeping, McpServerRefu
     Effect.flatMap(Effect.mapError(looked, problemOf), (keeping) =>
       inProject(projectId, "admin", () => Effect.mapError(keeping, problemOf))
     ).pipe(Effect.scoped)
-  )
+  ).pipe(Effect.flatMap(taggedLoosely))
 
 const problemOf = ({ detail, pointer, reason }: McpServerRefused): Conflict | InvalidInput =>
   reason === "invalid" ? invalid(pointer, detail) : new Conflict({ reason, detail })

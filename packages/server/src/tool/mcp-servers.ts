@@ -7,7 +7,13 @@
  * made from, so that of two changes begun together the second is told.
  */
 import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
-import { isAllowedTool, type McpServer, McpServerConfig, PinnedTool } from "@tropism/domain/mcp-server"
+import {
+  isAllowedTool,
+  type McpServer,
+  McpServerConfig,
+  offeredBy,
+  PinnedTool
+} from "@tropism/domain/mcp-server"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { brokenUniqueKey, lastId, orDie, ProjectTransaction } from "../database/database.ts"
@@ -128,13 +134,7 @@ export class McpServers extends Context.Service<
             () => nameTaken(config.name)
           )
         )
-        return row
-          ? yield* toServer(row)
-          : yield* new McpServerRefused({
-              reason: "version",
-              pointer: "",
-              detail: "Somebody else has changed this server meanwhile: read it again"
-            })
+        return row ? yield* toServer(row) : yield* changedMeanwhile()
       }, orDie)
 
       const markChanged = Effect.fn("McpServers.markChanged")(function* (
@@ -257,6 +257,14 @@ const nameTaken = (name: string) =>
     detail: `There is already an MCP server named ${name}`
   })
 
+/** Another version is kept than the one that a change was made from. */
+export const changedMeanwhile = () =>
+  new McpServerRefused({
+    reason: "version",
+    pointer: "",
+    detail: "Somebody else has changed this server meanwhile: read it again"
+  })
+
 const columnsOf = (look: Look | undefined) => ({
   isPinned: look?.tools !== undefined,
   tools: JSON.stringify(look?.tools ?? []),
@@ -274,7 +282,8 @@ const toKept = Effect.fnUntraced(function* (row: ServerRow): Effect.fn.Return<Ke
     projectId: row.projectId,
     version: row.version,
     config,
-    tools,
+    // A tool is pinned under the name that its server had when somebody looked.
+    tools: tools.map(offeredBy(config.name)),
     lastError: row.lastError
   }
 })
@@ -282,6 +291,7 @@ const toKept = Effect.fnUntraced(function* (row: ServerRow): Effect.fn.Return<Ke
 const toServer = (row: ServerRow): Effect.Effect<McpServer> =>
   Effect.map(toKept(row), ({ config, tools }) => ({
     id: row.id,
+    version: row.version,
     ...config,
     tools: tools.map((tool) => ({ ...tool, isAllowed: isAllowedTool(config, tool.name) })),
     pinnedAt: row.pinnedAt?.toISOString() ?? null,

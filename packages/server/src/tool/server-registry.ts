@@ -16,6 +16,7 @@ import {
   type McpServerConfig,
   type McpServerInput,
   type McpServerPatch,
+  offeredBy,
   patchMcpServer
 } from "@tropism/domain/mcp-server"
 import { findMcpServerFault } from "@tropism/domain/mcp-server-faults"
@@ -26,7 +27,7 @@ import { Ids } from "../ids.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { ForeignConnections, type Whom } from "./foreign-connections.ts"
 import { checkPermit } from "./foreign-permit.ts"
-import { type KeptServer, type Look, McpServerRefused, McpServers } from "./mcp-servers.ts"
+import { changedMeanwhile, type KeptServer, type Look, McpServerRefused, McpServers } from "./mcp-servers.ts"
 import { pinTools } from "./pinning.ts"
 
 /** Keeps what a look came to, in a transaction of the caller's. */
@@ -42,10 +43,11 @@ export class ServerRegistry extends Context.Service<
       input: McpServerInput,
       by: UserId
     ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
-    /** Looks again where the server is another one now, or is enabled and offers nothing so far. */
+    /** Looks again where the server is another one now, has another name, or is enabled and offers nothing so far. */
     readonly change: (
       before: KeptServer,
-      patch: McpServerPatch
+      patch: McpServerPatch,
+      terms: { readonly expectedVersion?: number }
     ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
     /** Looks again, and pins what is listed now. */
     readonly refresh: (before: KeptServer) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
@@ -123,21 +125,23 @@ export class ServerRegistry extends Context.Service<
 
       const change = Effect.fn("ServerRegistry.change")(function* (
         before: KeptServer,
-        patch: McpServerPatch
+        patch: McpServerPatch,
+        { expectedVersion = before.version }: { readonly expectedVersion?: number }
       ) {
+        if (before.version !== expectedVersion) return yield* changedMeanwhile()
         const config = patchMcpServer(before.config, patch)
         // What was allowed once never stands in the way of disabling it.
         if (config.enabled || patch.transport !== undefined || patch.name !== undefined) yield* check(config)
         yield* tellAtEnd(before.id)
-        const isOther =
-          config.name !== before.config.name ||
-          canonicalJson(config.transport) !== canonicalJson(before.config.transport)
+        const isRenamed = config.name !== before.config.name
+        const isOther = canonicalJson(config.transport) !== canonicalJson(before.config.transport)
         // While it was disabled nobody looked.
         const isUnseen = !before.config.enabled && before.tools.length === 0
-        const found = config.enabled && (isOther || isUnseen) ? yield* look({ ...before, config }) : undefined
-        // What another server listed says nothing of this one.
+        const isToBeSeen = config.enabled && (isOther || isRenamed || isUnseen)
+        const found = isToBeSeen ? yield* look({ ...before, config }) : undefined
+        // What another server listed says nothing of this one; one with another name has listed it itself.
         const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : found
-        yield* checkNames(config, kept, before)
+        yield* checkNames(config, kept, { ...before, tools: before.tools.map(offeredBy(config.name)) })
         return servers.replace(before, config, kept)
       })
 
