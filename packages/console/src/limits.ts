@@ -35,6 +35,8 @@ export const limits = {
   idleMs: 2_000,
   /** Longer than the time between two frames. */
   frameMs: 30,
+  /** How often a change is made anew on top of what somebody else was quicker with. */
+  overtakenRetries: 3,
   /** Versions of an object that are searched for the one an agent saw. */
   historyPerPage: 200,
   /** Evidence that is listed under one suggestion. */

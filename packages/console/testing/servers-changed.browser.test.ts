@@ -97,6 +97,49 @@ it("what another admin made of the same field is told before it is saved over", 
   })
 })
 
+/** Does something just before the page's first change of a server is asked for, as who is quicker by a moment. */
+const justBeforeItsChange = async (page: Page, act: () => Promise<unknown>): Promise<void> => {
+  let isFirst = true
+  await page.route(
+    (url) => /\/mcp-servers\/[^/]+$/.test(url.pathname),
+    async (route) => {
+      if (route.request().method() === "PATCH" && isFirst) {
+        isFirst = false
+        await act()
+      }
+      await route.fallback()
+    }
+  )
+}
+
+it("what another admin saves in the same moment is told, too, where it is the same, and else stays beside it", async () => {
+  const story = await real.newStory()
+  const transport = { type: "stdio", command: "/nowhere/at-all" }
+  const server = await run(
+    story.post("/mcp-servers", { name: "shop", transport, allowedTools: ["get"], enabled: false })
+  )
+  const kept = () => run(story.get(`/mcp-servers/${server.id}`))
+  const { page } = await real.visit(story, "/settings?tab=servers")
+  await rowOf(page, "shop").getByRole("button", { name: "Change", disabled: false }).press("Enter")
+  await dialog(page).getByLabel("Tools that agents may be given").fill("get charge")
+  await justBeforeItsChange(page, () =>
+    run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["look"] }))
+  )
+  await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  await dialog(page)
+    .getByRole("alert")
+    .getByText(/Somebody has changed the same meanwhile/)
+    .waitFor()
+  expect(await kept()).toMatchObject({ allowedTools: ["look"] })
+  await dialog(page)
+    .getByRole("button", { name: "Keep mine, to be saved over it", disabled: false })
+    .press("Enter")
+  await justBeforeItsChange(page, () => run(story.patch(`/mcp-servers/${server.id}`, { untrusted: true })))
+  await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
+  await dialog(page).waitFor({ state: "detached" })
+  expect(await kept()).toMatchObject({ allowedTools: ["get", "charge"], untrusted: true })
+})
+
 it("a tool is allowed or forbidden in the list as it is by now, whatever the page shows of it", async () => {
   const scope = Effect.runSync(Scope.make())
   onTestFinished(() => Effect.runPromise(Scope.close(scope, Exit.void)))
@@ -121,4 +164,9 @@ it("a tool is allowed or forbidden in the list as it is by now, whatever the pag
   await tools.getByRole("button", { name: "Forbid lookup", disabled: false }).press("Enter")
   await inTime(kept).toEqual(["charge", "new"])
   letGoAgain()
+  await justBeforeItsChange(page, () =>
+    run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["charge", "newer"] }))
+  )
+  await tools.getByRole("button", { name: "Allow lookup", disabled: false }).press("Enter")
+  await inTime(kept).toEqual(["charge", "newer", "lookup"])
 })

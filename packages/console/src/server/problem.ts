@@ -56,6 +56,9 @@ export const isOfWhoAsks = (error: unknown): boolean =>
 
 export const isMissing = (error: unknown): boolean => error instanceof Problem && error.status === 404
 
+/** Whether somebody was quicker: it is at another version by now than the one that was to be changed. */
+export const isOvertaken = (error: unknown): boolean => error instanceof Problem && error.status === 412
+
 /** Whether what was asked is refused as it is, so that asking again brings the same. */
 export const isRefused = (error: unknown): boolean =>
   error instanceof Problem && [400, 403, 404, 422].includes(error.status)

@@ -8,7 +8,8 @@ import type { KillSwitchInput } from "@tropism/api/kill-switch-api"
 import type { McpServer, McpServerInput, McpServerPatch } from "@tropism/domain/mcp-server"
 import type { ProjectSettings } from "@tropism/domain/project-settings"
 import { Effect } from "effect"
-import { Problem } from "../server/problem.ts"
+import { limits } from "../limits.ts"
+import { isOvertaken, Problem } from "../server/problem.ts"
 import { call, inProject } from "../server/request.ts"
 import { movedFields, patchOf, type Written } from "./written-server.ts"
 
@@ -56,30 +57,41 @@ export const addServer = (projectId: string, body: McpServerInput, idempotencyKe
 export const changeServer = (projectId: string, serverId: string, body: McpServerPatch) =>
   call<McpServer>(serverPath(projectId, serverId), { method: "PATCH", body })
 
+/** Changes the server as it is by now; where somebody is quicker, as it is by then. */
+const changeAsItIs = (
+  projectId: string,
+  serverId: string,
+  patchOn: (now: McpServer) => Effect.Effect<McpServerPatch, Problem>
+) =>
+  Effect.gen(function* () {
+    const now = yield* readServer(projectId, serverId)
+    const body = yield* patchOn(now)
+    if (Object.keys(body).length === 0) return now
+    const path = serverPath(projectId, serverId)
+    return yield* call<McpServer>(path, { method: "PATCH", ifMatch: now.version, body })
+  }).pipe(Effect.retry({ times: limits.overtakenRetries, while: isOvertaken }))
+
 /** The server as it is by now: what a page shows of it may be older. */
 const readServer = (projectId: string, serverId: string) => call<McpServer>(serverPath(projectId, serverId))
 
 /** Saves what was written on top of the server as it is by now; refused where somebody else has changed the same. */
-export const saveServer = Effect.fnUntraced(function* (
-  projectId: string,
-  serverId: string,
-  written: Written
-) {
-  const now = yield* readServer(projectId, serverId)
-  if (movedFields(written, now).length > 0)
-    return yield* new Problem({
-      status: 409,
-      document: { detail: "Somebody has changed the same meanwhile: read what it is now" }
-    })
-  const patch = patchOf(written, now)
-  return Object.keys(patch).length === 0 ? now : yield* changeServer(projectId, serverId, patch)
-})
+export const saveServer = (projectId: string, serverId: string, written: Written) =>
+  changeAsItIs(projectId, serverId, (now) =>
+    movedFields(written, now).length > 0
+      ? Effect.fail(
+          new Problem({
+            status: 409,
+            document: { detail: "Somebody has changed the same meanwhile: read what it is now" }
+          })
+        )
+      : Effect.succeed(patchOf(written, now))
+  )
 
 /** Allows one tool or forbids it, and leaves the others as they are by now. */
 export const allowTool = (projectId: string, serverId: string, tool: string, isAllowed: boolean) =>
-  Effect.flatMap(readServer(projectId, serverId), ({ allowedTools }) => {
+  changeAsItIs(projectId, serverId, ({ allowedTools }) => {
     const others = allowedTools.filter((name) => name !== tool)
-    return changeServer(projectId, serverId, { allowedTools: isAllowed ? [...others, tool] : others })
+    return Effect.succeed({ allowedTools: isAllowed ? [...others, tool] : others })
   })
 
 export const testServer = (projectId: string, serverId: string, idempotencyKey: string) =>
