@@ -2,17 +2,20 @@
  * Whoever sends or reads a file and may do so no more is stopped within half a minute, and told how it stands.
  */
 import { describe, expect, it, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { streamLimits } from "../src/http/stream-limits.ts"
 import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
 import { beginSending, hasCommitted } from "../testing/import-sender.ts"
-import { allOf, importLines, importLock, jsonl } from "../testing/import-words.ts"
+import { allOf, importLines, importLock, jsonl, linesOf } from "../testing/import-words.ts"
+import { newConversation, talker } from "../testing/conversation-words.ts"
 import { interposedServer } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, holding } from "../testing/owner-rows.ts"
 import { beginReading, documents, largeGraph, openSnapshots } from "../testing/paused-reader.ts"
 import { eventually, type Json, newProject, type Story } from "../testing/platform.ts"
+import { rawAnswer } from "../testing/raw-request.ts"
 import { rawSubscriber } from "../testing/raw-subscriber.ts"
+import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
@@ -26,6 +29,17 @@ const revoke = ({ access, token }: Story) =>
   ask(access, "update kb.api_tokens set revoked_at = now() where hash = encode(sha256($1::bytea), 'hex')", [
     token
   ])
+
+/** Waits until somebody's token has let them in. */
+const whenLetIn = ({ access, token }: Story) =>
+  eventually(
+    ask(
+      access,
+      `select from kb.api_tokens where last_used_at is not null and hash = encode(sha256($1::bytea), 'hex')`,
+      [token]
+    ),
+    (rows) => rows.length === 1
+  )
 
 /** What lets somebody in is taken away and half a minute goes by, at the end of which a stream of theirs is closed, too. */
 const shutOut = Effect.fnUntraced(function* (story: Story, somebody: Story, taking: Effect.Effect<unknown>) {
@@ -97,6 +111,76 @@ layer(SharedServer.layer)((it) => {
         yield* eventually(openSnapshots(story), (open) => open === 0)
         const lines = yield* reader.rest
         expect(JSON.stringify(lines.at(-1))).toMatch(/This dump is not whole: the token .* has another role/)
+      })
+    )
+  })
+
+  describe("Whoever reads a whole conversation and may do so no more", () => {
+    it.effect("has a document that breaks off with a line that says so", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const talks = yield* newConversation(story, yield* talker(story, [{ say: "Hello." }]), "Milk")
+        const reading = yield* asUser(story, "admin", [story.projectId], "ada")
+        const holder = yield* holding(story.access, "lock table kb.context_events in access exclusive mode")
+        const path = `/api/projects/${story.projectId}/conversations/${talks.id}/export`
+        const reader = yield* Effect.forkScoped(rawAnswer(reading, [`GET ${path} HTTP/1.0`]))
+        yield* whenWaiting(story.access, 1, "context_events")
+        yield* shutOut(story, reading, revoke(reading))
+        yield* holder.query("rollback")
+        const [begin, last, ...rest] = (yield* Fiber.join(reader)).split("\r\n\r\n")[1]?.split("\n") ?? []
+        expect(begin).toBe(`${JSON.stringify(talks).slice(0, -1)},"messages":[`)
+        expect(JSON.parse(last ?? "")).toEqual({
+          error: expect.stringMatching(/^This export is not whole: the token .* is not good any more/)
+        })
+        expect(rest).toEqual([""])
+      })
+    )
+  })
+
+  describe("Whoever restores a dump and is the server's admin no more", () => {
+    it.effect("is told so while they still send it, and their connection ends", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const sending = yield* asUser(story, "admin", null, "eve")
+        const head = [
+          "POST /api/restore HTTP/1.1",
+          "content-type: application/octet-stream",
+          "content-length: 9999"
+        ]
+        const answer = yield* Effect.forkScoped(rawAnswer(sending, head, '{"tropism":'))
+        yield* whenLetIn(sending)
+        yield* shutOut(story, sending, revoke(sending))
+        const said = yield* Fiber.join(answer)
+        expect(said.split("\r\n")[0]).toBe("HTTP/1.1 401 Unauthorized")
+        expect(said).toMatch(
+          /not good any more, or has another role by now: nothing of what you sent was restored/
+        )
+      })
+    )
+
+    it.effect("restores nothing of one that has come whole", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* story.post("/objects", { type: "Note", key: "note-1" })
+        const { body: dump } = yield* story.send("GET", `/api/projects/${story.projectId}/dump`)
+        const sending = yield* asUser(story, "admin", null, "eve")
+        const id = crypto.randomUUID()
+        // Whoever has written objects stands before their events.
+        const holder = yield* holding(story.access, "lock table kb.graph_events in share mode")
+        const restore = sending.send("POST", `/api/restore?id=${id}`, dump, {
+          "content-type": "application/octet-stream"
+        })
+        const answer = yield* Effect.forkScoped(restore)
+        yield* whenWaiting(story.access, 1, "restore_rows")
+        yield* shutOut(story, sending, revoke(sending))
+        yield* holder.query("rollback")
+        expect(linesOf(yield* Fiber.join(answer)).at(-1)).toEqual({
+          type: "failed",
+          message: expect.stringMatching(
+            new RegExp(`^The token .* is not good any more.* look whether there is a project ${id}$`)
+          )
+        })
+        expect((yield* story.send("GET", `/api/projects/${id}`)).status).toBe(404)
       })
     )
   })

@@ -20,12 +20,14 @@ import { Agents } from "../agent/agents.ts"
 import { conversationPlaces, Conversations } from "../chat/conversations.ts"
 import { messagePlaces, Messages } from "../chat/messages.ts"
 import { Database } from "../database/database.ts"
+import { lostWords } from "../database/slow-readers.ts"
 import { conversationLimits } from "../limits.ts"
 import { Descendants } from "../run/descendants.ts"
 import { inProject, reading } from "./access.ts"
 import { onTag, taggedByDigest } from "./conditions.ts"
 import { cancelWorkIn } from "./cancelling.ts"
 import { pageByPlace } from "./paging.ts"
+import { currentLoss } from "./permits.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
 
 const known = orNotFound("conversation")
@@ -126,7 +128,8 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
       Effect.fn("http.conversations.export")(function* ({ params: { conversationId, projectId } }) {
         const { conversation } = yield* reading(projectId, readable(conversationId))
         const document = exported(conversation, yield* allMessages(projectId, conversation.contextName))
-        return HttpServerResponse.stream(Stream.encodeText(document), {
+        const lost = yield* currentLoss(projectId)
+        return HttpServerResponse.stream(Stream.encodeText(untilLost(document, lost)), {
           contentType: "application/json",
           headers: { "content-disposition": `attachment; filename="conversation-${conversationId}.json"` }
         })
@@ -155,3 +158,11 @@ const exported = (conversation: Conversation, messages: Stream.Stream<string>): 
     Stream.concat(Stream.make("]}"))
   )
 }
+
+/** The document until its reader may have no more of it: then a last line says so, and the whole is no JSON that anybody takes for all of it. */
+const untilLost = (document: Stream.Stream<string>, lost: Effect.Effect<void>): Stream.Stream<string> =>
+  Stream.merge(
+    document,
+    Stream.fromEffect(Effect.as(lost, `\n${JSON.stringify({ error: lostWords("export") })}\n`)),
+    { haltStrategy: "either" }
+  )

@@ -3,11 +3,11 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
- * Whoever watches a log, waits for an answer, sends a file or reads a project
- * attends here, and is cut off at the next look once the permit holds no more. A
+ * Whoever watches a log, waits for an answer, sends a file or reads a project or a
+ * conversation attends here, and is cut off at the next look once the permit holds no more. A
  * permit of many is looked at once for all of them.
  */
-import { CurrentPrincipal, roleIn } from "@tropism/api/authorization"
+import { CurrentPrincipal, includesRole, type Principal, roleIn } from "@tropism/api/authorization"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Redacted, type Scope } from "effect"
 import { digestOf } from "../task/digest.ts"
@@ -81,23 +81,33 @@ const dismiss = Effect.fnUntraced(function* (attendants: ReadonlyArray<Attendant
   }
 })
 
-/** That the request's credential is known still, and may in the project what it might when it came. */
-export const currentPermit = Effect.fnUntraced(function* (projectId: ProjectId) {
+/** That the request's credential is known still, and may what `what` names. */
+const permitFor = Effect.fnUntraced(function* (what: string, may: (principal: Principal) => boolean) {
   const tokens = yield* Tokens
   const credential = yield* CurrentCredential
-  const role = roleIn(yield* CurrentPrincipal, projectId)
   const permit: Permit = {
-    key: `${projectId} ${role} ${yield* digestOf(Redacted.value(credential))}`,
-    holds: Effect.map(
-      tokens.find(credential),
-      (principal) => principal !== undefined && roleIn(principal, projectId) === role
-    )
+    key: `${what} ${yield* digestOf(Redacted.value(credential))}`,
+    holds: Effect.map(tokens.find(credential), (principal) => principal !== undefined && may(principal))
   }
   return permit
+})
+
+/** That the request's credential is known still, and may in the project what it might when it came. */
+export const currentPermit = Effect.fnUntraced(function* (projectId: ProjectId) {
+  const role = roleIn(yield* CurrentPrincipal, projectId)
+  return yield* permitFor(`${projectId} ${role}`, (principal) => roleIn(principal, projectId) === role)
 })
 
 /** Done once the request's credential may in the project no more what it might when it came. */
 export const currentLoss = Effect.fnUntraced(function* (projectId: ProjectId) {
   const { lost } = yield* Permits
   return lost(yield* currentPermit(projectId))
+})
+
+/** Done once the request's credential is no more one of the server's admin. */
+export const currentServerLoss = Effect.gen(function* () {
+  const { lost } = yield* Permits
+  return lost(
+    yield* permitFor("server", ({ projectIds, role }) => projectIds === null && includesRole(role, "admin"))
+  )
 })

@@ -177,7 +177,7 @@ export const readText = (bytes: ArrayBuffer | Uint8Array) =>
   Effect.try({ try: () => utf8.decode(bytes), catch: () => "notUtf8" as const })
 
 /** Refuses a body that is not read to its end: its connection ends with the answer, for what comes over it is still the body. */
-const refuseRest = <E>(problem: E): Effect.Effect<never, E, HttpServerRequest.HttpServerRequest> =>
+export const refuseRest = <E>(problem: E): Effect.Effect<never, E, HttpServerRequest.HttpServerRequest> =>
   Effect.andThen(HttpEffect.appendPreResponseHandler(closing), Effect.fail(problem))
 
 const closing: HttpEffect.PreResponseHandler = (_request, response) =>
