@@ -15,7 +15,7 @@ import { beginReading, documents, largeGraph, openSnapshots } from "../testing/p
 import { eventually, type Json, newProject, type Story } from "../testing/platform.ts"
 import { rawAnswer } from "../testing/raw-request.ts"
 import { rawSubscriber } from "../testing/raw-subscriber.ts"
-import { whenWaiting } from "../testing/server-connections.ts"
+import { askAsServer, whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
@@ -165,13 +165,20 @@ layer(SharedServer.layer)((it) => {
         const { body: dump } = yield* story.send("GET", `/api/projects/${story.projectId}/dump`)
         const sending = yield* asUser(story, "admin", null, "eve")
         const id = crypto.randomUUID()
-        // Whoever has written objects stands before their events.
-        const holder = yield* holding(story.access, "lock table kb.graph_events in share mode")
+        // It waits for its turn, as behind another server's.
+        const turn = "select pg_advisory_xact_lock(hashtextextended('tropism.restores', 0))"
+        const holder = yield* holding(story.access, turn)
         const restore = sending.send("POST", `/api/restore?id=${id}`, dump, {
           "content-type": "application/octet-stream"
         })
         const answer = yield* Effect.forkScoped(restore)
-        yield* whenWaiting(story.access, 1, "restore_rows")
+        yield* eventually(
+          askAsServer(
+            story.access,
+            `select 1 from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%tropism.restores%'`
+          ),
+          (standing) => standing.length === 1
+        )
         yield* shutOut(story, sending, revoke(sending))
         yield* holder.query("rollback")
         expect(linesOf(yield* Fiber.join(answer)).at(-1)).toEqual({
