@@ -125,7 +125,7 @@ export class ConversationsApi extends HttpApiGroup.make("conversations")
       success: Page(ConversationMessage),
       error: [NotFound, InvalidInput]
     }),
-    /** All of it in one document; one whose reader may have no more of it breaks off, is no JSON, and its last line says why. */
+    /** All of it in one document; one that breaks off, since its reader may have no more of it or takes nothing, is no JSON, and its last line says why. */
     HttpApiEndpoint.get("export", "/conversations/:conversationId/export", {
       params: conversation,
       success: ExportedConversation,

@@ -24,7 +24,9 @@ export const largeGraph = (story: Story) =>
   )
 
 export interface PausedReader {
-  /** Reads all that is left. */
+  /** Reads all that is left, to its end. */
+  readonly text: Effect.Effect<string>
+  /** The same, a line at a time. */
   readonly rest: Effect.Effect<ReadonlyArray<Json>>
   readonly leave: Effect.Effect<void>
 }
@@ -42,16 +44,21 @@ export const beginReading = (story: Story, path = "/export"): Effect.Effect<Paus
     const socket = connect(Number(port), hostname, () => socket.write(`${head.join("\r\n")}\r\n\r\n`))
     socket.pause()
     const pieces: Array<Buffer> = []
-    const rest: PausedReader["rest"] = Effect.callback((done) => {
+    const text: PausedReader["text"] = Effect.callback((done) => {
       socket.on("data", (piece: Buffer) => pieces.push(piece))
       socket.on("close", () => {
-        const text = Buffer.concat(pieces).toString()
-        const lines = text.slice(text.indexOf("\r\n\r\n") + 4).trim()
-        done(Effect.succeed(lines.split("\n").map((line) => JSON.parse(line))))
+        const said = Buffer.concat(pieces).toString()
+        done(Effect.succeed(said.slice(said.indexOf("\r\n\r\n") + 4)))
       })
       socket.resume()
     })
-    resume(Effect.succeed({ rest, leave: Effect.sync(() => socket.destroy()) }))
+    const rest = Effect.map(text, (lines) =>
+      lines
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line))
+    )
+    resume(Effect.succeed({ text, rest, leave: Effect.sync(() => socket.destroy()) }))
   })
 
 /** Transactions that read objects and are still open. */

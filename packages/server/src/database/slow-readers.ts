@@ -66,7 +66,8 @@ export const slowlyRead = ({
             takes,
             Effect.raceFirst(Effect.asVoid(Queue.offer(queue, encoder.encode(lines))), stalled(reader))
           )
-        const tell = (why: string) => Queue.offer(queue, encoder.encode(failedLine(notWhole(name, why))))
+        const tell = (why: string) =>
+          Queue.offer(queue, encoder.encode(failedLine(`This ${name} is not whole: ${why}`)))
         return Effect.raceFirst(write(offer), Effect.andThen(lost, Effect.fail(new ReaderDismissed()))).pipe(
           Effect.timeoutOrElse({ duration: maxMs, orElse: () => tell(tookTooLong(maxMs, advice)) }),
           Effect.catchTag("ReaderStalled", () => tell(tookNothing)),
@@ -107,11 +108,6 @@ const tookTooLong = (maxMs: number, advice: string) =>
   `it took longer than the ${maxMs / 60_000} minutes that one may take, waiting for others included. ${advice}`
 
 const tookNothing = `its reader took nothing for ${dumpLimits.readerStallMs / 1_000} seconds, while others may wait for their turn. Begin anew, and read without such a pause.`
-
-/** What the reader is told who may have no more of it. */
-export const lostWords = (name: string): string => notWhole(name, lostToken)
-
-const notWhole = (name: string, why: string): string => `This ${name} is not whole: ${why}`
 
 const lostToken =
   "the token that it was asked for with is not good any more, or has another role by now. Begin anew with one that may read it."

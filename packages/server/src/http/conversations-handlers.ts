@@ -20,8 +20,8 @@ import { Agents } from "../agent/agents.ts"
 import { conversationPlaces, Conversations } from "../chat/conversations.ts"
 import { messagePlaces, Messages } from "../chat/messages.ts"
 import { Database } from "../database/database.ts"
-import { lostWords } from "../database/slow-readers.ts"
-import { conversationLimits } from "../limits.ts"
+import { slowlyRead } from "../database/slow-readers.ts"
+import { conversationLimits, transferLimits } from "../limits.ts"
 import { Descendants } from "../run/descendants.ts"
 import { inProject, reading } from "./access.ts"
 import { onTag, taggedByDigest } from "./conditions.ts"
@@ -129,7 +129,16 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
         const { conversation } = yield* reading(projectId, readable(conversationId))
         const document = exported(conversation, yield* allMessages(projectId, conversation.contextName))
         const lost = yield* currentLoss(projectId)
-        return HttpServerResponse.stream(Stream.encodeText(untilLost(document, lost)), {
+        const lines = slowlyRead({
+          name: "export",
+          advice: "Read it faster.",
+          maxMs: transferLimits.exportMaxMs,
+          lost,
+          // One that is not whole is no JSON as a whole that anybody takes for all of it.
+          failedLine: (error) => `\n${JSON.stringify({ error })}\n`,
+          write: (offer) => Stream.runForEach(document, offer)
+        })
+        return HttpServerResponse.stream(lines, {
           contentType: "application/json",
           headers: { "content-disposition": `attachment; filename="conversation-${conversationId}.json"` }
         })
@@ -158,11 +167,3 @@ const exported = (conversation: Conversation, messages: Stream.Stream<string>): 
     Stream.concat(Stream.make("]}"))
   )
 }
-
-/** The document until its reader may have no more of it: then a last line says so, and the whole is no JSON that anybody takes for all of it. */
-const untilLost = (document: Stream.Stream<string>, lost: Effect.Effect<void>): Stream.Stream<string> =>
-  Stream.merge(
-    document,
-    Stream.fromEffect(Effect.as(lost, `\n${JSON.stringify({ error: lostWords("export") })}\n`)),
-    { haltStrategy: "either" }
-  )
