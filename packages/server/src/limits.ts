@@ -82,7 +82,9 @@ export const databaseLimits = {
   sharedBuffersMegabytes: 128,
   walMaxMegabytes: 512,
   /** Between two looks of the embedded PostgreSQL at which tables need new statistics. */
-  autovacuumIntervalSeconds: 5
+  autovacuumIntervalSeconds: 5,
+  /** As many rows for each: 300 times this many are looked at in a table, at once, and writes wait for a processor meanwhile. */
+  statisticsTarget: 30
 } as const
 
 /** Of `outbox/` and `cluster/`: wake-ups, between servers and of what no wake-up told of. */

@@ -57,6 +57,8 @@ const settings = (options: ServerOptions, port: number): Readonly<Record<string,
   max_wal_size: `${databaseLimits.walMaxMegabytes}MB`,
   // A young project grows from nothing to thousands of rows in a minute, and plans made for none are bad ones.
   autovacuum_naptime: `${databaseLimits.autovacuumIntervalSeconds}s`,
+  // Tables that grow are looked at often, so each look is a short one.
+  default_statistics_target: String(databaseLimits.statisticsTarget),
   timezone: "UTC",
   log_timezone: "UTC",
   // Short statements only: compiling them costs more than it saves.
