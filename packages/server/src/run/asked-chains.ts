@@ -22,6 +22,7 @@ export const askedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment) 
  * The run behind which the policy of its agent opened an entry; no row where a person did.
  *
  * **Details** A policy opens the next attempt in the transaction that ends the one before, and what is of one transaction is of one instant.
+ * There is one such run at most; the limit keeps PostgreSQL from joining whole tables where it is asked for many entries.
  */
 export const failedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment) => sql`
   select run.user_id from kb.agent_processing_log opened
@@ -29,4 +30,4 @@ export const failedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment)
     and before.object_version = opened.object_version and before.event_type = opened.event_type and before.attempt = opened.attempt - 1
     and before.completed_at = opened.created_at
   join kb.agent_runs run on run.id = before.run_id
-  where opened.id = ${entryId}`
+  where opened.id = ${entryId} limit 1`
