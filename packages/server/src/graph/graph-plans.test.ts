@@ -147,6 +147,25 @@ layer(furnished)((it) => {
     )
   })
 
+  describe("What is computed of an object's row", () => {
+    it.effect("keeps its plan: in SQL it would be parsed and planned anew in each write", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const computed = yield* sql<{ readonly name: string; readonly language: string }>`
+          select distinct proc.proname as name, lang.lanname as language
+          from pg_depend dep join pg_proc proc on proc.oid = dep.refobjid join pg_language lang on lang.oid = proc.prolang
+          where dep.refclassid = 'pg_proc'::regclass and proc.pronamespace = 'kb'::regnamespace and (
+            dep.objid in (select oid from pg_attrdef where adrelid = 'kb.graph_objects'::regclass)
+            or dep.objid in (select indexrelid from pg_index where indrelid = 'kb.graph_objects'::regclass))
+          order by name`
+        expect(computed).toEqual([
+          { name: "search_vector", language: "plpgsql" },
+          { name: "sorting_name", language: "plpgsql" }
+        ])
+      })
+    )
+  })
+
   describe("The view of the project's objects", () => {
     it.effect("shows none where no project is set, and no other project's", () =>
       Effect.gen(function* () {
