@@ -15,26 +15,12 @@ import {
   mentions,
   noonMs,
   runA,
+  stepStarts,
   turnBreaks,
   turnCompletes,
-  turnStarts
+  turnStarts,
+  workflow
 } from "./log-for-tests.ts"
-
-const workflow = (...names: ReadonlyArray<string>): NewEvent => ({
-  type: "DefineWorkflowEvent",
-  flowType: names.length === 0 ? "single" : "sequential",
-  steps: names.map((name) => ({ name, prompt: name, tools: null, model: null })),
-  maxIterations: null
-})
-
-const stepStarts = (step: string, index: number): NewEvent => ({
-  type: "FlowStepStartedEvent",
-  step,
-  index,
-  iteration: 1,
-  content: step,
-  triggersAgentTurn: true
-})
 
 const resumes: NewEvent = { type: "RunResumedEvent", by: "ada", content: "Go on.", triggersAgentTurn: true }
 

@@ -53,6 +53,21 @@ export const asks = (content: string): NewEvent => ({
   triggersAgentTurn: true
 })
 export const mentions = (content: string): NewEvent => ({ type: "UserMessageEvent", content })
+/** Steps one after another, each with its name as its prompt; without any, no workflow. */
+export const workflow = (...names: ReadonlyArray<string>): NewEvent => ({
+  type: "DefineWorkflowEvent",
+  flowType: names.length === 0 ? "single" : "sequential",
+  steps: names.map((name) => ({ name, prompt: name, tools: null, model: null })),
+  maxIterations: null
+})
+export const stepStarts = (step: string, index: number): NewEvent => ({
+  type: "FlowStepStartedEvent",
+  step,
+  index,
+  iteration: 1,
+  content: step,
+  triggersAgentTurn: true
+})
 export const turnStarts = (turnNumber: number): NewEvent => ({ type: "AgentTurnStartedEvent", turnNumber })
 export const turnCompletes = (turnNumber: number): NewEvent => ({
   type: "AgentTurnCompletedEvent",

@@ -5,6 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { fold } from "./context.ts"
 import { contextEventId, ContextName, decodeEvent, type NewEvent } from "./context-event.ts"
 import { UserId } from "./ids.ts"
+import { stepStarts, workflow } from "./log-for-tests.ts"
 import { askedBy, workedFor } from "./speakers.ts"
 
 const [ann, ben, cleo] = [UserId.make("ann"), UserId.make("ben"), UserId.make("cleo")]
@@ -48,21 +49,8 @@ const answered = (userId?: UserId): NewEvent => ({
   result: { answer: "Yes" },
   ...(userId === undefined ? {} : { userId })
 })
-const stepped = (step: string, index: number): NewEvent => ({
-  type: "FlowStepStartedEvent",
-  step,
-  index,
-  iteration: 1,
-  content: step,
-  triggersAgentTurn: true
-})
-const [first, second] = [stepped("first", 0), stepped("second", 1)]
-const works: NewEvent = {
-  type: "DefineWorkflowEvent",
-  flowType: "sequential",
-  steps: ["first", "second"].map((name) => ({ name, prompt: name, model: null, tools: null })),
-  maxIterations: null
-}
+const [first, second] = [stepStarts("first", 0), stepStarts("second", 1)]
+const works = workflow("first", "second")
 const forked: NewEvent = { type: "ContextForkedEvent", from: ContextName.make("origin"), at: 1 }
 
 /** For whom the last turn of a log works, where Cleo began the run. */

@@ -7,7 +7,7 @@ import type { CrashPointName } from "../src/crash-point.ts"
 import { runLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { interposedServer } from "../testing/interposed.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, refusingToFail } from "../testing/owner-rows.ts"
 import {
   eventually,
   type Json,
@@ -151,15 +151,7 @@ describe("A run whose workers die", () => {
           eventually(runOf(run), ({ status }) => status === "running")
         )
         const [stuck, dead] = [yield* hanging, yield* hanging]
-        yield* ask(
-          access,
-          "create function kb.refuse_end() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$"
-        )
-        yield* ask(
-          access,
-          `create trigger refuse_end before update on kb.agent_runs for each row
-           when (new.id = '${stuck.id}' and new.status = 'failed') execute function kb.refuse_end()`
-        )
+        const letFail = yield* refusingToFail(access, stuck.id)
         yield* ask(
           access,
           `update kb.agent_runs set attempt = $2, attempt_token = null, lease_expires_at = now()
@@ -173,7 +165,7 @@ describe("A run whose workers die", () => {
           errorMessage: `The worker died ${runLimits.maxAttempts} times during one step of this run`
         })
         expect(yield* runOf(stuck)).toMatchObject({ status: "running" })
-        yield* ask(access, "drop trigger refuse_end on kb.agent_runs")
+        yield* letFail
         expect(yield* eventually(runOf(stuck), hasEnded)).toMatchObject({ status: "failed" })
       })
     )

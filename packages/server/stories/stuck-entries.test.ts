@@ -14,7 +14,7 @@ import { runLimits } from "../src/limits.ts"
 import { Attendance } from "../src/run/attendance.ts"
 import { Runs } from "../src/run/runs.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { ask } from "../testing/owner-rows.ts"
+import { ask, refusingToFail } from "../testing/owner-rows.ts"
 import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
 import { asTimePasses, newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
@@ -217,22 +217,14 @@ layer(SharedServer.layer)((it) => {
         const agent = yield* whileServing(access, projectId, (story) => story.post("/agents", watcher()))
         yield* leaveAtWork(access, projectId, 3, 310)
         const [[held] = []] = yield* ask(access, "select id from kb.agent_runs order by id")
-        yield* ask(
-          access,
-          "create function kb.refuse_end() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$"
-        )
-        yield* ask(
-          access,
-          `create trigger refuse_end before update on kb.agent_runs for each row
-           when (new.id = '${held}' and new.status = 'failed') execute function kb.refuse_end()`
-        )
+        const letFail = yield* refusingToFail(access, held)
         yield* unserved(
           access,
           Effect.gen(function* () {
             const { abandonStuck } = yield* Sweeps
             yield* attend
             expect(yield* abandonStuck).toBe(2)
-            yield* ask(access, "drop trigger refuse_end on kb.agent_runs")
+            yield* letFail
             expect(yield* abandonStuck).toBe(1)
             expect(yield* abandonStuck).toBe(0)
           })

@@ -30,6 +30,20 @@ export const holding = Effect.fnUntraced(function* (
 export const lockOf = (name: "claims" | "switches" | `stuck ${string}`, mode: "" | "_shared" = ""): string =>
   `select pg_advisory_xact_lock${mode}(hashtextextended('tropism.${name}', 0))`
 
+/** From here on PostgreSQL will not let a run fail, as where no room is left for its end; until what is answered is done. */
+export const refusingToFail = Effect.fnUntraced(function* (access: PostgresAccess, runId: unknown) {
+  yield* ask(
+    access,
+    "create function kb.refuse_end() returns trigger language plpgsql as $$ begin raise exception 'disk full'; end $$"
+  )
+  yield* ask(
+    access,
+    `create trigger refuse_end before update on kb.agent_runs for each row
+     when (new.id = '${runId}' and new.status = 'failed') execute function kb.refuse_end()`
+  )
+  return ask(access, "drop trigger refuse_end on kb.agent_runs")
+})
+
 /** The code with which PostgreSQL refuses a statement; undefined when it does not. */
 export const refusalOf = (access: PostgresAccess, statement: string): Effect.Effect<string | undefined> =>
   asOwner(access, (connection) => connection.query(statement)).pipe(
