@@ -50,8 +50,7 @@ import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
 import {
   allowedOrigins,
-  checkAddresses,
-  checkModel,
+  checkSettings,
   localMcpServers,
   minScheduleSeconds,
   rateLimit,
@@ -100,6 +99,7 @@ export interface Ready {
 export const serve = Effect.fn("serve")(
   function* (options: ServeOptions) {
     yield* checkCall(options)
+    yield* checkSettings(options)
     const access = options.databaseUrl
       ? yield* external(options.databaseUrl)
       : yield* embedded({ dataFolder: options.dataFolder })
@@ -124,7 +124,6 @@ export const bringUpToDate = Effect.fn("bringUpToDate")(
 /** Serves until it is interrupted, on a database that can be reached. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
-    yield* checkAddresses
     const sealing = yield* sealingKeys({ ...options, mayMake: options.token === undefined })
     if (options.cluster) yield* checkCompanions(access, nameOf(options.cluster), sealing)
     yield* Effect.mapError(migrate(access.ownerUrl), ({ message }) => new StartFailure({ message }))
@@ -183,7 +182,6 @@ export const serveOn = Effect.fn("serveOn")(
       const closing = yield* Closing
       const { leave } = yield* Readiness
       const switches = yield* KillSwitches
-      yield* checkModel
       yield* takeUpSecrets
       const { file, token } = yield* adminToken(options, access.embedded)
       // Whoever holds the data folder is alone: what another program was at work on when it died is free.

@@ -40,28 +40,36 @@ export interface SealingOptions {
   readonly mayMake: boolean
 }
 
-/** Every setting that would keep a server from starting here, in a sentence each; nothing is made. */
-export const findSettingFaults = (options: {
+/** Whose settings are looked at: as much of a call as they depend on. */
+export interface SettingsOptions {
   readonly host: string
   readonly port: number
   readonly dataFolder: string
-}) => {
-  const settings: ReadonlyArray<
-    Effect.Effect<unknown, { readonly message: string }, FileSystem.FileSystem | Path.Path | Scope.Scope>
-  > = [
-    checkAddresses,
-    Effect.provide(checkModel, Models.layer),
-    minScheduleSeconds,
-    localMcpServers(options.host),
-    rateLimit,
-    trustedIssuer,
-    allowedOrigins,
-    // Whether there is one matters only to a server that works with others; what is no address is one to nobody.
-    Effect.flatMap(clusterAddressText, (text) => (text === "" ? Effect.void : clusterAddress(options))),
-    sealingKeys({ dataFolder: options.dataFolder, mayMake: false })
-  ]
-  return Effect.forEach(settings, (setting) =>
-    Effect.match(setting, {
+  readonly encryptionKeys?: Redacted.Redacted<string> | undefined
+}
+
+const judgements = (
+  options: SettingsOptions
+): ReadonlyArray<
+  Effect.Effect<unknown, { readonly message: string }, FileSystem.FileSystem | Path.Path | Scope.Scope>
+> => [
+  checkAddresses,
+  // Whoever knows the models has read the prices, too.
+  Effect.provide(checkModel, Models.layer),
+  minScheduleSeconds,
+  localMcpServers(options.host),
+  rateLimit,
+  trustedIssuer,
+  allowedOrigins,
+  // Whether there is one matters only to a server that works with others; what is no address is one to nobody.
+  Effect.flatMap(clusterAddressText, (text) => (text === "" ? Effect.void : clusterAddress(options))),
+  sealingKeys({ ...options, mayMake: false })
+]
+
+/** Every setting that would keep a server from starting here, in a sentence each; nothing is made. */
+export const findSettingFaults = (options: SettingsOptions) =>
+  Effect.forEach(judgements(options), (judgement) =>
+    Effect.match(judgement, {
       onFailure: ({ message }): ReadonlyArray<string> => [message],
       onSuccess: (): ReadonlyArray<string> => []
     })
@@ -69,7 +77,13 @@ export const findSettingFaults = (options: {
     Effect.map((faults) => [...new Set(faults.flat())]),
     Effect.scoped
   )
-}
+
+/** Fails with the first of them: a server that cannot start with its settings makes no database, and migrates none. */
+export const checkSettings = (options: SettingsOptions) =>
+  Effect.forEach(judgements(options), (judgement) => judgement, { discard: true }).pipe(
+    Effect.mapError(({ message }) => new SettingUnusable({ message })),
+    Effect.scoped
+  )
 
 /** Addresses and choices that are read where they are used, and would be found wrong late there. */
 export const checkAddresses = Effect.flatMap(findSettingFault, (message) =>

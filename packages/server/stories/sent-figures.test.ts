@@ -3,11 +3,26 @@
  */
 import { expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { startCollector } from "../testing/collector.ts"
+import { type CollectedFigure, startCollector } from "../testing/collector.ts"
 import { calls, says, wiredAgent, wiredStory } from "../testing/model-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually } from "../testing/platform.ts"
 import { parsePrometheus } from "../testing/prometheus.ts"
+
+/** The name under which a collector's exporter tells Prometheus of a figure, as its documentation says. */
+const inPrometheus = (name: string, { kind, unit }: CollectedFigure): string => {
+  const words: Readonly<Record<string, string>> = { s: "seconds", By: "bytes" }
+  const word = unit.startsWith("{")
+    ? ""
+    : unit === "1"
+      ? kind === "gauge"
+        ? "ratio"
+        : ""
+      : (words[unit] ?? unit)
+  const bare = name.replace(/_total$/, "")
+  const withUnit = word === "" || bare.endsWith(`_${word}`) ? bare : `${bare}_${word}`
+  return kind === "sum" ? `${withUnit}_total` : withUnit
+}
 
 const kinds: Readonly<Record<string, string>> = { counter: "sum", gauge: "gauge", histogram: "histogram" }
 
@@ -68,6 +83,10 @@ it.live("a collector receives the figures of a scrape, and gauges of the databas
         (missing) => missing.length === 0
       )
       expect(told.length).toBeGreaterThan(20)
+      const renamed = [...collector.figures()].filter(
+        ([name, [first]]) => first && inPrometheus(name, first) !== name
+      )
+      expect(renamed.map(([name]) => name)).toEqual([])
       expect(new Set(collector.paths)).toEqual(new Set(["/v1/metrics"]))
       expect(collector.headers[0]?.["x-tenant"]).toBe("figures")
       expect(collector.texts.join()).not.toContain(story.projectId)

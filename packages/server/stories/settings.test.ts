@@ -1,31 +1,61 @@
 /** A setting that cannot be used keeps the server from starting, with a sentence that says what to set. */
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Exit } from "effect"
+import { ConfigProvider, Effect, Exit, FileSystem } from "effect"
 import { generateKeyPairSync } from "node:crypto"
 import { exportSPKI } from "jose"
+import { serve } from "../src/main.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { jwtOf, newKey, shown, trusting } from "../testing/jwt-words.ts"
 import { startServer } from "../testing/platform.ts"
 
+/** What a server says that is started on an empty folder with an environment. */
+const startingWith = (env: Readonly<Record<string, string>>, dataFolder: string) =>
+  serve({ host: "127.0.0.1", port: 0, dataFolder }).pipe(
+    Effect.exit,
+    Effect.map((exit) => (Exit.isFailure(exit) ? String(exit.cause) : "started")),
+    Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
+  )
+
 describe("A setting that cannot be used", () => {
-  it.live("keeps the server from starting, and its value is not told", () =>
+  it.live("keeps the server from starting and from making a database, and its value is not told", () =>
     Effect.gen(function* () {
-      const access = yield* freshDatabase
-      for (const [name, value] of [
-        ["TROPISM_OPENAI_API", "xyzzy"],
-        ["TROPISM_RATE_LIMIT", "xyzzy"],
-        ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy"],
-        ["OPENAI_BASE_URL", "file:///xyzzy"],
-        ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"]
+      const fileSystem = yield* FileSystem.FileSystem
+      const dataFolder = yield* fileSystem.makeTempDirectoryScoped()
+      for (const [name, value, sentence] of [
+        ["TROPISM_OPENAI_API", "xyzzy", "must be "],
+        ["TROPISM_RATE_LIMIT", "xyzzy", "must be "],
+        ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy", "must be "],
+        ["OPENAI_BASE_URL", "file:///xyzzy", "must be "],
+        ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy", "must be "],
+        ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy", "must be a whole number"],
+        ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy", "must be true or false"],
+        ["TROPISM_ENCRYPTION_KEY", "xyzzy", "must be "]
       ] as const) {
-        const environment = ConfigProvider.layer(ConfigProvider.fromEnv({ env: { [name]: value } }))
-        const exit = yield* Effect.exit(Effect.provide(startServer(access), environment))
-        const told = Exit.isFailure(exit) ? String(exit.cause) : "started"
-        expect(told).toContain(`${name} must be `)
+        const told = yield* startingWith({ [name]: value }, dataFolder)
+        expect(told).toContain(`${name} ${sentence}`)
         expect(told).not.toContain("xyzzy")
         expect(told).not.toContain("SchemaError")
+        expect(yield* fileSystem.readDirectory(dataFolder), name).toEqual([])
       }
-    }).pipe(Effect.scoped)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+  )
+
+  it.live("is told with its value where that is no secret", () =>
+    Effect.gen(function* () {
+      const fileSystem = yield* FileSystem.FileSystem
+      const dataFolder = yield* fileSystem.makeTempDirectoryScoped()
+      for (const [name, value] of [
+        ["TROPISM_ALLOWED_ORIGINS", "nope"],
+        ["TROPISM_PRICES", "/no/such"],
+        ["TROPISM_MODEL", "foo"]
+      ] as const) {
+        const told = yield* startingWith({ [name]: value }, dataFolder)
+        expect(told).toContain(name)
+        expect(told).toContain(value)
+        expect(yield* fileSystem.readDirectory(dataFolder), name).toEqual([])
+      }
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live("a half of what JWTs need keeps it from starting, too", () =>

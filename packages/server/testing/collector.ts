@@ -18,6 +18,7 @@ export interface CollectedSpan {
 
 export interface CollectedFigure {
   readonly kind: "sum" | "gauge" | "histogram"
+  readonly unit: string
   readonly attributes: Readonly<Record<string, Json>>
   /** Of a histogram: how many were counted. */
   readonly value: number
@@ -87,6 +88,7 @@ const toFigures = (metric: Json): ReadonlyArray<CollectedFigure> =>
   kinds.flatMap((kind) =>
     (metric[kind]?.dataPoints ?? []).map((point: Json) => ({
       kind,
+      unit: metric.unit,
       attributes: valuesOf(point.attributes),
       value: Number(point.count ?? point.asInt ?? point.asDouble)
     }))

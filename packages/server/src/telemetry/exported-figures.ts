@@ -2,8 +2,9 @@
  * Figures on their way to whoever collects them by OTLP, beside those who scrape.
  *
  * A seam: nothing is read or sent unless the environment names a collector.
- * What is sent is what a scrape tells, under the same names; a collector that
- * is gone costs figures and nothing else.
+ * What is sent is what a scrape tells, under the same names, and with a unit
+ * that a name keeps on its way to Prometheus; a collector that is gone costs
+ * figures and nothing else.
  */
 import { Config, Duration, Effect, Layer } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -26,6 +27,30 @@ const settings = Effect.gen(function* () {
   }
 })
 
+/**
+ * The unit of a figure, which its name says.
+ *
+ * **Details** Whoever makes Prometheus' names of OpenTelemetry's appends units to them (its "Compatibility" specification, and the
+ * `translator/prometheus` package of the collector): `s` and `By` add nothing to a name that ends so, what stands in braces adds
+ * nothing to any, and `1`, which figures have that say no unit, makes `_ratio` of each gauge.
+ */
+const unitOf = (name: string): string =>
+  /_seconds(_total)?$/.test(name) ? "s" : /_bytes(_total)?$/.test(name) ? "By" : "{figure}"
+
+/** What is sent, in JSON, with units. */
+const withUnits = Layer.effect(
+  OtlpSerialization.OtlpSerialization,
+  Effect.map(OtlpSerialization.OtlpSerialization, (json) => ({
+    ...json,
+    metrics: (data: OtlpMetrics.MetricsData) => {
+      for (const { scopeMetrics } of data.resourceMetrics)
+        for (const { metrics } of scopeMetrics)
+          for (const metric of metrics) metric.unit = unitOf(metric.name)
+      return json.metrics(data)
+    }
+  }))
+).pipe(Layer.provide(OtlpSerialization.layerJson))
+
 /** Sends figures until the scope ends; `tell` brings up to date what is not counted as it happens. */
 export const exportFigures = Effect.fnUntraced(function* <R>(tell: Effect.Effect<void, never, R>) {
   const found = yield* settings
@@ -40,7 +65,7 @@ export const exportFigures = Effect.fnUntraced(function* <R>(tell: Effect.Effect
       exportInterval: Duration.millis(intervalMs),
       shutdownTimeout: Duration.millis(telemetryLimits.shutdownTimeoutMs),
       temporality
-    }).pipe(Layer.provide([OtlpSerialization.layerJson, FetchHttpClient.layer]))
+    }).pipe(Layer.provide([withUnits, FetchHttpClient.layer]))
   )
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), tell)))
 })
