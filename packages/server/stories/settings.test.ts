@@ -36,7 +36,7 @@ describe("A setting that cannot be used", () => {
         expect(told).toContain(`${name} ${sentence}`)
         expect(told).not.toContain("xyzzy")
         expect(told).not.toContain("SchemaError")
-        expect(yield* fileSystem.readDirectory(dataFolder), name).toEqual([])
+        expect(yield* fileSystem.readDirectory(dataFolder)).toEqual([])
       }
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
@@ -53,7 +53,7 @@ describe("A setting that cannot be used", () => {
         const told = yield* startingWith({ [name]: value }, dataFolder)
         expect(told).toContain(name)
         expect(told).toContain(value)
-        expect(yield* fileSystem.readDirectory(dataFolder), name).toEqual([])
+        expect(yield* fileSystem.readDirectory(dataFolder)).toEqual([])
       }
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
