@@ -48,6 +48,7 @@ export interface SettingsOptions {
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
 }
 
+/** Each setting, read and judged; where it cannot be used its judgement fails with what to set. */
 const judgements = (
   options: SettingsOptions
 ): ReadonlyArray<
@@ -86,12 +87,12 @@ export const checkSettings = (options: SettingsOptions) =>
   )
 
 /** Addresses and choices that are read where they are used, and would be found wrong late there. */
-export const checkAddresses = Effect.flatMap(findSettingFault, (message) =>
+const checkAddresses = Effect.flatMap(findSettingFault, (message) =>
   message === null ? Effect.void : Effect.fail(new SettingUnusable({ message }))
 )
 
 /** Fails with a sentence when the default model that the environment names cannot be asked. */
-export const checkModel = Effect.gen(function* () {
+const checkModel = Effect.gen(function* () {
   const preset = yield* Effect.orElseSucceed(Config.option(Config.String("TROPISM_MODEL")), () =>
     Option.none()
   )

@@ -11,14 +11,12 @@ import { parsePrometheus } from "../testing/prometheus.ts"
 
 /** The name under which a collector's exporter tells Prometheus of a figure, as its documentation says. */
 const inPrometheus = (name: string, { kind, unit }: CollectedFigure): string => {
-  const words: Readonly<Record<string, string>> = { s: "seconds", By: "bytes" }
-  const word = unit.startsWith("{")
-    ? ""
-    : unit === "1"
-      ? kind === "gauge"
-        ? "ratio"
-        : ""
-      : (words[unit] ?? unit)
+  const words: Readonly<Record<string, string>> = {
+    s: "seconds",
+    By: "bytes",
+    "1": kind === "gauge" ? "ratio" : ""
+  }
+  const word = unit.startsWith("{") ? "" : (words[unit] ?? unit)
   const bare = name.replace(/_total$/, "")
   const withUnit = word === "" || bare.endsWith(`_${word}`) ? bare : `${bare}_${word}`
   return kind === "sum" ? `${withUnit}_total` : withUnit

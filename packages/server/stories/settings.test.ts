@@ -9,19 +9,21 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { jwtOf, newKey, shown, trusting } from "../testing/jwt-words.ts"
 import { startServer } from "../testing/platform.ts"
 
-/** What a server says that is started on an empty folder with an environment. */
-const startingWith = (env: Readonly<Record<string, string>>, dataFolder: string) =>
-  serve({ host: "127.0.0.1", port: 0, dataFolder }).pipe(
+/** What a server says that is started on an empty folder with an environment, and what the folder has then. */
+const startingWith = Effect.fnUntraced(function* (env: Readonly<Record<string, string>>) {
+  const fileSystem = yield* FileSystem.FileSystem
+  const dataFolder = yield* fileSystem.makeTempDirectoryScoped()
+  const exit = yield* serve({ host: "127.0.0.1", port: 0, dataFolder }).pipe(
     Effect.exit,
-    Effect.map((exit) => (Exit.isFailure(exit) ? String(exit.cause) : "started")),
     Effect.provide(ConfigProvider.layer(ConfigProvider.fromEnv({ env })))
   )
+  const made = yield* fileSystem.readDirectory(dataFolder)
+  return { told: Exit.isFailure(exit) ? String(exit.cause) : "started", made }
+}, Effect.provide(NodeServices.layer))
 
 describe("A setting that cannot be used", () => {
   it.live("keeps the server from starting and from making a database, and its value is not told", () =>
     Effect.gen(function* () {
-      const fileSystem = yield* FileSystem.FileSystem
-      const dataFolder = yield* fileSystem.makeTempDirectoryScoped()
       for (const [name, value, sentence] of [
         ["TROPISM_OPENAI_API", "xyzzy", "must be "],
         ["TROPISM_RATE_LIMIT", "xyzzy", "must be "],
@@ -32,30 +34,28 @@ describe("A setting that cannot be used", () => {
         ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy", "must be true or false"],
         ["TROPISM_ENCRYPTION_KEY", "xyzzy", "must be "]
       ] as const) {
-        const told = yield* startingWith({ [name]: value }, dataFolder)
+        const { made, told } = yield* startingWith({ [name]: value })
         expect(told).toContain(`${name} ${sentence}`)
         expect(told).not.toContain("xyzzy")
         expect(told).not.toContain("SchemaError")
-        expect(yield* fileSystem.readDirectory(dataFolder)).toEqual([])
+        expect(made).toEqual([])
       }
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }).pipe(Effect.scoped)
   )
 
   it.live("is told with its value where that is no secret", () =>
     Effect.gen(function* () {
-      const fileSystem = yield* FileSystem.FileSystem
-      const dataFolder = yield* fileSystem.makeTempDirectoryScoped()
       for (const [name, value] of [
         ["TROPISM_ALLOWED_ORIGINS", "nope"],
         ["TROPISM_PRICES", "/no/such"],
         ["TROPISM_MODEL", "foo"]
       ] as const) {
-        const told = yield* startingWith({ [name]: value }, dataFolder)
+        const { made, told } = yield* startingWith({ [name]: value })
         expect(told).toContain(name)
         expect(told).toContain(value)
-        expect(yield* fileSystem.readDirectory(dataFolder)).toEqual([])
+        expect(made).toEqual([])
       }
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
+    }).pipe(Effect.scoped)
   )
 
   it.live("a half of what JWTs need keeps it from starting, too", () =>
