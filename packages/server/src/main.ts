@@ -9,6 +9,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
+import { PassingWords } from "./agent/passing-words.ts"
 import { MinScheduleSeconds } from "./agent/schedule.ts"
 import { ownAddresses } from "./cluster/absent-servers.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
@@ -48,6 +49,7 @@ import { loops, platformLayer } from "./platform.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
+import { Worker } from "./run/worker.ts"
 import {
   allowedOrigins,
   checkSettings,
@@ -200,6 +202,7 @@ export const serveOn = Effect.fn("serveOn")(
       if (options.stopped !== undefined) yield* switches.stop(null, options.stopped, adminUser)
       yield* loops(alone)
       yield* exportFigures(tellFiguresOrLog)
+      yield* Effect.addFinalizer(() => lastAnswers)
       const http = yield* orPortProblem(Layer.build(doors), options)
       // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
       yield* Effect.addFinalizer(() =>
@@ -251,6 +254,15 @@ export const serveOn = Effect.fn("serveOn")(
   Effect.scoped,
   Effect.provide(NodeServices.layer)
 )
+
+/** Behind its last request a server still makes the answers to their end that are told at others, for as long as requests had. */
+const lastAnswers = Effect.gen(function* () {
+  const { claimNoMore } = yield* Worker
+  const { unheard } = yield* PassingWords
+  const { lastCall } = yield* Closing
+  yield* claimNoMore
+  yield* Effect.timeoutOption(Effect.raceFirst(unheard, lastCall), httpLimits.drainTimeoutMs)
+})
 
 /** Gauges that cannot be read, for another reason than that the database does not answer, keep nobody from what was counted. */
 const tellFiguresOrLog = Effect.catchCause(tellFigures, (cause) =>

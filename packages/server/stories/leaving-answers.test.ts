@@ -2,77 +2,16 @@
  * What whoever waits for an answer is told by a server that leaves.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { ConfigProvider, Effect, Exit, Fiber, Scope } from "effect"
-import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import {
-  chatChunk,
-  chatEnd,
-  type FakeAnswer,
-  type FakeModelServer,
-  serveAnswers,
-  toEvent
-} from "../src/model/fake-model-server.ts"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { serveAnswers } from "../src/model/fake-model-server.ts"
 import { answered, chat, keyed, newAssistant } from "../testing/chat-words.ts"
-import { type Heard, openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { closedTo, inPieces, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
 import { resultOf } from "../testing/mcp-extension-words.ts"
-import { modelKey, says, wireModel } from "../testing/model-words.ts"
+import { says, wireModel } from "../testing/model-words.ts"
 import { newModel, sendCompletion } from "../testing/openai-words.ts"
-import {
-  type Answer,
-  type Doors,
-  eventually,
-  type Json,
-  newProject,
-  startServer,
-  type Story,
-  storyIn
-} from "../testing/platform.ts"
+import { type Answer, eventually, newProject, storyIn } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
-
-const piece = (text: string): string => toEvent(chatChunk({ content: text }))
-
-/** An answer in three pieces, each when the story wants it. */
-const inPieces: FakeAnswer = {
-  kind: "stream",
-  chunks: [piece("One.")],
-  ending: "hang",
-  rest: [piece(" Two."), [piece(" Three."), ...chatEnd("stop").map(toEvent)].join("")]
-}
-
-const streamOf = (story: Story, path: string, body: Json) =>
-  openStream(story, `/api/projects/${story.projectId}${path}`, undefined, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body)
-  })
-
-const wordsIn = (heard: ReadonlyArray<Heard>): string =>
-  heard.flatMap(({ json, name }) => (name === "words" ? [json.text] : [])).join("")
-
-/** Waits until nobody is let in any more. */
-const closedTo = ({ url }: Doors) =>
-  eventually(
-    Effect.promise(() =>
-      fetch(`${url}/health`).then(
-        () => false,
-        () => true
-      )
-    ),
-    (isClosed) => isClosed
-  )
-
-/** A server that asks its models there, until the scope ends. */
-const serverWith = (access: PostgresAccess, { url }: FakeModelServer, scope: Scope.Scope) =>
-  Scope.provide(startServer(access), scope).pipe(
-    Effect.provide(
-      ConfigProvider.layer(
-        ConfigProvider.fromEnv({
-          env: { OPENAI_COMPATIBLE_BASE_URL: `${url}/v1`, OPENAI_COMPATIBLE_API_KEY: modelKey }
-        })
-      )
-    )
-  )
 
 /** An answer that a server which leaves is making. */
 const beingMade = Effect.gen(function* () {

@@ -9,7 +9,7 @@
  * later, with the answer.
  */
 import type { ContextName, TextDeltaEvent } from "@tropism/domain/context-event"
-import { Context, Effect, Layer, Queue, type Scope } from "effect"
+import { Context, Effect, Layer, PubSub, Queue, type Scope } from "effect"
 import { agentLimits } from "../limits.ts"
 
 /** Where words pass by: a context of a project, as one name for all of a database. */
@@ -36,6 +36,8 @@ export class PassingWords extends Context.Service<
   {
     /** Shows words to those who watch the context, here and through a carrier elsewhere. */
     readonly show: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
+    /** An answer is being made here, until the scope ends. */
+    readonly make: (projectId: string, name: ContextName) => Effect.Effect<void, never, Scope.Scope>
     /** Is told all words that pass by in a context, until the scope ends. */
     readonly watch: (
       projectId: string,
@@ -44,6 +46,10 @@ export class PassingWords extends Context.Service<
     ) => Effect.Effect<void, never, Scope.Scope>
     /** Shows here what another server has passed on. */
     readonly hear: (passed: Passed) => void
+    /** Notes that somebody at another server hears the answer that is being made here. */
+    readonly noteHeard: (place: Place) => void
+    /** Waits until no answer is being made here that somebody at another server hears. */
+    readonly unheard: Effect.Effect<void>
     /** What was shown here since the last look, for other servers; waits until there is any. What nobody takes is forgotten. */
     readonly outgoing: Effect.Effect<ReadonlyArray<Passed>>
     /** What is watched here, until the scope ends. */
@@ -56,6 +62,9 @@ export class PassingWords extends Context.Service<
       const watchers = new Map<Place, Set<Tell>>()
       const leaving = yield* Queue.sliding<Passed>(agentLimits.passingWords)
       const bells = new Set<Queue.Queue<void>>()
+      /** Answers that are being made here, and whether somebody at another server hears them. */
+      const made = new Map<Place, { isHeardElsewhere: boolean }>()
+      const madeOne = yield* PubSub.sliding<void>(1)
       let isCarried = false
 
       const hear = ({ delta, place }: Passed) => watchers.get(place)?.forEach((tell) => tell(delta))
@@ -86,6 +95,20 @@ export class PassingWords extends Context.Service<
             hear(passed)
             if (isCarried) Queue.offerUnsafe(leaving, passed)
           }),
+        make: (projectId, name) => {
+          const place: Place = `${projectId}/${name}`
+          return Effect.acquireRelease(
+            Effect.sync(() => {
+              const answer = { isHeardElsewhere: false }
+              made.set(place, answer)
+              return answer
+            }),
+            (answer) => {
+              if (made.get(place) === answer) made.delete(place)
+              return PubSub.publish(madeOne, undefined)
+            }
+          ).pipe(Effect.asVoid)
+        },
         watch: (projectId, name, tell) => {
           const place: Place = `${projectId}/${name}`
           return Effect.acquireRelease(
@@ -94,6 +117,14 @@ export class PassingWords extends Context.Service<
           )
         },
         hear,
+        noteHeard: (place) => {
+          const answer = made.get(place)
+          if (answer) answer.isHeardElsewhere = true
+        },
+        unheard: Effect.gen(function* () {
+          const news = yield* PubSub.subscribe(madeOne)
+          while ([...made.values()].some(({ isHeardElsewhere }) => isHeardElsewhere)) yield* PubSub.take(news)
+        }).pipe(Effect.scoped),
         outgoing: Effect.suspend(() => {
           isCarried = true
           return Queue.takeAll(leaving)

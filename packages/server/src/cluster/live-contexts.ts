@@ -76,7 +76,9 @@ const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: str
           Effect.map((answer) => answer._tag === "Some" && answer.value),
           // Who is not reached is not waited for: the words are in the log soon.
           Effect.catchCause(() => Effect.succeed(false)),
-          Effect.flatMap((isWatched) => (isWatched ? Effect.void : forget(place)))
+          Effect.flatMap((isWatched) =>
+            isWatched ? Effect.sync(() => words.noteHeard(place)) : forget(place)
+          )
         )
 
     return yield* Effect.gen(function* () {
@@ -122,6 +124,7 @@ const fetching = (words: PassingWords["Service"], contextAt: ContextAt, from: st
           Effect.forever
         )
 
+    // Who fetches ends with whoever began it: a server that leaves tells answers to their end.
     return yield* Effect.gen(function* () {
       yield* Queue.take(attention.changed)
       const places = attention.places()
@@ -133,4 +136,4 @@ const fetching = (words: PassingWords["Service"], contextAt: ContextAt, from: st
           yield* Fiber.interrupt(fiber)
         }
     }).pipe(Effect.forever)
-  })
+  }).pipe(Effect.scoped)

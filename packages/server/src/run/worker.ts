@@ -43,6 +43,8 @@ export class Worker extends Context.Service<
   {
     /** Claims and works for ever; whoever interrupts it waits until all that it worked on is handed back. */
     readonly run: Effect.Effect<never>
+    /** From now on nothing is claimed here; what is worked on goes on. */
+    readonly claimNoMore: Effect.Effect<void>
     /** Claims what is due now, as far as there are free hands; true when something was claimed. */
     readonly round: Effect.Effect<boolean>
   }
@@ -203,6 +205,9 @@ export class Worker extends Context.Service<
         Math.max(handsOf.has(projectId) ? 0 : 1, free - runLimits.spareHands)
 
       return Worker.of({
+        claimNoMore: Effect.sync(() => {
+          isLeaving = true
+        }),
         run: drive("Worker", "runs", untilWoken, round).pipe(
           Effect.onInterrupt(() => leave),
           Effect.provideService(WakeUps, wakeUps)

@@ -1,0 +1,85 @@
+/**
+ * What a server that leaves still does for answers between servers: for those that it makes and others tell, and the other way round.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect, Exit, Fiber, Scope } from "effect"
+import { type FakeAnswer, serveAnswers } from "../src/model/fake-model-server.ts"
+import { contextOf, newAssistant } from "../testing/chat-words.ts"
+import { freeAddress } from "../testing/cluster-servers.ts"
+import { openStream } from "../testing/event-stream.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { closedTo, inPieces, piece, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
+import { wireModel } from "../testing/model-words.ts"
+import { eventually, newProject, storyIn } from "../testing/platform.ts"
+
+/** An answer that goes on whenever the story wants it, for as long as servers take to find each other. */
+const endless: FakeAnswer = {
+  kind: "stream",
+  chunks: [piece("Hm.")],
+  ending: "hang",
+  rest: Array.from({ length: 3_000 }, () => piece(" Hm."))
+}
+
+/**
+ * An answer that one server of a cluster makes and that is told at another one: there somebody has said
+ * something more, which breaks into the run where it is at work.
+ */
+const toldElsewhere = Effect.gen(function* () {
+  const access = { ...(yield* freshDatabase), embedded: false }
+  const models = yield* serveAnswers(endless, inPieces)
+  const writer = yield* Scope.make()
+  const teller = yield* Scope.make()
+  const there = yield* newProject(yield* serverWith(access, models, writer, yield* freeAddress), access)
+  const agent = yield* newAssistant(there, wireModel)
+  const first = yield* streamOf(there, "/chat", { agentId: agent.id, message: "Count" })
+  yield* first.until((heard) => wordsIn(heard) === "Hm.")
+  const { conversationId } = first.heard[0]?.json ?? {}
+
+  const here = storyIn(yield* serverWith(access, models, teller, yield* freeAddress), access, there.projectId)
+  const path = `/api/projects/${here.projectId}/contexts/${contextOf(conversationId)}/events`
+  const log = yield* openStream(here, path)
+  yield* eventually(Effect.as(models.letGoOn, log.heard), (heard) =>
+    heard.some(({ name }) => name === "TextDeltaEvent")
+  )
+  const stream = yield* streamOf(here, "/chat", { conversationId, message: "Louder" })
+  yield* stream.until((heard) => wordsIn(heard) === "One.")
+  return { here, models, stream, teller, there, writer }
+})
+
+describe("An answer that one server makes and another tells", () => {
+  it.live("is told word by word, to its end, when the one that tells it leaves", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { here, models, stream, teller, writer } = yield* toldElsewhere
+        const left = yield* Effect.forkScoped(Scope.close(teller, Exit.void))
+        yield* closedTo(here)
+        yield* models.letGoOn
+        yield* stream.until((heard) => wordsIn(heard) === "One. Two.")
+        yield* models.letGoOn
+        const heard = yield* stream.until((all) => all.at(-1)?.name === "done")
+        expect(wordsIn(heard)).toBe("One. Two. Three.")
+        yield* Fiber.join(left)
+        yield* Scope.close(writer, Exit.void)
+      })
+    )
+  )
+
+  it.live("is made to its end, and asked for once, when the one that makes it leaves", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { models, stream, teller, there, writer } = yield* toldElsewhere
+        const left = yield* Effect.forkScoped(Scope.close(writer, Exit.void))
+        yield* closedTo(there)
+        yield* models.letGoOn
+        yield* stream.until((heard) => wordsIn(heard) === "One. Two.")
+        yield* models.letGoOn
+        const heard = yield* stream.until((all) => all.at(-1)?.name === "done")
+        expect(wordsIn(heard)).toBe("One. Two. Three.")
+        expect(heard.at(-1)?.json).toMatchObject({ status: "completed", response: "One. Two. Three." })
+        expect(models.requests).toHaveLength(2)
+        yield* Fiber.join(left)
+        yield* Scope.close(teller, Exit.void)
+      })
+    )
+  )
+})
