@@ -11,8 +11,8 @@ import { Failure } from "./failure.ts"
 
 export interface Ending {
   readonly exitCode: ExitCode
-  /** Undefined where all is said. */
-  readonly told?: string
+  /** What is to be told; undefined where all is said. */
+  readonly failure?: Failure
 }
 
 /** Whether these arguments ask for JSON; known before they are understood. */
@@ -38,6 +38,10 @@ export const failureText = (
     ? JSON.stringify({ error: { exitCode, message, ...(problem === undefined ? {} : { problem }) } })
     : `tropism: ${message}`
 
+/** The same as the last line of a server's log, where that is one JSON object a line (`TROPISM_LOG=json`). */
+export const fatalLine = ({ message }: Pick<Failure, "message">, at: Date): string =>
+  JSON.stringify({ time: at.toISOString(), level: "fatal", message })
+
 /** The ending of what came to this exit; a command that a signal interrupted ends with that signal's code. */
 export const endingOf = (
   exit: Exit.Exit<unknown, unknown>,
@@ -60,7 +64,7 @@ export const endingOf = (
     error instanceof Failure
       ? error
       : new Failure({ message: faultText(exit.cause, args), exitCode: exitCodes.failed })
-  return { exitCode: failure.exitCode, told: failureText(failure, wantsJson(args)) }
+  return { exitCode: failure.exitCode, failure }
 }
 
 const faultText = (cause: Cause.Cause<unknown>, args: ReadonlyArray<string>): string =>

@@ -10,9 +10,9 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, type Exit, Layer } from "effect"
 import { runCommandLine } from "./command-line.ts"
 import { Lasting, StandingBegan } from "./commands/start.ts"
-import { endingOf, failureText, wantsJson } from "./ending.ts"
+import { endingOf, failureText, fatalLine, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
-import { outputLost, stoppedAtOnce } from "./failure.ts"
+import { type Failure, outputLost, stoppedAtOnce } from "./failure.ts"
 import { limits } from "./limits.ts"
 import { PrintingBegan } from "./only-printing.ts"
 import { Keyboard } from "./terminal/keyboard.ts"
@@ -29,9 +29,15 @@ let isOnlyPrinting = false
 /** The first signal that came. */
 let signalled: "SIGINT" | "SIGTERM" | undefined
 
+/** Says it on standard error, which is the log of a command that runs until it is stopped. */
+const tell = (failure: Failure): void => {
+  const isLog = isStanding && process.env["TROPISM_LOG"] === "json" && !wantsJson(args)
+  process.stderr.write(`${isLog ? fatalLine(failure, new Date()) : failureText(failure, wantsJson(args))}\n`)
+}
+
 const end = (exit: Exit.Exit<unknown, unknown>): number => {
-  const { exitCode, told } = endingOf(exit, args, signalled)
-  if (told !== undefined) process.stderr.write(`${told}\n`)
+  const { exitCode, failure } = endingOf(exit, args, signalled)
+  if (failure !== undefined) tell(failure)
   const isStopped = exitCode === exitCodes.interrupted || exitCode === exitCodes.terminated
   return isStopped && isStanding ? exitCodes.done : exitCode
 }
@@ -45,7 +51,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   else if (error.code === "EPIPE") {
     if (isOnlyPrinting) process.exit(exitCodes.done)
   } else {
-    process.stderr.write(`${failureText(outputLost(error), wantsJson(args))}\n`)
+    tell(outputLost(error))
     process.exit(exitCodes.failed)
   }
 })
@@ -66,7 +72,7 @@ const hasten = () => {
     Effect.forEach(lasting, (atOnce) => atOnce, { concurrency: "unbounded", discard: true }).pipe(
       Effect.ensuring(
         Effect.sync(() => {
-          if (isStanding) process.stderr.write(`${failureText(stoppedAtOnce, wantsJson(args))}\n`)
+          if (isStanding) tell(stoppedAtOnce)
           process.exit(exitCodes.failed)
         })
       )

@@ -9,9 +9,24 @@ import { calls, modelKey, refuses, says } from "../../server/testing/model-words
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { serveAnswers } from "../../server/src/model/fake-model-server.ts"
 import { until } from "../testing/invoke.ts"
+import { launch, launcher } from "../testing/launch.ts"
 import { start } from "../testing/real-server.ts"
 
 const trace = "0af7651916cd43dd8448eb211c80319c"
+
+it.live("what keeps a server from starting is such a line, too", () =>
+  Effect.gen(function* () {
+    const environment = { TROPISM_LOG: "json", TROPISM_RATE_LIMIT: "many" }
+    const server = yield* launch(launcher, ["start"], environment)
+    yield* until(() => server.code() !== undefined)
+    expect(server.code()).toBe(1)
+    expect(JSON.parse(server.error())).toMatchObject({
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      level: "fatal",
+      message: expect.stringContaining("TROPISM_RATE_LIMIT")
+    })
+  }).pipe(Effect.scoped)
+)
 
 it.live(
   "each line is an object that names its request, or its run with project and trace, and no secret",

@@ -5,7 +5,7 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Cause, ConfigProvider, Console, Effect, Exit, Layer, Schedule } from "effect"
 import { CliError } from "effect/cli"
 import { runCommandLine } from "../src/command-line.ts"
-import { endingOf } from "../src/ending.ts"
+import { endingOf, failureText, wantsJson } from "../src/ending.ts"
 import { Failure } from "../src/failure.ts"
 import { Keyboard } from "../src/terminal/keyboard.ts"
 import { Screen } from "../src/terminal/screen.ts"
@@ -73,8 +73,11 @@ const execute = (
     const fault = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
     if (fault !== undefined && !(fault instanceof Failure) && !CliError.isCliError(fault))
       return yield* Effect.die(fault)
-    const { exitCode, told } = endingOf(exit, args)
+    const { exitCode, failure } = endingOf(exit, args)
     // What the program is called is not what this is about.
-    const error = told === undefined ? errors.join("\n") : told.replace(/^tropism: /, "")
+    const error =
+      failure === undefined
+        ? errors.join("\n")
+        : failureText(failure, wantsJson(args)).replace(/^tropism: /, "")
     return { exitCode, out, error }
   }).pipe(Effect.map((invocation): Invocation => invocation))

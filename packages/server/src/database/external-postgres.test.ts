@@ -105,6 +105,22 @@ describe("a PostgreSQL that others run", () => {
       }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, Logger.layer([])]))
   )
 
+  it.live("says to a login that does not own the database how it comes to own it", () =>
+    Effect.gen(function* () {
+      const url = new URL(Redacted.value(yield* ownerOf("")))
+      const owner = new URL(Redacted.value(yield* ownerOf("")))
+      yield* asAdmin(`grant ${serverRole} to ${url.username}`)
+      url.pathname = owner.pathname
+      const { message, reason } = yield* Effect.flip(migrate(Redacted.make(url.toString())))
+      assert.strictEqual(reason, "failed")
+      assert.include(message, "permission denied for schema public")
+      const cure = `alter database "${owner.username}" owner to "${url.username}"`
+      assert.include(message, cure)
+      yield* asAdmin(cure)
+      yield* migrate(Redacted.make(url.toString()))
+    }).pipe(Effect.scoped)
+  )
+
   it.live("needs nothing the second time, nor when two programs start at once", () =>
     Effect.gen(function* () {
       const url = yield* ownerOf("superuser")

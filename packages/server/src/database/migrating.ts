@@ -10,7 +10,7 @@
  * for long: whoever reads it may be a backup that takes an hour.
  */
 import { PgClient } from "@effect/sql-pg"
-import { Clock, Effect, type Redacted, Schema } from "effect"
+import { Clock, Effect, Redacted, Schema } from "effect"
 import { Migrator, SqlClient, SqlError } from "effect/sql"
 import { databaseLimits } from "../limits.ts"
 import { migrations, schemaVersion } from "./migrations.ts"
@@ -40,8 +40,9 @@ export const migrate = (
     yield* whenLetIn(run, yield* Clock.currentTimeMillis, patienceMs)
   }).pipe(
     Effect.catchTags({
-      MigrationError: ({ message, cause }) => Effect.fail(failed(`${message} (${textOf(cause)})`)),
-      SqlError: (error) => Effect.fail(failed(textOf(error)))
+      MigrationError: ({ message, cause }) =>
+        Effect.fail(failed(`${message} (${textOf(cause)})`, cureOf(cause, ownerUrl))),
+      SqlError: (error) => Effect.fail(failed(textOf(error), cureOf(error, ownerUrl)))
     }),
     // Its session ends with it, and so do the locks of the session.
     Effect.provide(
@@ -120,11 +121,19 @@ const holders = Effect.gen(function* () {
   return found.length === 0 ? "some that have ended meanwhile" : found.map(({ who }) => who).join(", ")
 })
 
-const failed = (why: string) =>
+const failed = (why: string, cure = "mend the cause") =>
   new SchemaRefused({
     reason: "failed",
-    message: `The database's schema could not be brought up to date: ${why}. Nothing was changed; mend the cause and start again.`
+    message: `The database's schema could not be brought up to date: ${why}. Nothing was changed; ${cure} and start again.`
   })
+
+/** What to do about it: whoever may not change a database is not its owner. */
+const cureOf = (error: unknown, ownerUrl: Redacted.Redacted): string | undefined => {
+  if (!(error instanceof SqlError.SqlError) || errorCode(error) !== "42501") return undefined
+  const { pathname, username } = new URL(Redacted.value(ownerUrl))
+  const [database, login] = [pathname.slice(1), username].map(decodeURIComponent)
+  return `let DATABASE_URL log in as the owner of the database and of what is in it (an administrator makes the login that with: alter database "${database}" owner to "${login}")`
+}
 
 /** What the database said, without the library's own words. */
 const textOf = (error: unknown): string => {
