@@ -29,6 +29,12 @@ export interface Attention {
   readonly places: () => ReadonlySet<Place>
 }
 
+/** An answer that is being made here. */
+interface Making {
+  hasSpoken: boolean
+  isHeardElsewhere: boolean
+}
+
 type Tell = (delta: TextDeltaEvent) => void
 
 export class PassingWords extends Context.Service<
@@ -46,8 +52,8 @@ export class PassingWords extends Context.Service<
     ) => Effect.Effect<void, never, Scope.Scope>
     /** Shows here what another server has passed on. */
     readonly hear: (passed: Passed) => void
-    /** Notes that somebody at another server hears the answer that is being made here. */
-    readonly noteHeard: (place: Place) => void
+    /** Notes whether somebody at another server hears the answer that is being made here. */
+    readonly noteHeard: (place: Place, isHeard: boolean) => void
     /** Waits until no answer is being made here that somebody at another server hears. */
     readonly unheard: Effect.Effect<void>
     /** What was shown here since the last look, for other servers; waits until there is any. What nobody takes is forgotten. */
@@ -62,9 +68,9 @@ export class PassingWords extends Context.Service<
       const watchers = new Map<Place, Set<Tell>>()
       const leaving = yield* Queue.sliding<Passed>(agentLimits.passingWords)
       const bells = new Set<Queue.Queue<void>>()
-      /** Answers that are being made here, and whether somebody at another server hears them. */
-      const made = new Map<Place, { isHeardElsewhere: boolean }>()
-      const madeOne = yield* PubSub.sliding<void>(1)
+      const made = new Map<Place, Making>()
+      /** Tells that an answer is made, or is heard by nobody. */
+      const changes = yield* PubSub.sliding<void>(1)
       let isCarried = false
 
       const hear = ({ delta, place }: Passed) => watchers.get(place)?.forEach((tell) => tell(delta))
@@ -93,19 +99,23 @@ export class PassingWords extends Context.Service<
           Effect.sync(() => {
             const passed: Passed = { place: `${projectId}/${delta.agentName}`, delta }
             hear(passed)
-            if (isCarried) Queue.offerUnsafe(leaving, passed)
+            if (!isCarried) return
+            Queue.offerUnsafe(leaving, passed)
+            const answer = made.get(passed.place)
+            // Who is told its first words has not said yet whether anybody hears them.
+            if (answer?.hasSpoken === false) answer.hasSpoken = answer.isHeardElsewhere = true
           }),
         make: (projectId, name) => {
           const place: Place = `${projectId}/${name}`
           return Effect.acquireRelease(
             Effect.sync(() => {
-              const answer = { isHeardElsewhere: false }
+              const answer: Making = { hasSpoken: false, isHeardElsewhere: false }
               made.set(place, answer)
               return answer
             }),
             (answer) => {
               if (made.get(place) === answer) made.delete(place)
-              return PubSub.publish(madeOne, undefined)
+              return PubSub.publish(changes, undefined)
             }
           ).pipe(Effect.asVoid)
         },
@@ -117,12 +127,14 @@ export class PassingWords extends Context.Service<
           )
         },
         hear,
-        noteHeard: (place) => {
+        noteHeard: (place, isHeard) => {
           const answer = made.get(place)
-          if (answer) answer.isHeardElsewhere = true
+          if (answer === undefined || answer.isHeardElsewhere === isHeard) return
+          answer.isHeardElsewhere = isHeard
+          if (!isHeard) PubSub.publishUnsafe(changes, undefined)
         },
         unheard: Effect.gen(function* () {
-          const news = yield* PubSub.subscribe(madeOne)
+          const news = yield* PubSub.subscribe(changes)
           while ([...made.values()].some(({ isHeardElsewhere }) => isHeardElsewhere)) yield* PubSub.take(news)
         }).pipe(Effect.scoped),
         outgoing: Effect.suspend(() => {

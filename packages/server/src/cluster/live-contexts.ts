@@ -59,10 +59,11 @@ const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: str
     /** Until when no words go to a place where nobody watched. */
     const unwatchedUntilMs = new Map<Place, number>()
 
-    const forget = (place: Place) =>
-      Effect.map(Clock.currentTimeMillis, (nowMs) => {
-        unwatchedUntilMs.set(place, nowMs + clusterLimits.unwatchedMs)
-      })
+    const note = Effect.fnUntraced(function* (place: Place, isWatched: boolean) {
+      if (!isWatched)
+        unwatchedUntilMs.set(place, (yield* Clock.currentTimeMillis) + clusterLimits.unwatchedMs)
+      words.noteHeard(place, isWatched)
+    })
 
     const remember = (nowMs: number) => {
       for (const [place, untilMs] of unwatchedUntilMs) if (untilMs <= nowMs) unwatchedUntilMs.delete(place)
@@ -76,16 +77,16 @@ const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: str
           Effect.map((answer) => answer._tag === "Some" && answer.value),
           // Who is not reached is not waited for: the words are in the log soon.
           Effect.catchCause(() => Effect.succeed(false)),
-          Effect.flatMap((isWatched) =>
-            isWatched ? Effect.sync(() => words.noteHeard(place)) : forget(place)
-          )
+          Effect.flatMap((isWatched) => note(place, isWatched))
         )
 
     return yield* Effect.gen(function* () {
       const outgoing = yield* words.outgoing
       remember(yield* Clock.currentTimeMillis)
-      const passed = outgoing.filter(({ place }) => !unwatchedUntilMs.has(place))
-      yield* Effect.forEach(byPlace(passed), ([place, deltas]) => send(place, deltas), {
+      const spoken = [...byPlace(outgoing)]
+      for (const [place] of spoken) if (unwatchedUntilMs.has(place)) words.noteHeard(place, false)
+      const passed = spoken.filter(([place]) => !unwatchedUntilMs.has(place))
+      yield* Effect.forEach(passed, ([place, deltas]) => send(place, deltas), {
         concurrency: clusterLimits.sendingsTogether,
         discard: true
       })
