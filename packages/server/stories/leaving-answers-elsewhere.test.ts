@@ -8,7 +8,7 @@ import { contextOf, newAssistant } from "../testing/chat-words.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { closedTo, inPieces, piece, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
+import { closedTo, inPieces, piece, restOf, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
 import { wireModel } from "../testing/model-words.ts"
 import { eventually, newProject, storyIn } from "../testing/platform.ts"
 
@@ -53,11 +53,7 @@ describe("An answer that one server makes and another tells", () => {
         const { here, models, stream, teller, writer } = yield* toldElsewhere
         const left = yield* Effect.forkScoped(Scope.close(teller, Exit.void))
         yield* closedTo(here)
-        yield* models.letGoOn
-        yield* stream.until((heard) => wordsIn(heard) === "One. Two.")
-        yield* models.letGoOn
-        const heard = yield* stream.until((all) => all.at(-1)?.name === "done")
-        expect(wordsIn(heard)).toBe("One. Two. Three.")
+        yield* restOf(models, stream)
         yield* Fiber.join(left)
         yield* Scope.close(writer, Exit.void)
       })
@@ -70,11 +66,7 @@ describe("An answer that one server makes and another tells", () => {
         const { models, stream, teller, there, writer } = yield* toldElsewhere
         const left = yield* Effect.forkScoped(Scope.close(writer, Exit.void))
         yield* closedTo(there)
-        yield* models.letGoOn
-        yield* stream.until((heard) => wordsIn(heard) === "One. Two.")
-        yield* models.letGoOn
-        const heard = yield* stream.until((all) => all.at(-1)?.name === "done")
-        expect(wordsIn(heard)).toBe("One. Two. Three.")
+        const heard = yield* restOf(models, stream)
         expect(heard.at(-1)?.json).toMatchObject({ status: "completed", response: "One. Two. Three." })
         expect(models.requests).toHaveLength(2)
         yield* Fiber.join(left)

@@ -6,7 +6,7 @@ import { Effect, Exit, Fiber, Scope } from "effect"
 import { serveAnswers } from "../src/model/fake-model-server.ts"
 import { answered, chat, keyed, newAssistant } from "../testing/chat-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
-import { closedTo, inPieces, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
+import { closedTo, inPieces, restOf, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
 import { resultOf } from "../testing/mcp-extension-words.ts"
 import { says, wireModel } from "../testing/model-words.ts"
 import { newModel, sendCompletion } from "../testing/openai-words.ts"
@@ -64,11 +64,7 @@ describe("An answer that a server which leaves is making", () => {
         const { leaving, models, story, stream } = yield* beingMade
         const left = yield* Effect.forkScoped(Scope.close(leaving, Exit.void))
         yield* closedTo(story)
-        yield* models.letGoOn
-        yield* stream.until((heard) => wordsIn(heard) === "One. Two.")
-        yield* models.letGoOn
-        const heard = yield* stream.until((all) => all.at(-1)?.name === "done")
-        expect(wordsIn(heard)).toBe("One. Two. Three.")
+        const heard = yield* restOf(models, stream)
         expect(heard.at(-1)?.json).toMatchObject({ status: "completed", response: "One. Two. Three." })
         yield* Fiber.join(left)
       })

@@ -1,6 +1,7 @@
 /**
  * Words for stories about answers that are being made while a server leaves.
  */
+import { expect } from "@effect/vitest"
 import { ConfigProvider, Effect, Scope } from "effect"
 import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
@@ -11,7 +12,7 @@ import {
   type FakeModelServer,
   toEvent
 } from "../src/model/fake-model-server.ts"
-import { type Heard, openStream } from "./event-stream.ts"
+import { type EventStream, type Heard, openStream } from "./event-stream.ts"
 import { modelKey } from "./model-words.ts"
 import { type Doors, eventually, type Json, startServer, type Story, storyKeys } from "./platform.ts"
 
@@ -65,3 +66,13 @@ export const serverWith = (
       )
     )
   )
+
+/** Lets an answer in three pieces go on to its end, and answers all that was told of it. */
+export const restOf = Effect.fn("restOf")(function* (models: FakeModelServer, stream: EventStream) {
+  yield* models.letGoOn
+  yield* stream.until((heard) => wordsIn(heard) === "One. Two.")
+  yield* models.letGoOn
+  const heard = yield* stream.until((all) => all.at(-1)?.name === "done")
+  expect(wordsIn(heard)).toBe("One. Two. Three.")
+  return heard
+})
