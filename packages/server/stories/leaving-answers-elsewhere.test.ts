@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
-import { type FakeAnswer, serveAnswers } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, type FakeAnswer, serveAnswers, toEvent } from "../src/model/fake-model-server.ts"
 import { contextOf, newAssistant } from "../testing/chat-words.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { openStream } from "../testing/event-stream.ts"
@@ -20,13 +20,38 @@ const endless: FakeAnswer = {
   rest: Array.from({ length: 3_000 }, () => piece(" Hm."))
 }
 
+/** The same in two steps: behind its first piece it asks for a tool, which there is none of. */
+const withCall: ReadonlyArray<FakeAnswer> = [
+  {
+    kind: "stream",
+    chunks: [piece("One.")],
+    ending: "hang",
+    rest: [
+      [
+        chatChunk({
+          tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "count", arguments: "{}" } }]
+        }),
+        ...chatEnd("tool_calls")
+      ]
+        .map(toEvent)
+        .join("")
+    ]
+  },
+  {
+    kind: "stream",
+    chunks: [piece(" Two.")],
+    ending: "hang",
+    rest: [[piece(" Three."), ...chatEnd("stop").map(toEvent)].join("")]
+  }
+]
+
 /**
  * An answer that one server of a cluster makes and that is told at another one: there somebody has said
  * something more, which breaks into the run where it is at work.
  */
-const toldElsewhere = Effect.gen(function* () {
+const toldElsewhere = Effect.fnUntraced(function* (...answers: ReadonlyArray<FakeAnswer>) {
   const access = { ...(yield* freshDatabase), embedded: false }
-  const models = yield* serveAnswers(endless, inPieces)
+  const models = yield* serveAnswers(endless, ...answers)
   const writer = yield* Scope.make()
   const teller = yield* Scope.make()
   const there = yield* newProject(yield* serverWith(access, models, writer, yield* freeAddress), access)
@@ -50,7 +75,7 @@ describe("An answer that one server makes and another tells", () => {
   it.live("is told word by word, to its end, when the one that tells it leaves", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { here, models, stream, teller, writer } = yield* toldElsewhere
+        const { here, models, stream, teller, writer } = yield* toldElsewhere(inPieces)
         const left = yield* Effect.forkScoped(Scope.close(teller, Exit.void))
         yield* closedTo(here)
         yield* restOf(models, stream)
@@ -63,12 +88,26 @@ describe("An answer that one server makes and another tells", () => {
   it.live("is made to its end, and asked for once, when the one that makes it leaves", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { models, stream, teller, there, writer } = yield* toldElsewhere
+        const { models, stream, teller, there, writer } = yield* toldElsewhere(inPieces)
         const left = yield* Effect.forkScoped(Scope.close(writer, Exit.void))
         yield* closedTo(there)
         const heard = yield* restOf(models, stream)
         expect(heard.at(-1)?.json).toMatchObject({ status: "completed", response: "One. Two. Three." })
         expect(models.requests).toHaveLength(2)
+        yield* Fiber.join(left)
+        yield* Scope.close(teller, Exit.void)
+      })
+    )
+  )
+
+  it.live("is made to its end, also past a call of a tool, when the one that makes it leaves", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { models, stream, teller, there, writer } = yield* toldElsewhere(...withCall)
+        const left = yield* Effect.forkScoped(Scope.close(writer, Exit.void))
+        yield* closedTo(there)
+        yield* restOf(models, stream)
+        expect(models.requests).toHaveLength(3)
         yield* Fiber.join(left)
         yield* Scope.close(teller, Exit.void)
       })

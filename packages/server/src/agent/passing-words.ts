@@ -29,7 +29,7 @@ export interface Attention {
   readonly places: () => ReadonlySet<Place>
 }
 
-/** An answer that is being made here. */
+/** An attempt that is at work here. */
 interface Making {
   hasSpoken: boolean
   isHeardElsewhere: boolean
@@ -42,7 +42,7 @@ export class PassingWords extends Context.Service<
   {
     /** Shows words to those who watch the context, here and through a carrier elsewhere. */
     readonly show: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
-    /** An answer is being made here, until the scope ends. */
+    /** An attempt at a run, whose words are shown, is at work here until the scope ends. */
     readonly make: (projectId: string, name: ContextName) => Effect.Effect<void, never, Scope.Scope>
     /** Is told all words that pass by in a context, until the scope ends. */
     readonly watch: (
@@ -52,9 +52,9 @@ export class PassingWords extends Context.Service<
     ) => Effect.Effect<void, never, Scope.Scope>
     /** Shows here what another server has passed on. */
     readonly hear: (passed: Passed) => void
-    /** Notes whether somebody at another server hears the answer that is being made here. */
+    /** Notes whether somebody at another server hears what is said in a context here. */
     readonly noteHeard: (place: Place, isHeard: boolean) => void
-    /** Waits until no answer is being made here that somebody at another server hears. */
+    /** Waits until no attempt is at work here that somebody at another server hears. */
     readonly unheard: Effect.Effect<void>
     /** What was shown here since the last look, for other servers; waits until there is any. What nobody takes is forgotten. */
     readonly outgoing: Effect.Effect<ReadonlyArray<Passed>>
@@ -69,7 +69,7 @@ export class PassingWords extends Context.Service<
       const leaving = yield* Queue.sliding<Passed>(agentLimits.passingWords)
       const bells = new Set<Queue.Queue<void>>()
       const made = new Map<Place, Making>()
-      /** Tells that an answer is made, or is heard by nobody. */
+      /** Tells that an attempt has ended, or is heard by nobody. */
       const changes = yield* PubSub.sliding<void>(1)
       let isCarried = false
 

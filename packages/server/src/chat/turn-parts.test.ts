@@ -148,7 +148,8 @@ describe("What belongs to the turn that answers a message", () => {
 
   it.each([
     ["when time was up", stopped("one two"), [piece(4, 1, "one ")], ['"one "', '"two"']],
-    ["by a person, and no piece of it was heard", interrupted("user", "one two"), [], ['"one two"']]
+    ["by a person, and no piece of it was heard", interrupted("user", "one two"), [], ['"one two"']],
+    ["by a person, and less of it was kept", interrupted("user", "on"), [piece(4, 1, "one ")], ['"one "']]
   ])("tells the rest of what there is of an answer that was broken off %s", (_, event, pieces, words) =>
     expect(
       told(3, [[4, started(1)], ...pieces, [5, event], piece(4, 2, "two")]).parts.filter((part) =>

@@ -113,12 +113,22 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
     return { hearing: { ...hearing, isOurs: false, since: number, words: "", pieces: 0 }, parts: [told] }
   const said = saidIn(event)
   if (said === undefined) return { hearing: { ...hearing, end }, parts: [told] }
-  const rest = said.startsWith(before.words) ? said.slice(before.words.length) : said
+  const rest = restOfWords(before.words, said, event.type === "AssistantMessageEvent")
   const runId = "runId" in event && event.type === "AssistantMessageEvent" ? event.runId : before.runId
   return {
     hearing: { ...hearing, since: number, words: "", pieces: 0, runId, end },
     parts: [...(rest === "" ? [] : [{ type: "words", text: rest } as const]), told]
   }
+}
+
+/**
+ * What is left to tell of what is kept of an answer.
+ *
+ * **Details** Of one that was broken off less may be kept than was told: words are kept now and then, and of a long text the beginning.
+ */
+const restOfWords = (told: string, said: string, isWhole: boolean): string => {
+  if (said.startsWith(told)) return said.slice(told.length)
+  return isWhole ? said : ""
 }
 
 /** What an event keeps of an answer: the whole, or as much as there was of one that was broken off; undefined where it is about none. */

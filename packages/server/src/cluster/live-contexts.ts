@@ -9,7 +9,7 @@
  * server words may be lost, and the log has them a moment later.
  */
 import { TextDeltaEvent } from "@tropism/domain/context-event"
-import { Clock, Effect, Fiber, PubSub, Queue, Schema, Stream } from "effect"
+import { Clock, Effect, Fiber, Option, PubSub, Queue, Schema, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { type Passed, PassingWords, type Place } from "../agent/passing-words.ts"
@@ -56,17 +56,16 @@ type ContextAt = Effect.Success<typeof LiveContext.client>
 /** Sends words in the order in which they were written; where nobody watched lately none are sent. */
 const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: string) =>
   Effect.gen(function* () {
-    /** Until when no words go to a place where nobody watched. */
-    const unwatchedUntilMs = new Map<Place, number>()
+    /** Places to which no words go for a while: nobody watched there, or they were not reached. */
+    const passedOver = new Map<Place, { readonly untilMs: number; readonly isReached: boolean }>()
 
-    const note = Effect.fnUntraced(function* (place: Place, isWatched: boolean) {
-      if (!isWatched)
-        unwatchedUntilMs.set(place, (yield* Clock.currentTimeMillis) + clusterLimits.unwatchedMs)
-      words.noteHeard(place, isWatched)
-    })
+    const passOver = (place: Place, isReached: boolean) =>
+      Effect.map(Clock.currentTimeMillis, (nowMs) => {
+        passedOver.set(place, { untilMs: nowMs + clusterLimits.unwatchedMs, isReached })
+      })
 
     const remember = (nowMs: number) => {
-      for (const [place, untilMs] of unwatchedUntilMs) if (untilMs <= nowMs) unwatchedUntilMs.delete(place)
+      for (const [place, { untilMs }] of passedOver) if (untilMs <= nowMs) passedOver.delete(place)
     }
 
     const send = (place: Place, deltas: ReadonlyArray<TextDeltaEvent>) =>
@@ -74,18 +73,22 @@ const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: str
         .Pass({ from, deltas })
         .pipe(
           Effect.timeoutOption(clusterLimits.passTimeoutMs),
-          Effect.map((answer) => answer._tag === "Some" && answer.value),
           // Who is not reached is not waited for: the words are in the log soon.
-          Effect.catchCause(() => Effect.succeed(false)),
-          Effect.flatMap((isWatched) => note(place, isWatched))
+          Effect.catchCause(() => Effect.succeedNone),
+          Effect.flatMap((isWatched) => {
+            // Whoever has heard words may be there still.
+            if (Option.isNone(isWatched)) return passOver(place, false)
+            words.noteHeard(place, isWatched.value)
+            return isWatched.value ? Effect.void : passOver(place, true)
+          })
         )
 
     return yield* Effect.gen(function* () {
       const outgoing = yield* words.outgoing
       remember(yield* Clock.currentTimeMillis)
       const spoken = [...byPlace(outgoing)]
-      for (const [place] of spoken) if (unwatchedUntilMs.has(place)) words.noteHeard(place, false)
-      const passed = spoken.filter(([place]) => !unwatchedUntilMs.has(place))
+      for (const [place] of spoken) if (passedOver.get(place)?.isReached) words.noteHeard(place, false)
+      const passed = spoken.filter(([place]) => !passedOver.has(place))
       yield* Effect.forEach(passed, ([place, deltas]) => send(place, deltas), {
         concurrency: clusterLimits.sendingsTogether,
         discard: true

@@ -14,6 +14,7 @@ import type { TurnPart } from "../chat/turns.ts"
 import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
 import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
+import { streamHeaders } from "./sse.ts"
 
 /** Why there may be no more of an answer before it is whole. */
 interface StreamEndings {
@@ -62,10 +63,7 @@ export const streamedAnswer = (
   )
   return HttpServerResponse.stream(
     Stream.encodeText(Stream.merge(whole, heartbeats, { haltStrategy: "left" })),
-    {
-      contentType: "text/event-stream",
-      headers: { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" }
-    }
+    { contentType: "text/event-stream", headers: streamHeaders }
   )
 }
 

@@ -56,7 +56,6 @@ export const makeModelStep = Effect.gen(function* () {
     const { guard, model, tools } = yield* equipmentNow(bench, context)
     const spent = yield* runs.mayAsk(run, foreseen)
     if (spent) return yield* restSpent(run, context, spent)
-    yield* words.make(run.projectId, run.contextName)
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
     const tries: Array<ModelTry> = []
@@ -103,7 +102,7 @@ export const makeModelStep = Effect.gen(function* () {
     return stop
       ? yield* pause(run, context, stop.reason, partialText)
       : yield* softStop(run, context, "timeout", partialText)
-  }, Effect.scoped)
+  })
 
   /** Keeps an answer and counts its step; one that asks for no tool ends the run in the same transaction. */
   const keep = Effect.fnUntraced(function* (
