@@ -75,7 +75,8 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
     Layer.provide(
       NodeHttpServer.layer(() => createServer(), {
         ...listensAt(at),
-        gracefulShutdownTimeout: clusterLimits.partingMs
+        gracefulShutdownTimeout: clusterLimits.partingMs,
+        websocket: farewells
       })
     )
   )
@@ -100,6 +101,9 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
     Layer.provide(RpcSerialization.layerNdjson)
   )
 }
+
+/** Who stands still does not say goodbye, and nobody who leaves waits for it; the types of `ws` do not know the time yet. */
+const farewells = { clientTracking: true, closeTimeout: clusterLimits.partingMs }
 
 /** Says what went wrong here where another server is only told that something did; it asks again and again, so once. */
 const tellOfFaults = () => {

@@ -35,7 +35,8 @@ const keyPath = "/key"
 const proofOf = ({ bytes }: SealingKey): string =>
   `Bearer ${createHmac("sha256", Redacted.value(bytes)).update("tropism cluster\n").digest("base64url")}`
 
-const proofHeaders = ([key]: ReadonlyArray<SealingKey>, address: string): Record<string, string> => ({
+/** The headers by which a server that is reached at an address proves itself. */
+export const proofHeaders = ([key]: ReadonlyArray<SealingKey>, address: string): Record<string, string> => ({
   [callerHeader]: address,
   ...(key === undefined ? {} : { authorization: proofOf(key) })
 })
