@@ -20,7 +20,6 @@ import { beginningOf } from "@tropism/domain/text-beginning"
 import { Cause, Clock, Context, Effect, Layer, Option, Scope } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
-import { PassingWords } from "../agent/passing-words.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
@@ -91,7 +90,6 @@ export class Actor extends Context.Service<
       const { answerLate } = yield* makeLateMessages
       const observing = yield* makeObserving
       const hear = yield* makeHearing
-      const words = yield* PassingWords
 
       const principalOf = (run: ClaimedRun, agent: AgentVersion, occasion: Occasion): RunPrincipal => ({
         projectId: run.projectId,
@@ -253,9 +251,7 @@ export class Actor extends Context.Service<
       const work = Effect.fn("Actor.work")(
         (run: ClaimedRun): Effect.Effect<void> => {
           const attempt: Effect.Effect<void, Failure | RunHalted | RunNotInState | AttemptLost, Scope.Scope> =
-            words
-              .make(run.projectId, run.contextName)
-              .pipe(Effect.andThen(prepare(run)), Effect.flatMap(loop))
+            Effect.flatMap(prepare(run), loop)
           return Effect.scoped(attempt).pipe(
             Effect.catchCause((cause) => {
               const fault = Cause.hasInterrupts(cause) ? undefined : findPermanentFault(cause)

@@ -11,6 +11,7 @@
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Fiber, FiberMap, FiberSet, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
+import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
@@ -56,6 +57,7 @@ export class Worker extends Context.Service<
       const database = yield* Database
       const runs = yield* Runs
       const actor = yield* Actor
+      const words = yield* PassingWords
       const endings = yield* Endings
       const wakeUps = yield* WakeUps
       const { isMissed } = yield* Presence
@@ -109,7 +111,9 @@ export class Worker extends Context.Service<
       /** A defect gives the run back: it is claimed again, a bounded number of times. So does the end of this worker, which does not count. */
       const attend = (run: ClaimedRun) =>
         CrashPoint.hit("run.afterClaim").pipe(
+          Effect.andThen(words.make(run.projectId, run.contextName)),
           Effect.andThen(Effect.raceFirst(actor.work(run), beat(run))),
+          Effect.scoped,
           Effect.catchCause((cause) =>
             Cause.hasInterrupts(cause)
               ? Effect.failCause(cause)
