@@ -16,8 +16,12 @@ const trace = "0af7651916cd43dd8448eb211c80319c"
 
 it.live("what keeps a server from starting is such a line, too", () =>
   Effect.gen(function* () {
-    const environment = { TROPISM_LOG: "json", TROPISM_RATE_LIMIT: "many" }
-    const server = yield* launch(launcher, ["start"], environment)
+    const server = yield* launch(launcher, ["start"], {
+      TROPISM_DATA: join(yield* quickDataFolder, "data"),
+      PORT: "0",
+      TROPISM_LOG: "json",
+      TROPISM_RATE_LIMIT: "many"
+    })
     yield* until(() => server.code() !== undefined)
     expect(server.code()).toBe(1)
     expect(JSON.parse(server.error())).toMatchObject({

@@ -9,7 +9,7 @@ import { freeAddress } from "../testing/cluster-servers.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { closedTo, inPieces, piece, restOf, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"
-import { wireModel } from "../testing/model-words.ts"
+import { says, wireModel } from "../testing/model-words.ts"
 import { eventually, newProject, storyIn } from "../testing/platform.ts"
 
 /** An answer that goes on whenever the story wants it, for as long as servers take to find each other. */
@@ -52,6 +52,7 @@ const withCall: ReadonlyArray<FakeAnswer> = [
 const toldElsewhere = Effect.fnUntraced(function* (...answers: ReadonlyArray<FakeAnswer>) {
   const access = { ...(yield* freshDatabase), embedded: false }
   const models = yield* serveAnswers(endless, ...answers)
+  const others = yield* serveAnswers(says("Who takes it over asks here."))
   const writer = yield* Scope.make()
   const teller = yield* Scope.make()
   const there = yield* newProject(yield* serverWith(access, models, writer, yield* freeAddress), access)
@@ -60,7 +61,7 @@ const toldElsewhere = Effect.fnUntraced(function* (...answers: ReadonlyArray<Fak
   yield* first.until((heard) => wordsIn(heard) === "Hm.")
   const { conversationId } = first.heard[0]?.json ?? {}
 
-  const here = storyIn(yield* serverWith(access, models, teller, yield* freeAddress), access, there.projectId)
+  const here = storyIn(yield* serverWith(access, others, teller, yield* freeAddress), access, there.projectId)
   const path = `/api/projects/${here.projectId}/contexts/${contextOf(conversationId)}/events`
   const log = yield* openStream(here, path)
   yield* eventually(Effect.as(models.letGoOn, log.heard), (heard) =>
@@ -68,7 +69,7 @@ const toldElsewhere = Effect.fnUntraced(function* (...answers: ReadonlyArray<Fak
   )
   const stream = yield* streamOf(here, "/chat", { conversationId, message: "Louder" })
   yield* stream.until((heard) => wordsIn(heard) === "One.")
-  return { here, models, stream, teller, there, writer }
+  return { here, models, others, stream, teller, there, writer }
 })
 
 describe("An answer that one server makes and another tells", () => {
@@ -88,12 +89,13 @@ describe("An answer that one server makes and another tells", () => {
   it.live("is made to its end, and asked for once, when the one that makes it leaves", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { models, stream, teller, there, writer } = yield* toldElsewhere(inPieces)
+        const { models, others, stream, teller, there, writer } = yield* toldElsewhere(inPieces)
         const left = yield* Effect.forkScoped(Scope.close(writer, Exit.void))
         yield* closedTo(there)
         const heard = yield* restOf(models, stream)
         expect(heard.at(-1)?.json).toMatchObject({ status: "completed", response: "One. Two. Three." })
         expect(models.requests).toHaveLength(2)
+        expect(others.requests).toEqual([])
         yield* Fiber.join(left)
         yield* Scope.close(teller, Exit.void)
       })
@@ -103,11 +105,12 @@ describe("An answer that one server makes and another tells", () => {
   it.live("is made to its end, also past a call of a tool, when the one that makes it leaves", () =>
     Effect.scoped(
       Effect.gen(function* () {
-        const { models, stream, teller, there, writer } = yield* toldElsewhere(...withCall)
+        const { models, others, stream, teller, there, writer } = yield* toldElsewhere(...withCall)
         const left = yield* Effect.forkScoped(Scope.close(writer, Exit.void))
         yield* closedTo(there)
         yield* restOf(models, stream)
         expect(models.requests).toHaveLength(3)
+        expect(others.requests).toEqual([])
         yield* Fiber.join(left)
         yield* Scope.close(teller, Exit.void)
       })
