@@ -165,6 +165,28 @@ layer(SharedServer.layer)((it) => {
     )
   })
 
+  describe("A run that another worker took over", () => {
+    it.effect(
+      "has said nothing until its new attempt does: what a crash broke off is not told as its own",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const model = scripted([{ say: longText, latencyMs: 60_000, tokensPerSecond: 2 }])
+          const { path, run } = yield* speaking(story, { model })
+          yield* giveToDead(story, run, 1, 1)
+          yield* asTimePasses(
+            500,
+            runLog(story, run),
+            (log) => log.filter(({ type }) => type === "AgentTurnStartedEvent").length === 2
+          )
+          expect(yield* story.post(`${path}/cancel`)).toMatchObject({ status: "cancelled", summary: null })
+          const ends = (yield* runLog(story, run)).filter(({ type }) => type === "AgentTurnInterruptedEvent")
+          expect(ends).toMatchObject([{ reason: "crash" }, { reason: "cancelled" }])
+          expect(ends[1]).not.toHaveProperty("partialText")
+        })
+    )
+  })
+
   describe("A run that rests before it asks its model again", () => {
     it.effect("has no summary but what its log tells, though an answer had been broken off", () =>
       Effect.gen(function* () {

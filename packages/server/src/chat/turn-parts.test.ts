@@ -62,10 +62,11 @@ const says = (content: string): NewEvent => ({
   usage: { inputTokens: 1, outputTokens: 1 }
 })
 
-const piece = (after: number, place: number, text: string): Piece => ({
+const piece = (after: number, place: number, text: string, at = "first attempt"): Piece => ({
   after,
   first: place,
   last: place,
+  at,
   text
 })
 
@@ -178,6 +179,23 @@ describe("What belongs to the turn that answers a message", () => {
       ],
       end: undefined
     }))
+
+  it.each([
+    [
+      "and its last piece came late",
+      [piece(4, 1, "Hi", "second attempt"), piece(4, 3, "p!")],
+      ['"Hi"', '" there"']
+    ],
+    [
+      "and its first piece came twice",
+      [piece(4, 1, "Hel"), piece(4, 1, "Hi", "second attempt")],
+      ['"Hi"', '" there"']
+    ]
+  ])("tells an answer anew that is asked for again behind the same event, %s", (_, pieces, words) =>
+    expect(
+      told(3, [[4, started(1)], piece(4, 1, "Hel"), piece(4, 2, "l"), ...pieces, [5, says("Hi there")]]).parts
+    ).toEqual(["AgentTurnStartedEvent", '"Hel"', '"l"', ...words, "AssistantMessageEvent"])
+  )
 
   it("is the turn behind one that the message has broken into", () =>
     expect(

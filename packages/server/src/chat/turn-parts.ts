@@ -6,7 +6,7 @@
  * Pure: events and pieces in, parts out. The words told before an answer's event
  * are that answer's words and nothing else, from the first on: behind a piece
  * that was not heard the rest is told when the answer is kept, or what there is
- * of one that was broken off. What a crash broke off begins anew.
+ * of one that was broken off. What a crash or a kill switch broke off begins anew.
  */
 import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
 import { asksAnew } from "@tropism/domain/context"
@@ -44,6 +44,8 @@ export interface Piece {
   /** The place of the first among the pieces of its answer, from 1. */
   readonly first: number
   readonly last: number
+  /** When the first was said: with another time it is of another attempt at the answer. */
+  readonly at: string
   readonly text: string
 }
 
@@ -65,6 +67,8 @@ export interface Hearing {
   readonly words: string
   /** The last piece of it. */
   readonly pieces: number
+  /** When the first piece of it was said. */
+  readonly begunAt: string | undefined
   /** Its turns may be steps of a workflow, which follow one another. */
   readonly isFlow: boolean
   /** Somebody has asked for something more since the last step began. */
@@ -73,13 +77,15 @@ export interface Hearing {
   readonly end: TurnEnd | undefined
 }
 
+/** Nothing of an answer. */
+const untold = { words: "", pieces: 0, begunAt: undefined }
+
 /** Of a log up to an event; `isTurnOpen` says that the turn which answers has begun before it. */
 export const hearingFrom = (number: number, isTurnOpen: boolean): Hearing => ({
   number,
   isOurs: isTurnOpen,
   since: isTurnOpen ? 0 : number,
-  words: "",
-  pieces: 0,
+  ...untold,
   // What step the open turn is of lies before the event.
   isFlow: isTurnOpen,
   isAsked: false,
@@ -101,7 +107,7 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
     return { hearing: { ...hearing, isFlow: true, isAsked: false, end: undefined }, parts: [] }
   if (event.type === "AgentTurnStartedEvent")
     return {
-      hearing: { ...hearing, isOurs: true, since: number, words: "", pieces: 0, end: undefined },
+      hearing: { ...hearing, isOurs: true, since: number, ...untold, end: undefined },
       parts: [{ type: "event", event }]
     }
   // What is kept between two steps is of none of them.
@@ -110,13 +116,13 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
   const end = endOf(event)
   // What nobody has broken into since was broken into by the message itself, and its own turn is still to come.
   if (end?.ending === "message" && !hearing.isAsked)
-    return { hearing: { ...hearing, isOurs: false, since: number, words: "", pieces: 0 }, parts: [told] }
+    return { hearing: { ...hearing, isOurs: false, since: number, ...untold }, parts: [told] }
   const said = saidIn(event)
   if (said === undefined) return { hearing: { ...hearing, end }, parts: [told] }
   const rest = restOfWords(before.words, said, event.type === "AssistantMessageEvent")
   const runId = "runId" in event && event.type === "AssistantMessageEvent" ? event.runId : before.runId
   return {
-    hearing: { ...hearing, since: number, words: "", pieces: 0, runId, end },
+    hearing: { ...hearing, since: number, ...untold, runId, end },
     parts: [...(rest === "" ? [] : [{ type: "words", text: rest } as const]), told]
   }
 }
@@ -153,10 +159,14 @@ export const isOver = (hearing: Hearing): boolean =>
   hearing.end !== undefined && (hearing.isAsked || !mayGoOn(hearing))
 
 /** Hears a piece of an answer; the events before it were heard. */
-export const hearPiece = (hearing: Hearing, { after, first, last, text }: Piece): Heard =>
-  hearing.isOurs && after >= hearing.since && first === hearing.pieces + 1
-    ? { hearing: { ...hearing, words: hearing.words + text, pieces: last }, parts: [{ type: "words", text }] }
-    : { hearing, parts: [] }
+export const hearPiece = (hearing: Hearing, { after, at, first, last, text }: Piece): Heard => {
+  if (!hearing.isOurs || after < hearing.since) return { hearing, parts: [] }
+  // Who was stopped and let go on asks anew behind the same event: the words begin anew with its first piece.
+  const isAnew = first === 1 && at !== hearing.begunAt
+  if (!isAnew && first !== hearing.pieces + 1) return { hearing, parts: [] }
+  const told = isAnew ? { words: text, begunAt: at } : { words: hearing.words + text }
+  return { hearing: { ...hearing, ...told, pieces: last }, parts: [{ type: "words", text }] }
+}
 
 /** How the turn ended, where this event ends it; a crash does not. */
 const endOf = (event: LoggedEvent): Hearing["end"] => {

@@ -9,7 +9,7 @@
  * server makes is told when it is kept, or as it is made where servers work together.
  * Nobody's leaving ends a turn.
  */
-import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
+import { type ContextName, decodeEvent, type TextDeltaEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
@@ -84,8 +84,8 @@ export class Turns extends Context.Service<
             Effect.forkScoped
           )
         })
-        yield* words.watch(projectId, name, ({ delta, id }) => {
-          addPiece(news.pieces, pieceOf(id, delta))
+        yield* words.watch(projectId, name, (delta) => {
+          addPiece(news.pieces, pieceOf(delta))
           Queue.offerUnsafe(bell, undefined)
         })
         yield* hear(`context:${projectId}/${name}`, () => (news.hasGrown = true))
@@ -207,9 +207,9 @@ interface News {
 const brokenInto: TurnEnd = { ending: "message" }
 
 /** `{name}:{n}.d{k}` is the k-th of what is asked for after event n. */
-const pieceOf = (id: string, text: string): Piece => {
+const pieceOf = ({ delta: text, id, timestamp: at }: TextDeltaEvent): Piece => {
   const [after = 0, place = 0] = (/:(\d+)\.d(\d+)$/.exec(id) ?? []).slice(1).map(Number)
-  return { after, first: place, last: place, text }
+  return { after, first: place, last: place, at, text }
 }
 
 /** Pieces of one request join while nobody takes them, so they are never more than its answer. */

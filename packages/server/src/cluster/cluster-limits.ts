@@ -33,8 +33,6 @@ export const clusterLimits = {
   passTimeoutMs: 1_000,
   /** Where nobody watched, no words are sent for so long. */
   unwatchedMs: 500,
-  /** Contexts to which words go at the same time. */
-  sendingsTogether: 64,
   /** Requests that one context's place works on at once: one for each server that watches, and those that bring words. */
   requestsAtContext: 1_000,
   /** Pieces of an answer that wait for one server's watcher; the oldest are forgotten first. */

@@ -9,11 +9,12 @@
  * server words may be lost, and the log has them a moment later.
  */
 import { TextDeltaEvent } from "@tropism/domain/context-event"
-import { Clock, Effect, Fiber, Option, PubSub, Queue, Schema, Stream } from "effect"
+import { Effect, Fiber, PubSub, Queue, Schema, Stream } from "effect"
 import { Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
-import { type Passed, PassingWords, type Place } from "../agent/passing-words.ts"
+import { PassingWords, type Place } from "../agent/passing-words.ts"
 import { clusterLimits } from "./cluster-limits.ts"
+import { type Pass, sendWords } from "./sending-words.ts"
 
 /** Words, and the server at which they were written: it has shown them already. */
 const Words = Schema.Struct({ from: Schema.String, deltas: Schema.Array(TextDeltaEvent) })
@@ -47,65 +48,22 @@ export const carryWords = (address: string) =>
   Effect.gen(function* () {
     const words = yield* PassingWords
     const contextAt = yield* LiveContext.client
-    yield* Effect.forkScoped(sending(words, contextAt, address))
+    yield* Effect.forkScoped(sendWords(words, passing(contextAt, address)))
     yield* Effect.forkScoped(fetching(words, contextAt, address))
   })
 
 type ContextAt = Effect.Success<typeof LiveContext.client>
 
-/** Sends words in the order in which they were written; where nobody watched lately none are sent. */
-const sending = (words: PassingWords["Service"], contextAt: ContextAt, from: string) =>
-  Effect.gen(function* () {
-    /** Places to which no words go for a while: nobody watched there, or they were not reached. */
-    const passedOver = new Map<Place, { readonly untilMs: number; readonly isReached: boolean }>()
-
-    const passOver = (place: Place, isReached: boolean) =>
-      Effect.map(Clock.currentTimeMillis, (nowMs) => {
-        passedOver.set(place, { untilMs: nowMs + clusterLimits.unwatchedMs, isReached })
-      })
-
-    const remember = (nowMs: number) => {
-      for (const [place, { untilMs }] of passedOver) if (untilMs <= nowMs) passedOver.delete(place)
-    }
-
-    const send = (place: Place, deltas: ReadonlyArray<TextDeltaEvent>) =>
-      contextAt(place)
-        .Pass({ from, deltas })
-        .pipe(
-          Effect.timeoutOption(clusterLimits.passTimeoutMs),
-          // Who is not reached is not waited for: the words are in the log soon.
-          Effect.catchCause(() => Effect.succeedNone),
-          Effect.flatMap((isWatched) => {
-            // Whoever has heard words may be there still.
-            if (Option.isNone(isWatched)) return passOver(place, false)
-            words.noteHeard(place, isWatched.value)
-            return isWatched.value ? Effect.void : passOver(place, true)
-          })
-        )
-
-    return yield* Effect.gen(function* () {
-      const outgoing = yield* words.outgoing
-      remember(yield* Clock.currentTimeMillis)
-      const spoken = [...byPlace(outgoing)]
-      for (const [place] of spoken) if (passedOver.get(place)?.isReached) words.noteHeard(place, false)
-      const passed = spoken.filter(([place]) => !passedOver.has(place))
-      yield* Effect.forEach(passed, ([place, deltas]) => send(place, deltas), {
-        concurrency: clusterLimits.sendingsTogether,
-        discard: true
-      })
-      yield* Effect.sleep(clusterLimits.passIntervalMs)
-    }).pipe(Effect.forever)
-  })
-
-const byPlace = (passed: ReadonlyArray<Passed>): ReadonlyMap<Place, ReadonlyArray<TextDeltaEvent>> => {
-  const found = new Map<Place, Array<TextDeltaEvent>>()
-  for (const { delta, place } of passed) {
-    const there = found.get(place)
-    if (there === undefined) found.set(place, [delta])
-    else there.push(delta)
-  }
-  return found
-}
+/** Words that are on their way for too long are given up. */
+const passing =
+  (contextAt: ContextAt, from: string): Pass =>
+  (place, deltas) =>
+    contextAt(place)
+      .Pass({ from, deltas })
+      .pipe(
+        Effect.timeoutOption(clusterLimits.passTimeoutMs),
+        Effect.catchCause(() => Effect.succeedNone)
+      )
 
 /** Fetches the words of each context for as long as somebody watches it here. */
 const fetching = (words: PassingWords["Service"], contextAt: ContextAt, from: string) =>

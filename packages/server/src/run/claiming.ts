@@ -84,7 +84,7 @@ export const makeClaiming = Effect.gen(function* () {
       claimed as (
         update kb.agent_runs run
         set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
-          lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null,
+          lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null, partial_text = null,
           deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
