@@ -138,7 +138,7 @@ export const retry = Effect.fnUntraced(function* (
           const agent = yield* (yield* Agents).get(id)
           if (agent === undefined) return
           if (kind === 0) yield* retryOne(agent, status)
-          else if (kind === 1) yield* (yield* Retries).redrive(agent, undefined)
+          else if (kind === 1) yield* (yield* Retries).redrive(agent, undefined, by)
           else yield* askFor(agent, acknowledged)
         })
       )

@@ -5,7 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   calling,
@@ -20,6 +20,7 @@ import {
   silentFor,
   watcher
 } from "../testing/story-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const unreachable = { provider: "anthropic", name: "none" }
 
@@ -242,6 +243,34 @@ layer(SharedServer.layer)((it) => {
             )
           }
         })
+    )
+
+    it.effect("is done for whoever asked for it, also where it waited for its place", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const ann = yield* asUser(story, "editor", null, "ann")
+        for (let made = 0; made < 2; made += 1) yield* make(story, "Person")
+        yield* feedOf(story, 2)
+        const noting = scripted([
+          { when: "step == 0", calls: [{ tool: "add_task", arguments: { title: "Noted" } }] },
+          { say: "Done." }
+        ])
+        const reactionConfig = changes({ maxConcurrency: 1 })
+        const agent = yield* story.post(
+          "/agents",
+          watcher({ model: noting, tools: ["tasks.add_task"], reactionConfig })
+        )
+        const objectIds = (yield* pendingOf(story, agent)).map((item) => item.objectId)
+        const { queued } = (yield* batch(ann, agent, { objectIds })).body
+        expect(queued).toMatchObject([{ reason: null }, { runId: null }])
+        yield* asTimePasses(
+          1_000,
+          entriesOf(story, agent),
+          (found) => found.length === 2 && found.every(isOver)
+        )
+        const noted = (yield* ann.get("/tasks?type=todo")).items
+        expect(noted).toMatchObject([{ owner: "ann" }, { owner: "ann" }])
+      })
     )
 
     it.effect("respects the strategy and the caps, and refuses what it cannot do with the place", () =>

@@ -66,6 +66,7 @@ export class BatchTriggers extends Context.Service<
         subject: Subject,
         config: ReactionConfig,
         agent: Agent,
+        by: UserId,
         wait: Wait | undefined
       ) {
         const item: Item = {
@@ -84,7 +85,8 @@ export class BatchTriggers extends Context.Service<
             dueAt: null,
             reason: wait === undefined ? null : waitSentences[wait],
             standsInLine: false,
-            skips: wait !== undefined && config.concurrencyStrategy === "skip"
+            skips: wait !== undefined && config.concurrencyStrategy === "skip",
+            askedBy: by
           }
         }
         return item
@@ -129,7 +131,7 @@ export class BatchTriggers extends Context.Service<
           const reason =
             obstacleOf(subject, agent, config, by) ??
             (wait === "pendingRuns" ? waitSentences.pendingRuns : undefined)
-          if (subject && reason === undefined) items.push(yield* itemOf(subject, config, agent, wait))
+          if (subject && reason === undefined) items.push(yield* itemOf(subject, config, agent, by, wait))
           else skipped.push({ id, reason: reason ?? nothing })
         }
         const opened = yield* begin(items, agent, by)

@@ -61,7 +61,8 @@ export class Retries extends Context.Service<
     /** Opens the next attempts of dead letters, the oldest or those named; they begin as the agent's limits allow. */
     readonly redrive: (
       agent: Agent,
-      ids: ReadonlyArray<EntryId> | undefined
+      ids: ReadonlyArray<EntryId> | undefined,
+      by: UserId
     ) => Effect.Effect<Redriven, TriggerRefused, ProjectTransaction>
   }
 >()("@tropism/server/dispatch/Retries") {
@@ -125,7 +126,7 @@ export class Retries extends Context.Service<
         if (!handled) return yield* refuse("The event of this entry is no longer kept")
         const runId = (yield* ids.next) as RunId
         const isAlone = agent.reactionConfig !== null && isExclusive(agent.reactionConfig)
-        const waiting = nextEntry(entry, (yield* ids.next) as EntryId, attempts.next)
+        const waiting = nextEntry(entry, (yield* ids.next) as EntryId, attempts.next, by)
         const next: NewEntry =
           places.count > 0
             ? { ...waiting, runId, exclusive: isAlone }
@@ -151,7 +152,8 @@ export class Retries extends Context.Service<
 
       const redrive = Effect.fn("Retries.redrive")(function* (
         agent: Agent,
-        wanted: ReadonlyArray<EntryId> | undefined
+        wanted: ReadonlyArray<EntryId> | undefined,
+        by: UserId
       ) {
         if (agent.triggerType !== "reaction" || agent.reactionConfig === null) return yield* noReaction(agent)
         // What has no place now waits for one, so a full agent is no reason to refuse.
@@ -165,7 +167,7 @@ export class Retries extends Context.Service<
         const items = yield* Effect.forEach(found, (entry) =>
           Effect.map(ids.next, (id) => {
             const own = attempts.get(entry.id)
-            const next = nextEntry(entry, id as EntryId, own?.next ?? entry.attempt + 1)
+            const next = nextEntry(entry, id as EntryId, own?.next ?? entry.attempt + 1, by)
             return { entry, next, obstacle: obstacleOf(own) }
           })
         )
@@ -212,8 +214,8 @@ const obstacleOf = (attempts: Attempts | undefined): string | undefined => {
   return attempts.triedAs === null ? undefined : triedAgain(attempts.triedAs)
 }
 
-/** The next attempt of an entry, as one that waits. */
-const nextEntry = (entry: ProcessingEntry, id: EntryId, attempt: number): NewEntry => ({
+/** The next attempt of an entry, which somebody asks for, as one that waits. */
+const nextEntry = (entry: ProcessingEntry, id: EntryId, attempt: number, askedBy: UserId): NewEntry => ({
   id,
   agentId: entry.agentId,
   entityType: entry.entityType,
@@ -227,7 +229,8 @@ const nextEntry = (entry: ProcessingEntry, id: EntryId, attempt: number): NewEnt
   dueAt: null,
   reason: null,
   standsInLine: false,
-  skips: false
+  skips: false,
+  askedBy
 })
 
 const refuse = (detail: string) => Effect.fail(new RetryRefused({ detail }))

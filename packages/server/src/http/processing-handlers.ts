@@ -93,11 +93,11 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
       Effect.fn("http.processing.redrive")(function* ({ params, payload }) {
         const agents = yield* Agents
         const retries = yield* Retries
-        return yield* inProject(params.projectId, "editor", () =>
+        return yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const agent = yield* known(agents.get(params.agentId))
             return yield* Effect.catchTag(
-              retries.redrive(agent, payload.ids ?? undefined),
+              retries.redrive(agent, payload.ids ?? undefined, userId),
               "TriggerRefused",
               triggerProblem
             )

@@ -7,7 +7,7 @@
  * looks first and writes then. What a run's end does to its entry stands with
  * the verbs of `Runs`, in the same transaction.
  */
-import type { AgentId, EntryId, GraphEventId, RunId } from "@tropism/domain/ids"
+import type { AgentId, EntryId, GraphEventId, RunId, UserId } from "@tropism/domain/ids"
 import type { EntryStatus, HandledChange, HandledType, ProcessingEntry } from "@tropism/domain/processing"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -40,6 +40,8 @@ export interface NewEntry {
   readonly standsInLine: boolean
   /** It is not opened when the agent is at work on the object. */
   readonly skips: boolean
+  /** The person who asked for it; absent where nobody did. */
+  readonly askedBy?: UserId
 }
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -90,7 +92,7 @@ export class ProcessingLog extends Context.Service<
       const { attemptsOf, revive } = yield* makeAttempts
 
       const columns = sql`id uuid, "agentId" uuid, "entityType" text, "graphObjectId" uuid, "objectVersion" int, "eventType" text,
-        "eventId" uuid, attempt int, "runId" uuid, exclusive boolean, "dueAt" timestamptz, reason text, "standsInLine" boolean, skips boolean`
+        "eventId" uuid, attempt int, "runId" uuid, exclusive boolean, "dueAt" timestamptz, reason text, "standsInLine" boolean, skips boolean, "askedBy" text`
 
       const told = entryTold(sql, sql`agent_processing_log`)
 
@@ -99,9 +101,9 @@ export class ProcessingLog extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ id: EntryId }>`
           insert into kb.agent_processing_log (id, project_id, agent_id, entity_type, graph_object_id, object_version, event_type, event_id, occurrence_id,
-            attempt, run_id, exclusive, due_at, reason, parked)
+            attempt, run_id, exclusive, due_at, reason, asked_by, parked)
           select row.id, ${projectId}::uuid, row."agentId", row."entityType", row."graphObjectId", row."objectVersion", row."eventType", ${subjectOf(sql)},
-            row.attempt, row."runId", row.exclusive, row."dueAt", row.reason,
+            row.attempt, row."runId", row.exclusive, row."dueAt", row.reason, row."askedBy",
             row."standsInLine" and (
               row_number() over (partition by row."agentId", row."graphObjectId" order by row."objectVersion") > 1
               or exists (

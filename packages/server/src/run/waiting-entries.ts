@@ -42,7 +42,7 @@ export interface WaitingEntry {
   readonly attempt: number
   readonly rootEventId: GraphEventId
   readonly depth: number
-  /** For whom it is tried again; null where nobody asked for it. */
+  /** Who asked for it, or for whom it is tried again; null where nobody asked. */
   readonly userId: UserId | null
   /** The place of the event among all. */
   readonly seq: number
@@ -220,7 +220,7 @@ const makeLook = Effect.gen(function* () {
     return yield* sql<WaitingEntry>`
       select look.id as agent_id, head.id as head_id, head.is_due, member.id, member.graph_object_id, member.created_at, newest.created_at as newest_at,
         coalesce(member.event_id, member.occurrence_id) as event_id, member.entity_type, event.object_type, event.occurrence, member.event_type, member.object_version, member.attempt,
-        coalesce(asked.id, event.root_event_id) as root_event_id, case when asked.id is null then event.depth else 0 end as depth, tried.user_id, event.seq::float8 as seq
+        coalesce(asked.id, event.root_event_id) as root_event_id, case when asked.id is null then event.depth else 0 end as depth, coalesce(member.asked_by, tried.user_id) as user_id, event.seq::float8 as seq
       from jsonb_to_recordset(${JSON.stringify(looks)}::text::jsonb)
         as look(id uuid, heads int, batch int, "ofLine" int, "needsNewest" boolean)
       cross join lateral (
@@ -252,14 +252,15 @@ const makeLook = Effect.gen(function* () {
       ) newest on true
       cross join lateral (
         (select entry.id, entry.graph_object_id, entry.created_at, entry.event_id, entry.occurrence_id, entry.entity_type, entry.event_type, entry.object_version,
-          entry.attempt
+          entry.attempt, entry.asked_by
         from kb.agent_processing_log entry
         where look."ofLine" is not null and entry.agent_id = look.id and entry.graph_object_id = head.graph_object_id
           and entry.status = 'pending' and entry.run_id is null
           and (entry.attempt = 1 or coalesce(entry.due_at, entry.created_at) <= now())
         order by entry.object_version, entry.attempt limit look."ofLine")
         union all
-        select head.id, head.graph_object_id, head.created_at, head.event_id, head.occurrence_id, head.entity_type, head.event_type, head.object_version, head.attempt
+        select head.id, head.graph_object_id, head.created_at, head.event_id, head.occurrence_id, head.entity_type, head.event_type, head.object_version, head.attempt,
+          head.asked_by
         where look."ofLine" is null
       ) member
       cross join lateral (
