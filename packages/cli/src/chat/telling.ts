@@ -3,6 +3,7 @@
  */
 import type { ContextFeedEvent } from "@tropism/client/feed"
 import { readEvent } from "@tropism/domain/conversation-reading"
+import { type PiecePlace, pieceOf } from "@tropism/domain/piece"
 import { Effect } from "effect"
 import type { FedEvent } from "../context-feed.ts"
 import { contextEventText } from "../event-text.ts"
@@ -30,6 +31,8 @@ export const tellAnswers =
 export const tellLive = (screen: Screen["Service"]): Tell => {
   /** What of the present answer stands on the screen. */
   let shown = ""
+  /** The piece that was shown last. */
+  let last: PiecePlace = { after: 0, place: 0 }
   let reading = unread
   const { paint } = screen
   const line = (text: string) => {
@@ -44,8 +47,13 @@ export const tellLive = (screen: Screen["Service"]): Tell => {
   }
   return ({ event }) => {
     if ("delta" in event) {
-      shown += event.delta
-      return screen.write(printableLines(event.delta))
+      const piece = pieceOf(event)
+      const isNext = piece.after === last.after && piece.place === last.place + 1
+      last = piece
+      // An answer that is begun anew has a line of its own; dots stand for what was not heard.
+      const start = piece.place > 1 ? (isNext ? "" : "… ") : shown === "" ? "" : "\n"
+      shown = `${piece.place === 1 ? "" : shown}${start.trim()}${event.delta}`
+      return screen.write(`${start}${printableLines(event.delta)}`)
     }
     const read = readEvent(reading, event)
     reading = read.reading

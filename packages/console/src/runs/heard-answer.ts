@@ -4,6 +4,7 @@
  * Pieces pass by and are kept by nobody, so who comes late, hides the page or is
  * cut off misses some. Their numbers tell where: a hole is shown, never closed.
  */
+import { pieceOf } from "@tropism/domain/piece"
 import type { StreamEvent } from "../server/event-stream.ts"
 
 export interface HeardAnswer {
@@ -22,9 +23,8 @@ export const hear = (
   { name, text }: Pick<StreamEvent, "name" | "text">
 ): HeardAnswer | undefined => {
   if (name !== "TextDeltaEvent") return name === "AssistantMessageEvent" ? undefined : before
-  const { id, delta }: { readonly id: string; readonly delta: string } = JSON.parse(text)
-  const [, after = "0", place = "1"] = /:(\d+)\.d(\d+)$/.exec(id) ?? []
-  const [afterEvent, piece] = [Number(after), Number(place)]
+  const { delta, ...told }: { readonly id: string; readonly delta: string } = JSON.parse(text)
+  const { after: afterEvent, place: piece } = pieceOf(told)
   // Who takes a run over asks anew, and what is said then is counted anew.
   return before === undefined || before.afterEvent !== afterEvent || piece <= before.piece
     ? { parts: [delta], piece, isFromBeginning: piece === 1, afterEvent }

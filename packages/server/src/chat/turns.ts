@@ -11,6 +11,7 @@
  */
 import { type ContextName, decodeEvent, type TextDeltaEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
+import { pieceOf } from "@tropism/domain/piece"
 import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
@@ -85,7 +86,7 @@ export class Turns extends Context.Service<
           )
         })
         yield* words.watch(projectId, name, (delta) => {
-          addPiece(news.pieces, pieceOf(delta))
+          addPiece(news.pieces, heardIn(delta))
           Queue.offerUnsafe(bell, undefined)
         })
         yield* hear(`context:${projectId}/${name}`, () => (news.hasGrown = true))
@@ -206,10 +207,9 @@ interface News {
 /** Whoever speaks between two steps begins the workflow anew. */
 const brokenInto: TurnEnd = { ending: "message" }
 
-/** `{name}:{n}.d{k}` is the k-th of what is asked for after event n. */
-const pieceOf = ({ delta: text, id, timestamp: at }: TextDeltaEvent): Piece => {
-  const [after = 0, place = 0] = (/:(\d+)\.d(\d+)$/.exec(id) ?? []).slice(1).map(Number)
-  return { after, first: place, last: place, at, text }
+const heardIn = (delta: TextDeltaEvent): Piece => {
+  const { after, place } = pieceOf(delta)
+  return { after, first: place, last: place, at: delta.timestamp, text: delta.delta }
 }
 
 /** Pieces of one request join while nobody takes them, so they are never more than its answer. */

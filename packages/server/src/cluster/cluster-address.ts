@@ -26,6 +26,10 @@ export const besideDoors = (doors: ClusterAddress): ClusterAddress | undefined =
 /** The address as other servers and the database know it. */
 export const nameOf = ({ host, port }: ClusterAddress): string => `${host}:${port}`
 
+/** Where the others call it. */
+export const urlOf = ({ host, port }: ClusterAddress): string =>
+  `ws://${host.includes(":") ? `[${host}]` : host}:${port}/`
+
 /** Where the server listens: whoever reaches it from outside may do so at another address than its own. */
 export const listensAt = ({
   host,

@@ -35,7 +35,9 @@ export const clusterLimits = {
   unwatchedMs: 500,
   /** Requests that one context's place works on at once: one for each server that watches, and those that bring words. */
   requestsAtContext: 1_000,
-  /** Pieces of an answer that wait for one server's watcher; the oldest are forgotten first. */
+  /** For so long a place may be on its way to another server, and whoever watches on the way there: its words are kept. */
+  movingMs: 8_000,
+  /** Pieces of an answer that wait for one server's watcher, or for a place that moves; the oldest are forgotten first. */
   waitingPieces: 1_000,
   /** Between two tries to watch at another server. */
   retryMs: 500,

@@ -23,7 +23,7 @@ import {
   ShardingConfig,
   SqlRunnerStorage
 } from "effect/cluster"
-import { HttpRouter } from "effect/http"
+import { HttpRouter, HttpServerResponse } from "effect/http"
 import { RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
 import { createServer } from "node:http"
@@ -35,6 +35,7 @@ import { poolLimits } from "../database/pool-limits.ts"
 import { Outage } from "../outbox/outages.ts"
 import { enter, watchForAbsent } from "./absent-servers.ts"
 import { WorkerName } from "../run/worker-name.ts"
+import { calling } from "./calling.ts"
 import { type ClusterAddress, listensAt, nameOf } from "./cluster-address.ts"
 import { clusterLimits } from "./cluster-limits.ts"
 import { carryWords, liveContexts } from "./live-contexts.ts"
@@ -65,9 +66,7 @@ export const joinCluster = Effect.fn("joinCluster")(function* (at: ClusterAddres
 
 /** Who is there and where each place is, told and asked over a port of this server. */
 const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray<SealingKey>) => {
-  const calling = HttpRunner.layerClientProtocolWebsocket({ path: "/" }).pipe(
-    Layer.provide(signedSockets(nameOf(at), keys))
-  )
+  const signed = Layer.provide(calling, signedSockets(nameOf(at), keys))
   const doors = HttpRouter.serve(
     Layer.provideMerge(HttpRunner.layerWebsocketOptions({ path: "/" }), onlyServers(keys)),
     { disableLogger: true, disableListenLog: true, middleware: tellOfFaults() }
@@ -82,7 +81,7 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
   )
   return doors.pipe(
     Layer.provide(RunnerHealth.layerPing.pipe(Layer.provide(Runners.layerRpc))),
-    Layer.provide(calling),
+    Layer.provide(signed),
     Layer.provide(MessageStorage.layerNoop),
     Layer.provide(
       SqlRunnerStorage.layerStorage({ prefix: "kb_cluster.tropism" }).pipe(
@@ -110,8 +109,9 @@ const tellOfFaults = () => {
   let told = ""
   return <A, E, R>(answering: Effect.Effect<A, E, R>) =>
     Effect.tapDefect(answering, (defect) => {
-      // A server that is gone in the middle of a word is no fault.
-      if (Socket.isSocketError(defect) || told === String(defect)) return Effect.void
+      // A server that is gone in the middle of a word is no fault, nor is one that is told so by this one, which leaves.
+      if (Socket.isSocketError(defect) || HttpServerResponse.isHttpServerResponse(defect)) return Effect.void
+      if (told === String(defect)) return Effect.void
       told = String(defect)
       return Effect.logError("What another server asked failed", defect)
     })

@@ -5,8 +5,8 @@
  *
  * Each context has one place in the cluster where its words come together: the
  * server that writes sends them there, those where somebody watches fetch them
- * there. Nothing is kept and nothing decided: while a place moves to another
- * server words may be lost, and the log has them a moment later.
+ * there. Nothing is decided here, and nothing kept but while a place moves to
+ * another server. A word may be lost all the same; the log has it a moment later.
  */
 import { TextDeltaEvent } from "@tropism/domain/context-event"
 import { Effect, Fiber, PubSub, Queue, Schema, Stream } from "effect"
@@ -36,7 +36,7 @@ export const liveContexts = LiveContext.toLayer(
       () => Effect.sync(() => (watching -= 1))
     )
     return LiveContext.of({
-      Pass: ({ payload }) => Effect.as(PubSub.publish(said, payload), watching > 0),
+      Pass: ({ payload }) => Effect.map(PubSub.publish(said, payload), () => watching > 0),
       Watch: () => Stream.unwrap(Effect.as(counted, Stream.fromPubSub(said)))
     })
   }),

@@ -7,7 +7,7 @@ import { Deferred, Effect, Option, Queue } from "effect"
 import { TestClock } from "effect/testing"
 import { PassingWords, type Place } from "../agent/passing-words.ts"
 import { clusterLimits } from "./cluster-limits.ts"
-import { type Pass, sendWords } from "./sending-words.ts"
+import { gatheringMs, type Pass, sendWords } from "./sending-words.ts"
 
 const talk = ContextName.make("talk")
 const placeOf = (project: string): Place => `${project}/${talk}`
@@ -67,12 +67,9 @@ describe("Words that go to other servers", () => {
     }).pipe(Effect.provide(PassingWords.layer))
   )
 
-  it.effect.each([
-    ["where nobody watches", Option.some(false)],
-    ["that was not reached", Option.none<boolean>()]
-  ] as const)("do not go to a place %s, for a while", ([, answer]) =>
+  it.effect("do not go where nobody watches, for a while", () =>
     Effect.gen(function* () {
-      const brought = yield* carrying({ [placeOf("empty")]: Effect.succeed(answer) })
+      const brought = yield* carrying({ [placeOf("empty")]: Effect.succeedSome(false) })
       yield* say("empty", "a")
       expect(yield* Queue.take(brought)).toEqual([placeOf("empty"), "a"])
       yield* nextRound
@@ -82,6 +79,58 @@ describe("Words that go to other servers", () => {
       yield* TestClock.adjust(clusterLimits.unwatchedMs)
       yield* say("empty", "c")
       expect(yield* Queue.take(brought)).toEqual([placeOf("empty"), "c"])
+    }).pipe(Effect.provide(PassingWords.layer))
+  )
+
+  it.effect("wait for a place that moves, until those who watch have found it", () =>
+    Effect.gen(function* () {
+      const at: { answer: Option.Option<boolean> } = { answer: Option.none() }
+      const brought = yield* carrying({ [placeOf("moving")]: Effect.sync(() => at.answer) })
+      const looks = Effect.andThen(TestClock.adjust(clusterLimits.retryMs), Queue.take(brought))
+      yield* say("moving", "a")
+      expect(yield* Queue.take(brought)).toEqual([placeOf("moving"), "a"])
+      yield* nextRound
+      yield* say("moving", "b")
+      expect(yield* looks).toEqual([placeOf("moving"), ""])
+      at.answer = Option.some(false)
+      expect(yield* looks).toEqual([placeOf("moving"), ""])
+      at.answer = Option.some(true)
+      expect(yield* looks).toEqual([placeOf("moving"), ""])
+      yield* say("moving", "c")
+      yield* TestClock.adjust(gatheringMs)
+      expect(yield* Queue.take(brought)).toEqual([placeOf("moving"), "abc"])
+    }).pipe(Effect.provide(PassingWords.layer))
+  )
+
+  it.effect("wait also where those who watched have not found the place yet to which it moved", () =>
+    Effect.gen(function* () {
+      const at = { isWatched: true }
+      const brought = yield* carrying({ [placeOf("moved")]: Effect.sync(() => Option.some(at.isWatched)) })
+      const looks = Effect.andThen(TestClock.adjust(clusterLimits.retryMs), Queue.take(brought))
+      yield* say("moved", "a")
+      expect(yield* Queue.take(brought)).toEqual([placeOf("moved"), "a"])
+      yield* nextRound
+      at.isWatched = false
+      yield* say("moved", "b")
+      expect(yield* Queue.take(brought)).toEqual([placeOf("moved"), "b"])
+      at.isWatched = true
+      expect(yield* looks).toEqual([placeOf("moved"), ""])
+      yield* TestClock.adjust(gatheringMs)
+      expect(yield* Queue.take(brought)).toEqual([placeOf("moved"), "b"])
+    }).pipe(Effect.provide(PassingWords.layer))
+  )
+
+  it.effect("are given up where a place is not reached for too long", () =>
+    Effect.gen(function* () {
+      const brought = yield* carrying({ [placeOf("gone")]: Effect.succeedNone })
+      yield* say("gone", "a")
+      expect(yield* Queue.take(brought)).toEqual([placeOf("gone"), "a"])
+      yield* TestClock.adjust(clusterLimits.movingMs)
+      const looks = yield* Queue.takeAll(brought)
+      expect(new Set(looks.map(([, text]) => text))).toEqual(new Set([""]))
+      yield* TestClock.adjust(clusterLimits.unwatchedMs)
+      yield* say("gone", "b")
+      expect(yield* Queue.take(brought)).toEqual([placeOf("gone"), "b"])
     }).pipe(Effect.provide(PassingWords.layer))
   )
 })

@@ -10,6 +10,7 @@ import { Effect } from "effect"
 import type { LoggedJson } from "@tropism/domain/logged-event"
 import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
+import { makePieceOrder } from "../agent/piece-order.ts"
 import { Database } from "../database/database.ts"
 import { Runs } from "../run/runs.ts"
 import type { LiveSource } from "./live-logs.ts"
@@ -47,6 +48,7 @@ export const liveLog = Effect.fnUntraced(function* (
   const contexts = yield* Contexts
   const words = yield* PassingWords
   const runs = yield* Runs
+  const pieces = makePieceOrder()
   const topic = `context:${projectId}/${name}` as const
   const log: LiveSource = {
     key: topic,
@@ -57,13 +59,20 @@ export const liveLog = Effect.fnUntraced(function* (
     read: (from, limit) =>
       Effect.map(
         Effect.provideService(database.inProject(projectId, readLog(name, from, limit)), Contexts, contexts),
-        (events) =>
-          events.map((event) => ({ number: numberOf(event), id: event.id, name: event.type, json: event }))
+        (events) => {
+          pieces.note(events)
+          return events.map((event) => ({
+            number: numberOf(event),
+            id: event.id,
+            name: event.type,
+            json: event
+          }))
+        }
       ),
     passing: (show) =>
-      words.watch(projectId, name, (delta) =>
-        show({ number: undefined, id: delta.id, name: delta.type, json: delta })
-      )
+      words.watch(projectId, name, (delta) => {
+        if (pieces.take(delta)) show({ number: undefined, id: delta.id, name: delta.type, json: delta })
+      })
   }
   if (runId === undefined) return yield* sseResponse(log, after)
   const isOver = Effect.map(
