@@ -199,6 +199,14 @@ it("says within seconds that the browser has lost the server, and that it is the
   const banner = page.getByRole("banner")
   await banner.getByRole("img", { name: /^Live/ }).waitFor()
   await page.context().setOffline(true)
+  // The page may hear that it is offline, and open its stream anew, a moment before it is.
+  await page.waitForFunction(() =>
+    fetch("/health").then(
+      () => false,
+      () => true
+    )
+  )
+  await page.evaluate(() => void globalThis.dispatchEvent(new Event("offline")))
   await banner.getByText("Not live").waitFor({ timeout: 20_000 })
   await page.context().setOffline(false)
   await banner.getByRole("img", { name: /^Live/ }).waitFor({ timeout: 20_000 })
