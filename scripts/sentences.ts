@@ -1,0 +1,184 @@
+/**
+ * The sentences that people read, taken from the source: one list per surface, and the tests that repeat one.
+ *
+ * A sentence is a string, a template or a text in JSX with at least four words. `sentences.test.ts` compares the
+ * lists with `sentences/*.txt`, so a change of wording is reviewed as text; a test that repeats a sentence would turn
+ * red for its wording alone and is a finding.
+ */
+import { parseAst } from "vite"
+import { type Complaint, lineAt, type SourceFile } from "./source-text.ts"
+
+/** Where the sentences of each surface are written. */
+export const surfaces = {
+  openapi: /^packages\/api\/src\//,
+  server: /^packages\/(?:server|domain|client)\/src\/(?!database\/migrations\/)/,
+  cli: /^packages\/cli\/src\//,
+  console: /^packages\/console\/src\//
+} as const
+
+/** The fewest words of a sentence, and of a part of one that no test may repeat. */
+const leastWords = 4
+
+/** Stands for a value in a sentence. */
+const hole = "{…}"
+
+interface Node {
+  readonly type: string
+  readonly start: number
+  readonly [member: string]: unknown
+}
+
+interface Text {
+  readonly text: string
+  readonly start: number
+}
+
+export const isTest = (path: string): boolean => /\.(?:test|soak)\.tsx?$/.test(path)
+
+const isProduct = ({ path }: SourceFile): boolean =>
+  /\.tsx?$/.test(path) && !isTest(path) && !/-for-tests\.|\.gen\.ts$/.test(path)
+
+/** The sentences of a surface as text: each file's after its path, in the order of the source. */
+export const sentencesOf = (files: ReadonlyArray<SourceFile>, surface: RegExp): string =>
+  files
+    .filter((file) => surface.test(file.path) && isProduct(file))
+    .toSorted((one, other) => (one.path < other.path ? -1 : 1))
+    .flatMap((file) => {
+      const sentences = textsIn(file)
+        .map(({ text }) => text)
+        .filter(isSentence)
+      return sentences.length === 0
+        ? []
+        : [`${file.path}\n${sentences.map((text) => `  ${text}\n`).join("")}`]
+    })
+    .join("\n")
+
+/** Each place where a test repeats four words or more of a sentence. */
+export const repeatedSentences = (files: ReadonlyArray<SourceFile>): ReadonlyArray<Complaint> => {
+  const parts = new Set(
+    Object.values(surfaces)
+      .flatMap((surface) => files.filter((file) => surface.test(file.path) && isProduct(file)))
+      .flatMap((file) => textsIn(file).filter(({ text }) => isSentence(text)))
+      .flatMap(({ text }) => partsOf(text))
+  )
+  const all = [...parts].join("\n")
+  return files
+    .filter(({ path }) => isTest(path) && path.startsWith("packages/"))
+    .flatMap((file) =>
+      textsIn(file).flatMap(({ start, text }) => {
+        const part = partsOf(text).find((one) => all.includes(one))
+        return part === undefined
+          ? []
+          : [{ path: file.path, line: lineAt(file.text, start), message: `repeats a sentence: "${part}"` }]
+      })
+    )
+}
+
+/** What stands between the values of a sentence, where it is long enough to be known again. */
+const partsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .split(hole)
+    .map((part) => part.trim())
+    .filter((part) => wordsIn(part) >= leastWords)
+
+const wordsIn = (text: string): number =>
+  text.split(" ").filter((word) => /^["'“(]*[A-Za-z][A-Za-z'’-]*[.,:;!?)"'”…]*$/.test(word)).length
+
+const isSentence = (text: string): boolean =>
+  wordsIn(text.replaceAll(hole, " ")) >= leastWords &&
+  !/^(?:select|insert|update|delete|with|alter|create|grant|lock|notify|set|from|where|and|or|left|join|order|for|case|on) /.test(
+    text
+  )
+
+/** All texts of a file but those that name modules, tests or styles. */
+const textsIn = (file: SourceFile): ReadonlyArray<Text> => {
+  const found: Array<Text> = []
+  const add = (text: string, start: number) =>
+    found.push({ text: text.replaceAll(/\s+/g, " ").trim(), start })
+  const visit = (value: unknown): void => {
+    if (Array.isArray(value)) return value.forEach(visit)
+    if (!isNode(value)) return
+    if (skips(value)) return
+    const text = textOf(value)
+    if (text !== undefined) add(text, value.start)
+    if (text === undefined || value.type !== "Literal") {
+      for (const [member, inside] of Object.entries(value)) {
+        if (titles(value, member)) visit((inside as ReadonlyArray<unknown>).slice(1))
+        else if (text === undefined || holesOnly(value, member)) visit(inside)
+      }
+    }
+  }
+  visit(parseAst(file.text, { lang: file.path.endsWith("x") ? "tsx" : "ts" }) as unknown)
+  return found
+}
+
+const isNode = (value: unknown): value is Node =>
+  typeof value === "object" && value !== null && typeof (value as Node).type === "string"
+
+const skips = (node: Node): boolean =>
+  /^(?:Import|ExportAll|TS.*Type$|TSTypeAnnotation|TSInterface)/.test(node.type) ||
+  (node.type === "JSXAttribute" &&
+    ["className", "class", "d"].includes((node["name"] as Node)["name"] as string)) ||
+  (node.type === "TaggedTemplateExpression" &&
+    /^(?:sql|css)\b/.test(((node["tag"] as Node)["name"] as string) ?? ""))
+
+/** Whether these are the arguments of a test or a group of tests, of which the first is its title. */
+const titles = (node: Node, member: string): boolean =>
+  node.type === "CallExpression" &&
+  member === "arguments" &&
+  /^(?:describe|it|test|here|layer)$/.test(rootName(node["callee"]))
+
+const rootName = (callee: unknown): string => {
+  if (!isNode(callee)) return ""
+  if (callee.type === "Identifier") return callee["name"] as string
+  return rootName(callee["object"] ?? callee["callee"] ?? callee["tag"])
+}
+
+/** Of a node that is a text itself, the members in which others may stand. */
+const holesOnly = (node: Node, member: string): boolean =>
+  ["expressions", "children", "left", "right"].includes(member) && node.type !== "Literal"
+
+const inline = new Set(["a", "b", "code", "em", "i", "kbd", "q", "small", "span", "strong", "Link"])
+
+/** The text that a node is: a string, a template, strings put together, an element's own words. */
+const textOf = (node: Node): string | undefined => {
+  if (node.type === "Literal") {
+    const { regex, value } = node as { regex?: { pattern: string }; value?: unknown }
+    if (regex !== undefined) return plainPattern(regex.pattern)
+    return typeof value === "string" ? value : undefined
+  }
+  if (node.type === "TemplateLiteral")
+    return (node["quasis"] as ReadonlyArray<{ value: { cooked: string } }>)
+      .map(({ value }) => value.cooked)
+      .join(hole)
+  if (node.type === "BinaryExpression" && node["operator"] === "+") {
+    const sides = [node["left"], node["right"]].map((side) => (isNode(side) ? textOf(side) : undefined))
+    return sides.every((side) => side === undefined) ? undefined : sides.map((side) => side ?? hole).join("")
+  }
+  if (node.type === "JSXElement" || node.type === "JSXFragment") {
+    const words = childrenText(node)
+    return /[a-z]/i.test(words.replaceAll(hole, "")) ? words : undefined
+  }
+  return undefined
+}
+
+const childrenText = (node: Node): string =>
+  (node["children"] as ReadonlyArray<Node>)
+    .map((child) => {
+      if (child.type === "JSXText") return child["value"] as string
+      if (child.type === "JSXExpressionContainer") {
+        const inside = child["expression"] as Node
+        return inside.type === "Literal" ? (textOf(inside) ?? hole) : hole
+      }
+      if (child.type !== "JSXElement") return hole
+      const { name } = (child["openingElement"] as { name: { name?: string } }).name
+      return inline.has(name ?? "") ? childrenText(child) : hole
+    })
+    .join("")
+
+/** What a regular expression matches to the letter; all else is a hole. */
+const plainPattern = (pattern: string): string =>
+  pattern
+    .replaceAll(/\\([.?*+()[\]{}|/^$-])/g, "\u0000$1")
+    .replaceAll(/(?<!\u0000)(?:\\.|\[[^\]]*\]|[.()|^$?*+{}])+/g, hole)
+    .replaceAll("\u0000", "")
