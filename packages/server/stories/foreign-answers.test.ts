@@ -67,7 +67,7 @@ const working = (...looks: ReadonlyArray<Json>) => {
   return decide
 }
 
-layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((it) => {
   describe("A structure", () => {
     const structured = (structuredContent: Json, content: ReadonlyArray<Json> = []) =>
       atCall({ content: [{ type: "text", text: "as text" }, ...content], structuredContent })

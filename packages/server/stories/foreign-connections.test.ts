@@ -35,7 +35,7 @@ const theirs = ConfigProvider.layer(
   ConfigProvider.fromEnv({ env: { PATH: process.env["PATH"] ?? "", TROPISM_SECRET_SHOP: shopSecret } })
 )
 
-layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((it) => {
   describe("A connection", () => {
     it.effect("is made once for all runs of a server", () =>
       Effect.gen(function* () {

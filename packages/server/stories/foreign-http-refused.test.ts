@@ -27,7 +27,7 @@ const theirs = ConfigProvider.layer(
 const refusingToList = ({ id }: Json) =>
   Response.json({ jsonrpc: "2.0", id, error: { code: -32_603, message: "The shelf is being tidied" } })
 
-layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((it) => {
   describe("A server that wants credentials", () => {
     const challenge =
       'Bearer error="insufficient_scope", scope="words:read", error_description="Tell us who you are", resource_metadata="https://shop.example/.well-known/oauth-protected-resource"'

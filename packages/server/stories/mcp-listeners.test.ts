@@ -33,7 +33,7 @@ const theirs = ConfigProvider.layer(
   })
 )
 
-layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((it) => {
   describe("Requirement: Events of foreign MCP servers as reaction triggers", () => {
     it.effect("an object that is created in another Tropism project wakes an agent here, once, tainted", () =>
       Effect.gen(function* () {

@@ -20,7 +20,7 @@ const environment = (values: Record<string, string>) =>
 
 const theirs = environment({ TROPISM_SECRET_SHOP: `${secret}\n`, DATABASE_PASSWORD: "the-database" })
 
-layer(Layer.provide(SharedServer.layer, theirs), { excludeTestServices: true })((it) => {
+layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((it) => {
   describe("An MCP server", () => {
     it.effect("is added, listed, changed and removed, and its tools are told as it lists them", () =>
       Effect.gen(function* () {

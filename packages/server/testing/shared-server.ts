@@ -1,15 +1,17 @@
 /**
- * One running server for the stories of a file, each in a project of its own.
+ * The running server that the stories of a worker share, each in a project of its own.
  *
- * `layer(SharedServer.layer)` gives the server the test's clock: it stands still
- * until a story moves it, so a model that takes a minute is held for exactly as
- * long as the story wants. With `excludeTestServices` the server keeps real time.
+ * A worker keeps one server per kind of clock and passes it from file to file. `layer(SharedServer.layer)` gives the
+ * server a test clock: it stands still until a story moves it, so a model that takes a minute is held for exactly as
+ * long as the story wants. With `excludeTestServices` the server keeps real time. `SharedServer.own` starts a server
+ * for one file: for what concerns the server as a whole, or a configuration of its own.
  */
-import { Clock, Context, Effect, Layer, Logger, Redacted, References } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Logger, Redacted, References, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "./fresh-database.ts"
-import { type Doors, eventually, newProject, startServer } from "./platform.ts"
+import { ask } from "./owner-rows.ts"
+import { type Doors, eventually, newProject, startServer, type Story } from "./platform.ts"
 
 /** One line of the server's log. */
 export interface LogLine {
@@ -19,29 +21,112 @@ export interface LogLine {
   readonly requestId: unknown
 }
 
+interface Running {
+  readonly doors: Doors
+  readonly access: PostgresAccess
+  /** Where log lines go: a file that takes over a server starts an empty one. */
+  log: Array<LogLine>
+}
+
+/** A server that a worker keeps from file to file; it ends with the run's PostgreSQL. */
+interface Kept extends Running {
+  readonly clock: Clock.Clock
+  readonly scope: Scope.Closeable
+}
+
 export class SharedServer extends Context.Service<
   SharedServer,
   {
     readonly doors: Doors
     readonly access: PostgresAccess
-    /** What the server has logged so far. */
+    /** What the server has logged since this file has it. */
     readonly log: ReadonlyArray<LogLine>
+    /** Makes a project of one's own. */
+    readonly newStory: Effect.Effect<Story>
   }
 >()("@tropism/server/testing/SharedServer") {
-  static readonly layer = Layer.effect(
-    SharedServer,
+  /** The worker's server with this kind of clock. When the file ends, the agents of its projects are stopped. */
+  static readonly layer: Layer.Layer<SharedServer> = Layer.effectContext(
     Effect.gen(function* () {
-      const access = yield* patientDatabase
-      const log: Array<LogLine> = []
-      const keep = Logger.make<unknown, void>(({ fiber, logLevel, message }) => {
-        const { requestId = null } = fiber.getRef(References.CurrentLogAnnotations)
-        log.push({ level: logLevel, message, requestId })
-      })
-      const doors = yield* startServer(access, [keep])
-      return SharedServer.of({ doors, access, log })
+      const server = yield* keptServer("setTime" in (yield* Clock.Clock) ? "test" : "real")
+      server.log = []
+      const projects: Array<string> = []
+      yield* Effect.addFinalizer(() => stopAgents(server, projects))
+      return Context.make(SharedServer, shared(server, projects)).pipe(Context.add(Clock.Clock, server.clock))
     })
   )
+
+  /** A server for this file alone, on the clock and with the configuration that it runs with. */
+  static readonly own = Layer.effect(
+    SharedServer,
+    Effect.map(
+      Effect.suspend(() => start),
+      (server) => shared(server, [])
+    )
+  )
 }
+
+const shared = (server: Running, projects: Array<string>): SharedServer["Service"] => ({
+  doors: server.doors,
+  access: server.access,
+  log: server.log,
+  newStory: Effect.tap(newProject(server.doors, server.access), ({ projectId }) =>
+    Effect.sync(() => projects.push(projectId))
+  )
+})
+
+/** The servers of this worker, by the kind of their clock. */
+const kept = new Map<"real" | "test", Kept>()
+
+/** A server whose clock is ahead of the database's is not passed on: what is due in a database's future stays due. */
+const keptServer = Effect.fnUntraced(function* (kind: "real" | "test") {
+  const now = Clock.Clock.defaultValue()
+  const before = kept.get(kind)
+  if (before !== undefined) {
+    const aheadMs = before.clock.currentTimeMillisUnsafe() - now.currentTimeMillisUnsafe()
+    if (aheadMs <= 0) {
+      yield* Effect.provideService(setToNow, Clock.Clock, before.clock)
+      return before
+    }
+    kept.delete(kind)
+    yield* Scope.close(before.scope, Exit.void)
+  }
+  const scope = yield* Scope.make()
+  const clock = kind === "test" ? yield* TestClock.make() : now
+  const running = yield* start.pipe(
+    Effect.provideService(Scope.Scope, scope),
+    Effect.provideService(Clock.Clock, clock)
+  )
+  const made: Kept = Object.assign(running, { clock, scope })
+  kept.set(kind, made)
+  return made
+})
+
+const start: Effect.Effect<Running, never, Scope.Scope> = Effect.gen(function* () {
+  const access = yield* patientDatabase
+  const keep = Logger.make<unknown, void>(({ fiber, logLevel, message }) => {
+    const { requestId = null } = fiber.getRef(References.CurrentLogAnnotations)
+    running.log.push({ level: logLevel, message, requestId })
+  })
+  const log: Array<LogLine> = []
+  const running: Running = { access, log, doors: yield* startServer(access, [keep]) }
+  return running
+})
+
+/** Stops what the agents of these projects still do: a run that waits for its model would keep a slot from later files. */
+const stopAgents = Effect.fnUntraced(function* ({ access, doors }: Running, projects: ReadonlyArray<string>) {
+  const working = yield* ask(
+    access,
+    `select project_id from kb.agent_runs
+     where project_id = any ($1::uuid[]) and status in ('queued', 'running', 'paused')
+     union select project_id from kb.agent_schedules where project_id = any ($1::uuid[])`,
+    [projects]
+  )
+  const stop = { stopped: true, reason: "The stories of this project have ended" }
+  yield* Effect.forEach(working, ([projectId]) =>
+    doors.send("PUT", `/api/projects/${projectId}/kill-switch`, stop)
+  )
+})
 
 /** A fresh database for a server that has the test's clock, which is set to the present. */
 export const patientDatabase = Effect.suspend(() =>
@@ -60,8 +145,8 @@ const setToNow = Effect.flatMap(Clock.Clock, (clock) =>
   "setTime" in clock ? TestClock.setTime(Clock.Clock.defaultValue().currentTimeMillisUnsafe()) : Effect.void
 )
 
-/** A project of one's own in the file's server. */
-export const newStoryHere = Effect.flatMap(SharedServer, ({ doors, access }) => newProject(doors, access))
+/** A project of one's own in the shared server. */
+export const newStoryHere = Effect.flatMap(SharedServer, ({ newStory }) => newStory)
 
 /** Lets the server's clock go on for so long, in steps between which the server does what is due, and a story what it wants to. */
 export const passing = (ms: number, stepMs: number, between: Effect.Effect<unknown> = Effect.void) =>
