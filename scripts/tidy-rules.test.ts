@@ -222,7 +222,7 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
     ],
     good: [
       [`${server}/run/runs.test.ts`, 'yield* Effect.sleep("1 second")\nyield* TestClock.adjust("1 second")'],
-      ["packages/server/simulation/simulation.test.ts", 'yield* Effect.sleep("1 second")']
+      ["packages/server/simulation/simulation.deep.test.ts", 'yield* Effect.sleep("1 second")']
     ]
   },
   skipped: {

@@ -1,5 +1,5 @@
 /**
- * The graph against the whole program: found by words, drawn as a picture. `graph-large.long.ts` draws ten thousand objects.
+ * The graph against the whole program: found by words, drawn as a picture. `graph-large.browser.test.ts` draws ten thousand objects.
  */
 import { expect, it } from "vitest"
 import { importLines, jsonl } from "../../server/testing/import-words.ts"

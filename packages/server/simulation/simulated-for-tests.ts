@@ -4,7 +4,7 @@
 import type { PgConnection } from "@effect/sql-pg"
 import { Context, Effect, Layer, Scope } from "effect"
 import { connect, type PostgresAccess } from "../src/database/postgres-access.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inNight } from "../testing/tier.ts"
 import { simulationDatabase } from "./database-for-tests.ts"
 import { simulateAll } from "./lanes.ts"
 import type { Remains } from "./remains.ts"
@@ -28,7 +28,7 @@ const chosen = [
   1, 4, 5, 6, 7, 8, 9, 10, 11, 15, 16, 17, 20, 22, 29, 32, 34, 36, 39, 42, 52, 53, 56, 60, 65, 70
 ]
 
-export const seeds: ReadonlyArray<number> = inSoak(upTo(80), chosen)
+export const seeds: ReadonlyArray<number> = inNight(upTo(80), chosen)
 
 /** Simulates seeds on databases that outlive their lanes. */
 const simulateSeeds = Effect.fnUntraced(function* (

@@ -8,11 +8,11 @@ import { allOf } from "../testing/import-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inTier } from "../testing/tier.ts"
 import { silentFor, watcher } from "../testing/story-words.ts"
 
 const writers = 16
-const objects = inSoak(5_000, 500)
+const objects = inTier(500, 500, 5_000)
 
 /** One in twenty requests is broken off, in turn before and after all of it was sent. */
 const isAborted = (number: number) => number % 20 === 7

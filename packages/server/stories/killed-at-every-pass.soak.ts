@@ -1,7 +1,7 @@
 /**
  * A run of ten steps whose server is killed at every point, every time that it passes it: `npm run soak`.
  *
- * Takes minutes and is no part of `npm test`, where `killed-anywhere.test.ts`
+ * Takes minutes and is no part of `npm test`, where `killed-anywhere.deep.test.ts`
  * tells the same of one point of every kind.
  */
 import { describe, expect, it } from "@effect/vitest"

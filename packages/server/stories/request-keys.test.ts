@@ -18,7 +18,7 @@ import { ask } from "../testing/owner-rows.ts"
 import type { Answer, Json, Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inTier } from "../testing/tier.ts"
 import { asUser } from "../testing/token-words.ts"
 
 const sendAt = (story: Story, { body, headers = {}, path }: Omit<KeyedCase, "rows">, key: string) =>
@@ -108,7 +108,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     for (const [name, group] of Object.entries(groups))
       it.effect(
         `of ${name}: many at once and a repeat have one effect and are told the same, byte for byte`,
-        () => expectEach(group, inSoak(50, 2)),
+        () => expectEach(group, inTier(2, 10, 50)),
         120_000
       )
 

@@ -10,7 +10,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { paraphrasesIn, wrongIn } from "../testing/paraphrase-words.ts"
 import { asEditors } from "../testing/token-words.ts"
-import { sampled } from "../testing/soak.ts"
+import { sampled } from "../testing/tier.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 /** People who speak at once. */

@@ -13,7 +13,7 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { calls, receivedChat, refuses, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { eventually, type Json, newProject, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inTier } from "../testing/tier.ts"
 import { serveUntil } from "../testing/frozen-servers.ts"
 import { whileServing } from "../testing/restarts.ts"
 
@@ -75,7 +75,7 @@ describe("Reducers", () => {
     "S004-F05, F09 of hundreds of messages with tool calls, of 2,000 in a soak, every prompt has the system prompt and whole pairs, in its bound",
     () =>
       Effect.gen(function* () {
-        const [rounds, stepsPerRound, callsPerStep, mentions] = [inSoak(6, 2), 20, 8, 152]
+        const [rounds, stepsPerRound, callsPerStep, mentions] = [inTier(2, 2, 6), 20, 8, 152]
         const answers = Array.from({ length: rounds }, (_, round) => [
           ...Array.from({ length: stepsPerRound }, (_step, step) =>
             calls(
@@ -106,7 +106,7 @@ describe("Reducers", () => {
         expect(state.droppedMessages + shown).toBe(
           rounds * (mentions + 1 + stepsPerRound * (1 + callsPerStep) + 1)
         )
-        expect(state.droppedMessages + shown).toBeGreaterThanOrEqual(inSoak(2_000, 600))
+        expect(state.droppedMessages + shown).toBeGreaterThanOrEqual(inTier(600, 600, 2_000))
         expect(state).toMatchObject({ summary: null, config: { reducer: { maxTokens } } })
         expect(state.promptTokens).toBeLessThanOrEqual(maxTokens)
         const requests = requestsOf(models)

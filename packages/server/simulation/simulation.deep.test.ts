@@ -9,7 +9,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { ask } from "../testing/owner-rows.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inNight } from "../testing/tier.ts"
 import { check, checkerNames } from "./checkers.ts"
 import type { CrashPointName } from "../src/crash-point.ts"
 import { type Coverage, faultKinds, makeCoverage } from "./coverage.ts"
@@ -87,16 +87,16 @@ layer(Simulated.layer, { excludeTestServices: true, timeout: withinMs })(
       )
 
       it.effect(
-        inSoak("is struck at every crash point and by every kind of fault", "is struck at most crash points"),
+        inNight("is struck at every crash point and by every kind of fault", "is struck at most crash points"),
         () =>
           Effect.gen(function* () {
             const { reports } = yield* Simulated
             const coverage = makeCoverage()
             for (const { faults } of reports) coverage.note(faults)
-            for (const name of inSoak(coverage.neverStruck(), [])) yield* aimUntilStruck(coverage, name)
+            for (const name of inNight(coverage.neverStruck(), [])) yield* aimUntilStruck(coverage, name)
             const never = coverage.neverStruck()
-            expect(inSoak(never, never.slice(mostNeverStruck))).toEqual([])
-            const kinds = inSoak(faultKinds, ["dieBefore", "dieAfter", "freeze", "lapse", "stop"])
+            expect(inNight(never, never.slice(mostNeverStruck))).toEqual([])
+            const kinds = inNight(faultKinds, ["dieBefore", "dieAfter", "freeze", "lapse", "stop"])
             expect([...coverage.ofKinds().keys()]).toEqual(expect.arrayContaining([...kinds]))
           })
       )

@@ -6,11 +6,11 @@ import { Effect } from "effect"
 import { isQuiet } from "../testing/context-words.ts"
 import { eventually, type Json, scripted } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inTier } from "../testing/tier.ts"
 import { silentFor } from "../testing/story-words.ts"
 import { begin, runLog } from "../testing/time-words.ts"
 
-const rounds = inSoak(500, 50)
+const rounds = inTier(50, 50, 500)
 
 const terminal = new Set(["AgentTurnCompletedEvent", "AgentTurnInterruptedEvent", "AgentTurnFailedEvent"])
 

@@ -24,7 +24,7 @@ import { type Door, doors, type Told } from "../testing/gate-doors.ts"
 import { allOf, importLines, jsonl } from "../testing/import-words.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { sampled } from "../testing/soak.ts"
+import { sampled } from "../testing/tier.ts"
 import { asUser } from "../testing/token-words.ts"
 
 /** What is in the graph now, by the names of things. */
@@ -98,11 +98,11 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 2))
+      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 7))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
-      expectThroughAgents(doors.byHand, trialsOf([null, { allowedObjectTypes: [] }], allSayings))
+      expectThroughAgents(doors.byHand, sampled(trialsOf([null, { allowedObjectTypes: [] }], allSayings), 2))
     )
 
     for (const [name, door] of [
@@ -111,7 +111,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       ["a sub-agent with rights of its own", doors.byChild],
       ["a sub-agent that may do everything, for an agent with these rights", doors.byParent]
     ] as const)
-      it.effect(name, () => expectThroughAgents(door, sampled(trialsOf(someCapabilities, someSayings), 2)))
+      it.effect(name, () => expectThroughAgents(door, sampled(trialsOf(someCapabilities, someSayings), 7)))
 
     it.effect("an approval: the agent's rights as they are then, and its mode no more", () =>
       Effect.gen(function* () {

@@ -14,7 +14,7 @@ import {
   type Story,
   storyIn
 } from "../testing/platform.ts"
-import { inSoak } from "../testing/soak.ts"
+import { inTier } from "../testing/tier.ts"
 import { endedRuns, make, suggestionsOf, watcher } from "../testing/story-words.ts"
 import { approve, reject, suggested, suggestedBy, updating } from "../testing/suggestion-words.ts"
 
@@ -40,7 +40,7 @@ class TwoServers extends Context.Service<
 const newStories = Effect.flatMap(TwoServers, (servers) => servers.newStories)
 
 /** A multiple of the twenty that the agent suggests in one step. */
-const races = inSoak(200, 40)
+const races = inTier(40, 40, 200)
 
 const statusesOf = (answers: ReadonlyArray<{ readonly status: number }>) =>
   answers.map(({ status }) => status).toSorted()

@@ -1,0 +1,24 @@
+/**
+ * How much of what repeats itself a tier of the tests shows (`scripts/tiers.ts`): a few cases first, all in the night.
+ *
+ * A part shows each kind of case; only how often is less.
+ */
+
+const tier = process.env["TROPISM_TEST_TIER"]
+
+/** What `npm test`, `npm run test:deep` and `npm run nightly` each show. */
+export const inTier = <A>(first: A, deep: A, nightly: A): A =>
+  tier === "nightly" ? nightly : tier === "deep" ? deep : first
+
+/** What the night shows, and what the other tiers do. */
+export const inNight = <A>(all: A, otherwise: A): A => inTier(otherwise, otherwise, all)
+
+/**
+ * Every n-th of many cases in the first tier, all of them in the others.
+ *
+ * **Details** Which ones is fixed; with numbers that have no divisor in common every row and column of a matrix has its turn.
+ */
+export const sampled = <A>(cases: ReadonlyArray<A>, every: number): ReadonlyArray<A> => {
+  const first = cases.filter((_, index) => index % every === 0)
+  return inTier(first, cases, cases)
+}
