@@ -90,8 +90,18 @@ const isSentence = (text: string): boolean =>
     text
   )
 
+const known = new WeakMap<SourceFile, ReadonlyArray<Text>>()
+
 /** All texts of a file but those that name modules, tests or styles. */
 const textsIn = (file: SourceFile): ReadonlyArray<Text> => {
+  const before = known.get(file)
+  if (before !== undefined) return before
+  const found = readTexts(file)
+  known.set(file, found)
+  return found
+}
+
+const readTexts = (file: SourceFile): ReadonlyArray<Text> => {
   const found: Array<Text> = []
   const add = (text: string, start: number) =>
     found.push({ text: text.replaceAll(/\s+/g, " ").trim(), start })

@@ -30,7 +30,8 @@ export default class TestTimes implements Reporter {
       .toSorted(([, one], [, other]) => other - one)
     if (times.length > 10) {
       console.log("The slowest files, in seconds:")
-      for (const [path, seconds] of times.slice(0, 10)) console.log(`${seconds.toFixed(1).padStart(7)}  ${path}`)
+      for (const [path, seconds] of times.slice(0, 10))
+        console.log(`${seconds.toFixed(1).padStart(7)}  ${path}`)
     }
     if (process.env["TROPISM_RECORD_TIMES"] !== undefined) record(times)
     for (const [path, seconds] of times)

@@ -40,7 +40,9 @@ const graded = (): ReadonlyArray<string> =>
   readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" })
     .map((path) => `packages/${path.replaceAll("\\", "/")}`)
     .filter((path) => /\.test\.ts$/.test(path) && !path.includes("/node_modules/"))
-    .filter((path) => /\/testing\/tier\.ts"|simulated-for-tests\.ts"/.test(readFileSync(join(root, path), "utf8")))
+    .filter((path) =>
+      /\/testing\/tier\.ts"|simulated-for-tests\.ts"/.test(readFileSync(join(root, path), "utf8"))
+    )
 
 const included: Readonly<Record<Tier, () => Array<string>>> = {
   first: () => inFolders("*.test.{ts,tsx}"),
@@ -64,7 +66,11 @@ export const tierConfig = (tier: Tier): ViteUserConfig => ({
   root,
   test: {
     include: included[tier](),
-    exclude: ["**/node_modules/**", "**/dist/**", ...(tier === "first" ? ["**/*.{deep,browser}.test.ts"] : [])],
+    exclude: [
+      "**/node_modules/**",
+      "**/dist/**",
+      ...(tier === "first" ? ["**/*.{deep,browser}.test.ts"] : [])
+    ],
     pool: "threads",
     // A story asks as often as it can; those of rate limits say how often one may.
     env: { TROPISM_RATE_LIMIT: "off", TROPISM_TEST_TIER: tier },

@@ -1,16 +1,16 @@
 /**
  * The console in a real browser against the whole program: every stage, real PostgreSQL, real HTTP.
  *
- * `const real = realConsole()` at the top of a file starts one server and one
- * browser for it; each test opens pages of a project of its own. Nothing is
+ * `const real = realConsole()` at the top of a file starts a browser for it, on a server that the files of a worker
+ * share; each test opens pages of a project of its own. Nothing is
  * faked but the language model, which is the scripted one and says so. A page
  * that logs a fault fails its test.
  */
-import { Effect, Exit, Scope } from "effect"
+import { Effect, Scope } from "effect"
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
-import { freshDatabase } from "../../server/testing/fresh-database.ts"
-import { newProject, startServer, type Story } from "../../server/testing/platform.ts"
+import { newProject, type Story } from "../../server/testing/platform.ts"
+import { type Running, startRunning, stopAgents } from "../../server/testing/shared-server.ts"
 import { builtConsole } from "./built-console.ts"
 import { launchChromium, plainContext } from "./chromium.ts"
 
@@ -47,7 +47,7 @@ type StorageState = Exclude<NonNullable<BrowserContextOptions["storageState"]>, 
 /** Runs what stories are made of: `await run(story.post("/objects", …))`. */
 export const run = <A>(effect: Effect.Effect<A>): Promise<A> => Effect.runPromise(effect)
 
-/** One server and one browser for the tests of a file, from its first test to its last. */
+/** The worker's server with a console, and a browser for the tests of a file, from its first test to its last. */
 export const realConsole = (): RealConsole => {
   let started: Started | undefined
   beforeAll(async () => {
@@ -64,22 +64,37 @@ export const realConsole = (): RealConsole => {
   }
 }
 
-const start = async (): Promise<Started> => {
-  const scope = Scope.makeUnsafe()
-  const inScope = <A>(effect: Effect.Effect<A, never, Scope.Scope>): Promise<A> =>
-    Effect.runPromise(Effect.provideService(effect, Scope.Scope, scope))
+interface Served {
+  readonly server: Running
+  /** What a browser keeps of the one sign-in by the server's login link. */
+  readonly adminCookies: string
+}
+
+/** The server of this worker: the browser files share it, each test in a project of its own. */
+let served: Promise<Served> | undefined
+
+const serve = async (browser: Browser): Promise<Served> => {
   const folder = await builtConsole()
-  const access = await inScope(freshDatabase)
-  const doors = await inScope(startServer(access, [], folder))
+  const server = await run(Effect.provideService(startRunning(folder), Scope.Scope, Scope.makeUnsafe()))
+  return { server, adminCookies: JSON.stringify(await signIn(browser, server.doors.loginLink)) }
+}
+
+const start = async (): Promise<Started> => {
   const browser = await launchChromium()
-  const adminCookies = JSON.stringify(await signIn(browser, doors.loginLink))
+  served ??= serve(browser)
+  const { adminCookies, server } = await served
+  const projects: Array<string> = []
   return {
     browser,
     adminCookies,
-    newStory: () => run(newProject(doors, access)),
+    newStory: async () => {
+      const story = await run(newProject(server.doors, server.access))
+      projects.push(story.projectId)
+      return story
+    },
     close: async () => {
       await browser.close()
-      await Effect.runPromise(Scope.close(scope, Exit.void))
+      await run(stopAgents(server, projects))
     }
   }
 }

@@ -87,7 +87,10 @@ layer(Simulated.layer, { excludeTestServices: true, timeout: withinMs })(
       )
 
       it.effect(
-        inNight("is struck at every crash point and by every kind of fault", "is struck at most crash points"),
+        inNight(
+          "is struck at every crash point and by every kind of fault",
+          "is struck at most crash points"
+        ),
         () =>
           Effect.gen(function* () {
             const { reports } = yield* Simulated

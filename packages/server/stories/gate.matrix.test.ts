@@ -24,7 +24,7 @@ import { type Door, doors, type Told } from "../testing/gate-doors.ts"
 import { allOf, importLines, jsonl } from "../testing/import-words.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { sampled } from "../testing/tier.ts"
+import { inTier, sampled } from "../testing/tier.ts"
 import { asUser } from "../testing/token-words.ts"
 
 /** What is in the graph now, by the names of things. */
@@ -88,7 +88,7 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
   const story = yield* newStoryHere
   const { asked, denied, done, written } = yield* expectCells(story, trials, door, sentenceOf)
   // Every kind of sentence was passed, or the cells would show nothing.
-  expect(Math.min(asked, denied, done)).toBeGreaterThan(10)
+  expect(Math.min(asked, denied, done)).toBeGreaterThan(inTier(0, 10, 10))
   for (const event of written)
     expect(event).toMatchObject({ actorType: "agent", runId: expect.any(String), taskId: null })
   expect(yield* allOf(story, "/tasks")).toHaveLength(asked)
@@ -98,11 +98,11 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 7))
+      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 13))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
-      expectThroughAgents(doors.byHand, sampled(trialsOf([null, { allowedObjectTypes: [] }], allSayings), 2))
+      expectThroughAgents(doors.byHand, sampled(trialsOf([null, { allowedObjectTypes: [] }], allSayings), 5))
     )
 
     for (const [name, door] of [
@@ -126,7 +126,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const { denied, done, written } = yield* expectCells(story, trials, doors.byApproval, (cell) =>
           isAllowed(cell.rights, cell.operation) ? "done" : "denied"
         )
-        expect(Math.min(denied, done)).toBeGreaterThan(20)
+        expect(Math.min(denied, done)).toBeGreaterThan(inTier(5, 20, 20))
         for (const event of written)
           expect(event).toMatchObject({
             actorType: "agent",

@@ -21,7 +21,7 @@ export interface LogLine {
   readonly requestId: unknown
 }
 
-interface Running {
+export interface Running {
   readonly doors: Doors
   readonly access: PostgresAccess
   /** Where log lines go: a file that takes over a server starts an empty one. */
@@ -60,7 +60,7 @@ export class SharedServer extends Context.Service<
   static readonly own = Layer.effect(
     SharedServer,
     Effect.map(
-      Effect.suspend(() => start),
+      Effect.suspend(() => startRunning()),
       (server) => shared(server, [])
     )
   )
@@ -93,7 +93,7 @@ const keptServer = Effect.fnUntraced(function* (kind: "real" | "test") {
   }
   const scope = yield* Scope.make()
   const clock = kind === "test" ? yield* TestClock.make() : now
-  const running = yield* start.pipe(
+  const running = yield* startRunning().pipe(
     Effect.provideService(Scope.Scope, scope),
     Effect.provideService(Clock.Clock, clock)
   )
@@ -102,19 +102,25 @@ const keptServer = Effect.fnUntraced(function* (kind: "real" | "test") {
   return made
 })
 
-const start: Effect.Effect<Running, never, Scope.Scope> = Effect.gen(function* () {
+/** Starts a server on a database of its own, until the scope ends. */
+export const startRunning = Effect.fnUntraced(function* (
+  consoleFolder?: string
+): Effect.fn.Return<Running, never, Scope.Scope> {
   const access = yield* patientDatabase
   const keep = Logger.make<unknown, void>(({ fiber, logLevel, message }) => {
     const { requestId = null } = fiber.getRef(References.CurrentLogAnnotations)
     running.log.push({ level: logLevel, message, requestId })
   })
   const log: Array<LogLine> = []
-  const running: Running = { access, log, doors: yield* startServer(access, [keep]) }
+  const running: Running = { access, log, doors: yield* startServer(access, [keep], consoleFolder) }
   return running
 })
 
 /** Stops what the agents of these projects still do: a run that waits for its model would keep a slot from later files. */
-const stopAgents = Effect.fnUntraced(function* ({ access, doors }: Running, projects: ReadonlyArray<string>) {
+export const stopAgents = Effect.fnUntraced(function* (
+  { access, doors }: Running,
+  projects: ReadonlyArray<string>
+) {
   const working = yield* ask(
     access,
     `select project_id from kb.agent_runs
