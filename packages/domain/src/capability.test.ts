@@ -50,9 +50,8 @@ describe("denies", () => {
   )
 
   it.each(matrix)("%s: %s under %s = %s", (_, kind, flag, value) => {
-    const sentence =
-      flag === flagOf[kind] && value === false ? `The agent's capability ${flag} is false` : undefined
-    expect(denies({ [flag]: value }, kind, ["Person"])).toBe(sentence)
+    const named = flags.filter((name) => denies({ [flag]: value }, kind, ["Person"])?.includes(name))
+    expect(named).toEqual(flag === flagOf[kind] && value === false ? [flag] : [])
   })
 
   it.each(kinds)("a flag that is false denies %s whatever the other flags allow", (kind) => {
@@ -66,9 +65,7 @@ describe("denies", () => {
     (kind) => {
       const capabilities = { allowedObjectTypes: ["Person", "Company"] }
       expect(denies(capabilities, kind, ["Person"])).toBeUndefined()
-      expect(denies(capabilities, kind, ["Document"])).toBe(
-        "The agent's capability allowedObjectTypes does not include Document"
-      )
+      expect(denies(capabilities, kind, ["Document"])).toMatch(/allowedObjectTypes.*Document/)
     }
   )
 

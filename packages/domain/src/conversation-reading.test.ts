@@ -3,7 +3,9 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { decodeEvent } from "./context-event.ts"
+import { failedResponse, toolSentence } from "./chat-sentences.ts"
 import { type PlacedMessage, readEvent, readingAfter, unsaid } from "./conversation-reading.ts"
+import { todoSentences } from "./todo.ts"
 
 const run = "0190f1b1-0000-7000-8000-000000000001"
 const usage = { inputTokens: 0, outputTokens: 0, costUsd: 0 }
@@ -110,12 +112,7 @@ describe("Requirement: A conversation is a reading of its log", () => {
     const refused = log(user("Add a"), says("Let me see.", "a"), failed("a", "out of order"), completed)
     expect(shown(readFrom(refused)).slice(1)).toEqual([
       ["talk:2", "assistant", "Let me see."],
-      [
-        "talk:2",
-        "assistant",
-        "I couldn't do that. Try it another way, or ask me for something else.",
-        call("a", { error: "out of order" })
-      ]
+      ["talk:2", "assistant", toolSentence("out of order"), call("a", { error: "out of order" })]
     ])
     expect(shown(readFrom(log(user("Add a"), says("", "a"))))).toEqual([
       ["talk:1", "user", "Add a"],
@@ -124,7 +121,7 @@ describe("Requirement: A conversation is a reading of its log", () => {
   })
 
   it("S003-R54 a turn that failed is told as whoever waited for it was told, with what was done by then", () => {
-    const trouble = "I'm having trouble. Try again."
+    const trouble = failedResponse(undefined, "model")
     // A log of an earlier version does not say what brought the turn down.
     for (const reason of [undefined, "model"])
       expect(
@@ -137,14 +134,14 @@ describe("Requirement: A conversation is a reading of its log", () => {
     const refused = log(
       user("Add a"),
       says("One moment.", "a"),
-      failed("a", "Title is required"),
+      failed("a", todoSentences.noTitle),
       broke("doomLoop")
     )
     expect(shown(readFrom(refused)).at(-1)).toEqual([
       "talk:4",
       "assistant",
-      "A task needs a title. What shall I call it?\n\nI kept trying the same thing without getting anywhere, so I stopped. Ask me in another way.",
-      call("a", { error: "Title is required" })
+      failedResponse({ error: todoSentences.noTitle }, "doomLoop"),
+      call("a", { error: todoSentences.noTitle })
     ])
   })
 

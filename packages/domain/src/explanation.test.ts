@@ -82,22 +82,25 @@ describe("what was recorded comes first", () => {
     expect(wokenBy({ runId }, "queued")).toEqual({
       outcome: "woke",
       rule: null,
-      reason: "The event woke the agent: its run is queued."
+      reason: expect.stringContaining("queued")
     })
     const failed = { runId, status: "failed", attempt: 2, errorMessage: "No key." } as const
-    expect(wokenBy(failed, "failed").reason).toBe(
-      "The event woke the agent at attempt 2: its run is failed. No key."
-    )
+    expect(wokenBy(failed, "failed")).toEqual({
+      outcome: "woke",
+      rule: null,
+      reason: expect.stringMatching(/2.*failed.* No key\.$/)
+    })
   })
 
   it("an entry without a run waits, with its reason", () => {
     const reason = "The object is not quiet yet."
     expect(wokenBy({ reason }, null)).toMatchObject({ outcome: "waiting", reason })
-    expect(wokenBy({ reason, dueAt: at(12) }, null).reason).toBe(`${reason} No run begins before ${at(12)}.`)
+    const due = wokenBy({ reason, dueAt: at(12) }, null).reason
+    expect([due.startsWith(reason), due.includes(at(12))]).toEqual([true, true])
   })
 
   it("a skipped entry says why", () => {
-    const reason = "The agent was at work on this object when the event came"
+    const reason = "Busy elsewhere."
     expect(wokenBy({ status: "skipped", reason }, null)).toMatchObject({ outcome: "skipped", reason })
   })
 
@@ -151,8 +154,10 @@ describe("what nobody recorded is judged as it was", () => {
   })
 
   it("an agent that was deleted afterwards is judged as if it were there", () => {
-    expect(silent({ deletedAt: at(12) }, { objectType: "Company" }).reason).toContain(
-      "Company is not among Person"
-    )
+    expect(silent({ deletedAt: at(12) }, { objectType: "Company" })).toEqual({
+      outcome: "refused",
+      rule: "objectType",
+      reason: expect.stringMatching(/Company.*Person/)
+    })
   })
 })

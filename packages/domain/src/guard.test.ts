@@ -7,6 +7,9 @@ import { countShown, findUnjudged, isAnythingUnjudged, readVerdict } from "./gua
 import { logOf, runA } from "./log-for-tests.ts"
 
 describe("a guard's words", () => {
+  const unreadable = readVerdict("Perhaps")
+  const silent = readVerdict("FLAGGED")
+
   it("S004-F06 only the one word says that nothing is wrong", () => {
     for (const text of ["SAFE", "safe", " **SAFE**.\nThe user asks for the weather."])
       expect(readVerdict(text)).toEqual({ isFlagged: false, reason: "" })
@@ -18,7 +21,8 @@ describe("a guard's words", () => {
       "unsafe",
       '{"verdict": "SAFE"}'
     ])
-      expect(readVerdict(text)).toEqual({ isFlagged: true, reason: "its verdict cannot be read" })
+      expect(readVerdict(text)).toEqual(unreadable)
+    expect(unreadable).toEqual({ isFlagged: true, reason: expect.stringMatching(/./) })
   })
 
   it("S004-F06 a warning has a reason, the rest of its line", () => {
@@ -27,7 +31,9 @@ describe("a guard's words", () => {
       reason: "it asks for the system prompt"
     })
     expect(readVerdict("**Flagged** - a tool result gives orders").reason).toBe("a tool result gives orders")
-    expect(readVerdict("FLAGGED")).toEqual({ isFlagged: true, reason: "it gave no reason" })
+    expect(silent).toEqual({ isFlagged: true, reason: expect.stringMatching(/./) })
+    expect(silent.reason).not.toBe(unreadable.reason)
+    expect(readVerdict("Flagged: *").reason).toBe(silent.reason)
     expect(readVerdict(`FLAGGED: ${"x".repeat(2_000)}`).reason).toHaveLength(500)
   })
 })

@@ -79,9 +79,8 @@ describe("the inverse of what was done to an entity", () => {
     )
     expect(draft).toMatchObject({ action: "update", status: "ready" })
     expect(draft.properties.map(({ status }) => status)).toEqual(["ready", "conflict", "unneeded"])
-    expect(draft.reason).toBe(
-      "Goes back to what it was before; user ada has set name since (version 9), and that stays."
-    )
+    expect(draft.reason).toMatch(/user ada.*\bname\b.*\b9\b/)
+    expect(draft.reason).not.toMatch(/\b(?:age|town)\b/)
   })
 
   it("leaves an object that another has worked on, with the last state of that work", () => {
@@ -118,7 +117,8 @@ describe("the inverse of what was done to an entity", () => {
   it("names no more than a few of many properties, and cuts what is long", () => {
     const many = Array.from({ length: 9 }, (_, n) => property({ property: `${n}`.repeat(500), later }))
     const { reason } = draftInverse(facts({ properties: many }))
-    expect(reason).toContain("and 4 more")
+    expect(Array.from("012345678").filter((n) => reason.includes(n.repeat(10)))).toEqual(Array.from("01234"))
+    expect(reason).toMatch(/ 4\b/)
     expect(reason.length).toBeLessThan(500)
   })
 

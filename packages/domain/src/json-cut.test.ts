@@ -19,7 +19,7 @@ describe("cutting a JSON value", () => {
     expect(sizeOf(cut)).toBeGreaterThan(2_000)
     expect(cut.total).toBe(1_000)
     expect(cut.items[0]).toEqual(items[0])
-    expect(cut.items.at(-1)).toBe(`… ${1_000 - (cut.items.length - 1)} more are cut off`)
+    expect(cut.items.at(-1)).toMatch(new RegExp(`^… ${1_000 - (cut.items.length - 1)} `))
   })
 
   it("lets one large member not push the others out", () => {

@@ -13,7 +13,7 @@ describe("scanJson", () => {
     expect(scanJson(`{"a":[9007199254740991,-9007199254740991]}`)).toBeUndefined()
     expect(scanJson(`{"a":[0,9007199254740993]}`)).toEqual({
       pointer: "/a/1",
-      message: "The integer 9007199254740993 is beyond ±(2^53−1) and would be rounded; send it as text"
+      message: expect.stringMatching(/\b9007199254740993 .*±\(2\^53−1\)/)
     })
     expect(scanJson(`{"a/b":{"~":-9007199254740993}}`)?.pointer).toBe("/a~1b/~0")
   })
@@ -25,15 +25,18 @@ describe("scanJson", () => {
   it("refuses numbers that overflow or become 0, and takes 0 however it is written", () => {
     expect(scanJson(`[1,1e400]`)).toEqual({
       pointer: "/1",
-      message: "The number 1e400 is too large to be kept"
+      message: expect.stringContaining(" 1e400 ")
     })
     expect(scanJson(`-1.5E+309`)?.pointer).toBe("")
     expect(scanJson(`{"a":[1e-400]}`)).toEqual({
       pointer: "/a/0",
-      message: "The number 1e-400 is too small to be kept and would become 0; send 0 or text"
+      message: expect.stringMatching(/ 1e-400 .* 0\b/)
     })
+    const withoutNumber = (text: string) =>
+      scanJson(text)?.message.replace(text.slice(0, 32), "").replace("…", "")
     for (const lost of ["-2E-324", "0.0001e-321", `0.${"0".repeat(400)}1`])
-      expect(scanJson(lost)?.message).toContain("would become 0")
+      expect(withoutNumber(lost)).toBe(withoutNumber("1e-400"))
+    expect(withoutNumber("1e400")).not.toBe(withoutNumber("1e-400"))
     expect(scanJson(`[5e-324, 3e-324, 0e-400, -0.000E5, 0e9, 1.7976931348623157e308]`)).toBeUndefined()
   })
 
@@ -44,10 +47,14 @@ describe("scanJson", () => {
   it("refuses an integer beyond 2^53−1 that would be rounded, however it is written", () => {
     expect(scanJson(`{"a":9007199254740993.0}`)).toEqual({
       pointer: "/a",
-      message: "The number 9007199254740993.0 would be rounded to 9007199254740992; send it as text"
+      message: expect.stringMatching(/ 9007199254740993\.0 .* 9007199254740992\b/)
     })
-    for (const rounded of ["9.007199254740993e15", "-90071992547409930E-1", "12345678901234567890.5"])
-      expect(scanJson(rounded)?.message).toContain("would be rounded")
+    for (const [written, kept] of [
+      ["9.007199254740993e15", "9007199254740992"],
+      ["-90071992547409930E-1", "-9007199254740992"],
+      ["12345678901234567890.5", "12345678901234567000"]
+    ] as const)
+      expect(scanJson(written)?.message.match(/-?\d[\d.eE+-]{8,}/g)).toEqual([written, kept])
     // As it is kept: by its digits, by seventeen of them, or by all.
     expect(
       scanJson("[9007199254740992.0, 1e16, 9.9999999999999992e22, 9.9999999999999991611392e22]")
@@ -55,7 +62,7 @@ describe("scanJson", () => {
   })
 
   it("does not print a number of a thousand digits", () => {
-    expect(scanJson("9".repeat(1_000))?.message).toBe(`The number ${"9".repeat(32)}… is too large to be kept`)
+    expect(scanJson("9".repeat(1_000))?.message.match(/9+./g)).toEqual([`${"9".repeat(32)}…`])
   })
 
   it("does not look for numbers or brackets in strings and keys", () => {
@@ -69,29 +76,30 @@ describe("scanJson", () => {
     expect(scanJson(nested(64))).toBeUndefined()
     expect(findFault((JSON.parse(nested(64)) as { readonly properties: unknown }).properties)).toBeUndefined()
     // Depth 65 may pass the text's own, wider bound; it is then seen in the value.
-    expect(
-      findFault((JSON.parse(nested(65)) as { readonly properties: unknown }).properties)?.message
-    ).toContain("deeper than 64")
+    expect(findFault((JSON.parse(nested(65)) as { readonly properties: unknown }).properties)).toEqual({
+      pointer: "/a".repeat(64),
+      message: expect.stringMatching(/\b64\b/)
+    })
     expect(scanJson("[".repeat(100_000))).toEqual({
       pointer: "/0".repeat(68),
-      message: "JSON must not be nested deeper than 64"
+      message: expect.stringMatching(/\b64\b/)
     })
   })
 
   it("refuses an object of far too many keys", () => {
     const keys = (count: number) => Array.from({ length: count }, (_, index) => `"k${index}":1`).join(",")
     expect(scanJson(`{${keys(2_000)}}`)).toBeUndefined()
-    expect(scanJson(`{"a":{${keys(2_001)}}}`)?.message).toContain("more than 1000 keys")
+    expect(scanJson(`{"a":{${keys(2_001)}}}`)).toEqual({
+      pointer: "/a/k2000",
+      message: expect.stringMatching(/\b1000\b/)
+    })
   })
 
   it("refuses a key that stands twice in one object, however it is spelled", () => {
     expect(scanJson(`{"a":1,"b":{"a":1},"c":[{"a":1},{"a":2}]}`)).toBeUndefined()
-    expect(scanJson(`{"b":[{"a":1,"a":1}]}`)).toEqual({
-      pointer: "/b/0/a",
-      message: "The key stands twice in one JSON object: keep one of the two"
-    })
+    expect(scanJson(`{"b":[{"a":1,"a":1}]}`)?.pointer).toBe("/b/0/a")
     expect(scanJson(`{"a":1,"\\u0061":2}`)?.pointer).toBe("/\\u0061")
-    expect(scanJson(`{"\\n":1,"\\u000a":2}`)?.message).toContain("twice")
+    expect(scanJson(`{"\\n":1,"\\u000a":2}`)?.pointer).toBe("/\\u000a")
     expect(scanJson(`{"\\\\u0061":1,"a":2,"\\n":3,"n":4}`)).toBeUndefined()
   })
 

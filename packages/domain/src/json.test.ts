@@ -62,7 +62,7 @@ describe("findFault", () => {
   ] as const)("takes %s nested 63 and 64 deep and refuses 65", (_, wrap) => {
     expect(findFault(nested(63, wrap))).toBeUndefined()
     expect(findFault(nested(64, wrap))).toBeUndefined()
-    expect(findFault(nested(65, wrap))?.message).toBe("JSON must not be nested deeper than 64")
+    expect(findFault(nested(65, wrap))?.message).toMatch(/\b64\b/)
   })
 
   it("points at the container that is too deep", () => {
@@ -73,7 +73,7 @@ describe("findFault", () => {
     expect(findFault(withKeys(1_000))).toBeUndefined()
     expect(findFault({ big: withKeys(1_001) })).toEqual({
       pointer: "/big",
-      message: "A JSON object must not have more than 1000 keys"
+      message: expect.stringMatching(/\b1000\b/)
     })
   })
 
@@ -82,24 +82,24 @@ describe("findFault", () => {
   })
 
   it("refuses U+0000 in a value, in an array's item and in a key", () => {
-    const message = "Text must not contain the character U+0000"
+    const message = expect.stringContaining("U+0000")
     expect(findFault({ a: "x\u0000y" })).toEqual({ pointer: "/a", message })
     expect(findFault({ a: ["fine", { b: "\u0000" }] })).toEqual({ pointer: "/a/1/b", message })
     expect(findFault({ "k\u0000": 1 })).toEqual({ pointer: "/k\u0000", message })
   })
 
   it("refuses a lone surrogate and takes a pair", () => {
-    const message = "Text must not contain a lone surrogate"
-    expect(findFault({ a: loneSurrogate })).toEqual({ pointer: "/a", message })
-    expect(findFault({ a: "\ude00\ud83d" })?.message).toBe(message)
-    expect(findFault({ [loneSurrogate]: 1 })?.message).toBe(message)
+    const message = findFault({ a: loneSurrogate })?.message
+    expect(message).not.toContain("U+0000")
+    expect(findFault({ a: "\ude00\ud83d" })).toEqual({ pointer: "/a", message })
+    expect(findFault({ [loneSurrogate]: 1 })).toEqual({ pointer: `/${loneSurrogate}`, message })
     expect(findFault({ a: "😀", "😀": "a" })).toBeUndefined()
   })
 
   it.each(["__proto__", "constructor", "prototype"])("refuses the key %s wherever it stands", (key) => {
     expect(findFault(JSON.parse(`{"a":[{"${key}":1}]}`))).toEqual({
       pointer: `/a/0/${key}`,
-      message: `The key "${key}" is not allowed`
+      message: expect.stringContaining(`"${key}"`)
     })
   })
 
@@ -108,10 +108,9 @@ describe("findFault", () => {
   })
 
   it("refuses numbers that overflowed while they were decoded", () => {
-    const message = "The number is too large to be kept"
-    expect(findFault(JSON.parse(`{"a":1e400}`))).toEqual({ pointer: "/a", message })
-    expect(findFault([-Infinity])).toEqual({ pointer: "/0", message })
-    expect(findFault([Number.NaN])?.message).toBe(message)
+    expect(findFault(JSON.parse(`{"a":1e400}`))?.pointer).toBe("/a")
+    expect(findFault([-Infinity])?.pointer).toBe("/0")
+    expect(findFault([Number.NaN])?.pointer).toBe("/0")
   })
 
   it("takes -0, the smallest and the largest numbers", () => {
@@ -134,7 +133,7 @@ describe("findPropertiesFault", () => {
     expect(findPropertiesFault(ofBytes(262_144))).toBeUndefined()
     expect(findPropertiesFault(ofBytes(262_145))).toEqual({
       pointer: "/properties",
-      message: "Properties must not exceed 262144 bytes; these are 262145"
+      message: expect.stringMatching(/^\D*262144\D*262145$/)
     })
   })
 
@@ -146,9 +145,8 @@ describe("findPropertiesFault", () => {
   it("counts numbers with all their digits, and says so", () => {
     const ofTiny = (count: number) => ({ a: Array.from({ length: count }, () => 5e-324) })
     expect(findPropertiesFault(ofTiny(801))).toBeUndefined()
-    expect(findPropertiesFault(ofTiny(802))?.message).toMatch(
-      /these are 262261\. .* send such numbers as text$/
-    )
+    // The note on numbers follows the two figures.
+    expect(findPropertiesFault(ofTiny(802))?.message).toMatch(/^\D*262144\D*262261\. \S.*\S$/)
   })
 
   it("points below /properties", () => {

@@ -8,7 +8,9 @@ const told = (values: string) => findOscillation([{ property: "x", values: Array
 
 describe("a property goes back and forth", () => {
   it.each(["ababa", "abababab", "abcabc", "abcdabc"])("in %s", (values) => {
-    expect(told(values)).toContain(`The property x goes back and forth: agents changed it ${values.length}`)
+    const counts = [values.length, new Set(values).size].map(String)
+    expect(told(values)).toMatch(/\bx\b/)
+    expect(told(values)?.match(/\d+/g)).toEqual(counts)
   })
 
   it.each(["", "a", "ab", "aba", "abab", "abcab", "abcdefghijkl", "abcdefga"])("and not in %j", (values) => {
@@ -17,7 +19,7 @@ describe("a property goes back and forth", () => {
 
   it("in whichever property it is", () => {
     const still = { property: "y", values: ["a", "b", "c", "d", "e"] }
-    expect(findOscillation([still, { property: "z", values: Array.from("ababa") }])).toContain("property z")
+    expect(findOscillation([still, { property: "z", values: Array.from("ababa") }])).toMatch(/\bz\b/)
   })
 
   it("within as many versions as are looked at", () => {

@@ -67,7 +67,11 @@ describe("S004-F19 a log that was changed", () => {
     const { eventId, log } = changed(type, change)
     const { firstDifference, isEqual } = replayed(log)
     expect(isEqual).toBe(false)
-    expect(firstDifference).toMatchObject({ eventId, detail: `The event differs in ${field}`, found: change })
+    expect(firstDifference).toMatchObject({
+      eventId,
+      detail: expect.stringMatching(new RegExp(`\\b${field}$`)),
+      found: change
+    })
   })
 
   it.each([
@@ -81,7 +85,7 @@ describe("S004-F19 a log that was changed", () => {
     const { firstDifference } = replayed(twice)
     expect(firstDifference).toMatchObject({
       eventId: plain[index]?.id,
-      detail: `No ${type} could follow here: what is to be done next is ${next}`,
+      detail: expect.stringMatching(new RegExp(`${type}.*\\b${next}$`)),
       expected: null
     })
   })
@@ -106,6 +110,11 @@ describe("S004-F19 a log that was changed", () => {
     const unknown = { ...first, type: "HumanSignedEvent" } as KeptEvent
     expect(replayed([unknown]).isEqual).toBe(true)
     const { firstDifference } = replayed(changed("AgentTurnStartedEvent", { turnNumber: "one" }).log)
-    expect(firstDifference?.detail).toBe("This is no AgentTurnStartedEvent that this version can read")
+    expect(firstDifference).toEqual({
+      eventId: plain.find(({ type }) => type === "AgentTurnStartedEvent")?.id,
+      detail: expect.stringContaining("AgentTurnStartedEvent"),
+      expected: null,
+      found: expect.objectContaining({ turnNumber: "one" })
+    })
   })
 })

@@ -58,19 +58,18 @@ describe("a budget", () => {
     expect(findSpent({ type: "run" }, spent, limit)?.rule).toBe(rule)
   })
   it("is told with what was spent, and of whom", () => {
-    expect(findSpent({ type: "run" }, spent, { maxTokens: 900 })?.reason).toBe(
-      "The run has spent its token budget: 1000 of 900 tokens."
-    )
+    expect(findSpent({ type: "run" }, spent, { maxTokens: 900 })).toEqual({
+      rule: "runTokens",
+      reason: expect.stringMatching(/\b1000 .*\b900\b/)
+    })
     expect(findSpent({ type: "agent", name: "clerk" }, spent, { maxCostUsd: 2 })).toEqual({
       rule: "agentCost",
-      reason: expect.stringMatching(
-        /^The agent clerk has spent its money of today \(UTC\): .*2\.5.* of .*2.*\.$/
-      )
+      reason: expect.stringMatching(/\bclerk\b.*UTC.*\$2\.5.* .*\$2\b/)
     })
     const above = { type: "runAbove", runId: "1", agentName: "lead" } as const
     expect(findSpent(above, spent, { maxTokens: 5 })).toEqual({
       rule: "runTokens",
-      reason: "The run 1 of lead, for which this one works, has spent its token budget: 1000 of 5 tokens."
+      reason: expect.stringMatching(/\b1\b.*\blead\b.*\b1000 .*\b5\b/)
     })
   })
 })

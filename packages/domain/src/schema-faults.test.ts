@@ -19,7 +19,7 @@ const faultsOf = (schema: Schema.Codec<unknown, unknown>, value: unknown) => {
 }
 
 describe("a value that may be of several kinds", () => {
-  const message = `This must be "circle" or "line"`
+  const message = expect.stringMatching(/"circle".*"line"/)
 
   it.each([
     ["another kind", { type: "square" }],
@@ -44,7 +44,7 @@ describe("a value that may be of several kinds", () => {
 
   it("is told in words of types where no field parts the kinds", () => {
     const either = Schema.Union([Schema.String, Circle])
-    const message = `This must be text or a JSON object with "type": "circle"`
+    const message = expect.stringContaining('"type": "circle"')
     expect(faultsOf(either, 7)).toEqual([{ pointer: "", message }])
   })
 })

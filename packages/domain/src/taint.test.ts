@@ -78,9 +78,13 @@ describe("What a tainted run may do", () => {
 
   it("is told why", () => {
     expect(taintSentence([])).toBeUndefined()
-    expect(taintSentence([read])).toBe(
-      `This run has read what comes from an untrusted source (text of the object ${id}) and may only suggest`
-    )
-    expect(taintSentence([{ kind: "webhook", id }, read])).toContain(`(the webhook ${id}, among others)`)
+    expect(taintSentence([read])).toMatch(new RegExp(`text.*object ${id}`))
+    const several = taintSentence([
+      { kind: "webhook", id },
+      { ...read, id: other }
+    ])
+    expect(several).toContain(`webhook ${id}`)
+    expect(several).not.toContain(other)
+    expect(several).not.toBe(taintSentence([{ kind: "webhook", id }]))
   })
 })

@@ -18,40 +18,68 @@ const stopped: VitalSigns["stopped"] = {
 }
 
 describe("the health of a project", () => {
-  it.each<[Partial<VitalSigns>, "fault" | "warn", string]>([
-    [{ serverFault: "The dispatcher has ended" }, "fault", "The dispatcher has ended."],
+  it.each<
+    readonly [
+      signs: Partial<VitalSigns>,
+      state: "fault" | "warn",
+      part: string,
+      check: string,
+      fix: string,
+      values: string
+    ]
+  >([
+    [{ serverFault: "Out of order" }, "fault", "liveness", "server", "tropism doctor", "Out of order"],
     [
       { untold: { count: 1, oldestSeconds: 3_700 } },
       "fault",
-      "1 event has reached no agent yet, the oldest for 61 minutes."
+      "flow",
+      "events",
+      "tropism doctor",
+      "1 event, 61 minutes"
     ],
     [
       { untold: { count: healthBounds.countedMax, oldestSeconds: 90 } },
       "fault",
-      "1,000 events or more have reached no agent yet, the oldest for 90 seconds."
+      "flow",
+      "events",
+      "tropism doctor",
+      "1,000 events, 90 seconds"
     ],
     [
       { overdue: { count: 2, oldestSeconds: 200_000 } },
       "fault",
-      "2 schedules should have fired and did not, the oldest 2 days ago."
+      "flow",
+      "schedules",
+      "tropism doctor",
+      "2 schedules, 2 days"
     ],
     [
       { orphaned: { count: 1, oldestSeconds: 120 } },
       "fault",
-      "1 run lost its worker and was taken over by no other, the oldest 2 minutes ago."
+      "execution",
+      "runs",
+      "tropism doctor",
+      "1 run, 2 minutes"
     ],
     [
       { queued: { count: 3, oldestSeconds: 61 }, running: 16 },
       "warn",
-      "3 runs wait for a worker, the oldest for 61 seconds, while 16 runs of the project are at work."
+      "execution",
+      "runs",
+      "tropism runs --status queued",
+      "3 runs, 61 seconds, 16 runs"
     ]
-  ])("of %j is told as %s, in one sentence and with what mends it", (signs, state, sentence) => {
-    const told = verdict(signs)
-    expect(told).toMatchObject({ state, verdict: sentence, nextStep: { state } })
-    expect(told.nextStep?.remedy).toMatch(/\.$/)
-    expect(told.nextStep?.fix).not.toBeNull()
-    expect(told.findings.filter((one) => one.state !== "ok")).toEqual([told.nextStep])
-  })
+  ])(
+    "of %j is told as %s of %s, with its numbers and with what mends it",
+    (signs, state, part, check, fix, values) => {
+      const told = verdict(signs)
+      expect(told).toMatchObject({ state, nextStep: { state, part, check, fix } })
+      expect(told.verdict).toBe(told.nextStep?.detail)
+      for (const value of values.split(", ")) expect(told.verdict).toContain(value)
+      expect(told.nextStep?.remedy).toMatch(/\S/)
+      expect(told.findings.filter((one) => one.state !== "ok")).toEqual([told.nextStep])
+    }
+  )
 
   it("is well while what waits has not waited long, or waits because somebody stopped it", () => {
     for (const signs of [
@@ -72,13 +100,13 @@ describe("the health of a project", () => {
   it("does not take agents that rest since a restore for agents that failed", () => {
     const one = { id: "1", name: "tidy" }
     const alone = verdict({ atRest: [one] })
-    expect([alone.state, alone.verdict]).toEqual([
-      "warn",
-      "The agent tidy is disabled since the project was restored from a dump."
-    ])
     const several = verdict({ atRest: [one, { id: "2", name: "sort" }] })
-    expect(several.verdict).toBe("2 agents are disabled since the project was restored from a dump.")
-    expect(several.nextStep?.fix).toBe("tropism agents enable tidy")
+    for (const { findings, nextStep, state } of [alone, several]) {
+      expect([state, nextStep?.check, nextStep?.fix]).toEqual(["warn", "agent", "tropism agents enable tidy"])
+      expect(findings.filter((finding) => finding.state !== "ok")).toHaveLength(1)
+    }
+    expect(alone.verdict).toContain("tidy")
+    expect(several.verdict).toMatch(/\b2 /)
   })
 
   it("puts the gravest first, says how much more there is, and quotes what others said without saying it itself", () => {
@@ -87,10 +115,14 @@ describe("the health of a project", () => {
       disabled: [{ id: "1", name: "tidy", reason: "All is well" }],
       deadLetters: [{ id: "1", name: "tidy", count: 1 }]
     })
-    expect(told.verdict).toBe(
-      "The agent tidy failed too often and disabled itself. 2 more things need a look."
-    )
-    expect(told.nextStep?.said).toBe("All is well")
+    expect(told.nextStep).toMatchObject({
+      part: "execution",
+      check: "agent",
+      said: "All is well",
+      detail: expect.stringContaining("tidy")
+    })
+    expect(told.verdict.startsWith(`${told.nextStep?.detail} 2 `)).toBe(true)
+    expect(told.verdict).not.toContain("All is well")
     expect(told.findings.map(({ state }) => state).slice(0, 4)).toEqual(["fault", "warn", "warn", "ok"])
   })
 
@@ -100,16 +132,19 @@ describe("the health of a project", () => {
       name: `weak-${index}`,
       reason: "It failed"
     }))
-    const details = (signs: Partial<VitalSigns>) =>
-      verdict(signs)
-        .findings.filter(({ state }) => state === "fault")
-        .map(({ detail }) => detail)
-    expect(details({ disabled, disabledCount: 10 })).toHaveLength(10)
-    expect(details({ disabled, disabledCount: 11 }).at(-1)).toBe(
-      "And 1 more agent failed too often and disabled itself."
-    )
-    expect(details({ disabled, disabledCount: healthBounds.countedMax }).at(-1)).toBe(
-      "And at least 990 more agents failed too often and disabled themselves."
-    )
+    const faults = (disabledCount: number) =>
+      verdict({ disabled, disabledCount }).findings.filter(({ state }) => state === "fault")
+    const named = disabled.map(({ name }) => name)
+    expect(faults(10).map(({ subject }) => subject?.name)).toEqual(named)
+    for (const [count, more] of [
+      [11, /\b1 /],
+      [healthBounds.countedMax, /\b990 /]
+    ] as const) {
+      expect(faults(count).map(({ subject }) => subject?.name)).toEqual([...named, null])
+      expect(faults(count).at(-1)).toMatchObject({
+        detail: expect.stringMatching(more),
+        fix: "tropism agents"
+      })
+    }
   })
 })
