@@ -10,7 +10,7 @@ const event = (name: string, json: unknown): string => `event: ${name}\ndata: ${
 const begun = event("begun", { conversationId: "c" })
 const words = (text: string) => event("words", { text })
 const leaving = { type: "/problems/unavailable", title: "…", status: 503, detail: "The server stops" }
-const fault = { type: "/problems/server-fault", title: "…", status: 500, detail: "Your message is kept" }
+const fault = { type: "/problems/server-fault", title: "…", status: 500, detail: "Kept" }
 const busy = { type: "/problems/conflict", title: "…", status: 409, reason: "keyBusy", detail: "At work" }
 const done = { type: "done", answer: { status: "completed", response: "Good morning." } }
 

@@ -139,7 +139,7 @@ describe("the package of the client", () => {
           expect(rest).toEqual({
             listed: [5, 4, 3, 2, 1],
             followed: [1, 2, 3, 4, 5],
-            response: "one two three four five six seven eight nine ten",
+            response: "alpha bravo charlie delta echo foxtrot golf hotel india juliett",
             problem: { status: 409, code: "keyTaken", isTheFirst: true },
             type: "not-found"
           })

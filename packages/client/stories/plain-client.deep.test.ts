@@ -23,6 +23,16 @@ const firstKept = async (events: AsyncIterable<Json>): Promise<Json> => {
   for await (const event of events) if (event.type !== "TextDeltaEvent") return event
 }
 
+/** The class and the message of the fault with which no client is made. */
+const faultOf = (options: Parameters<typeof createClient>[0]) => {
+  try {
+    createClient(options)
+  } catch (fault) {
+    return fault instanceof Error ? [fault.constructor, fault.message] : [fault]
+  }
+  return []
+}
+
 const newGate = () => Promise.withResolvers<void>()
 
 /** A connection that ends behind the first that it brings. */
@@ -171,23 +181,18 @@ describe("The client for programs without Effect", () => {
 
   it("is not made for what no request could ask: the fault is told at once, and the token is not", () => {
     for (const url of ["not a url", "", "127.0.0.1:4400", "ftp://127.0.0.1"])
-      expect(() => createClient({ url })).toThrow(
-        new TypeError(
-          `The server's address must be one such as http://127.0.0.1:4400, not ${JSON.stringify(url)}.`
-        )
-      )
+      expect(faultOf({ url })).toEqual([TypeError, expect.stringContaining(JSON.stringify(url))])
     for (const token of ["secret\n", "secr\u00e9t", "secret\u0000"])
-      expect(() => createClient({ url: "http://127.0.0.1:9", token })).toThrow(
-        new TypeError(
-          "The token has a line break or another character that no token has: give the token alone."
-        )
-      )
+      expect(faultOf({ url: "http://127.0.0.1:9", token })).toEqual([
+        TypeError,
+        expect.not.stringMatching(/secr|127\.0\.0\.1/)
+      ])
   })
 
   it("tells a server that is not there, and what a call needs", async () => {
     const client = createClient({ url: "http://127.0.0.1:9", project: "none", retries: 1 })
     await expect(client.tasks.get("1")).rejects.toBeInstanceOf(TropismUnreachable)
-    await expect(client.tasks.get("")).rejects.toThrow("tasks.get needs taskId first")
+    await expect(client.tasks.get("")).rejects.toThrow(/tasks\.get.*taskId/)
     const signal = AbortSignal.abort(new Error("no longer wanted"))
     await expect(client.tasks.get("1", { signal })).rejects.toThrow("no longer wanted")
   })

@@ -23,7 +23,11 @@ export const run = async (url: string, token: string, project: string) => {
     model: {
       provider: "scripted",
       name: "teller",
-      script: { rules: [{ say: "one two three four five six seven eight nine ten", tokensPerSecond: 15 }] }
+      script: {
+        rules: [
+          { say: "alpha bravo charlie delta echo foxtrot golf hotel india juliett", tokensPerSecond: 15 }
+        ]
+      }
     }
   })
   const pieces: Array<string> = []
