@@ -28,27 +28,25 @@ describe("parseDefinitions", () => {
   })
 
   it("says where a file is no YAML", () => {
-    expect(mistake("name: [")).toMatch(/^a\.yaml is not YAML: .* at line 1, column \d+\.$/)
+    expect(mistake("name: [")).toMatch(/^a\.yaml .* line 1, column \d+/)
   })
 
   it("refuses a field that does not exist, and a value that is none", () => {
     expect(mistake(`${watch}capabilites: {}\n`)).toContain("capabilites")
     expect(mistake(`${watch}executionMode: yolo\n`)).toContain("executionMode")
-    expect(mistake("- 1\n")).toMatch(/^a\.yaml does not define an agent: /)
+    expect(mistake("- 1\n")).toMatch(/^a\.yaml /)
   })
 
   it("refuses a definition that contradicts itself", () => {
-    expect(mistake(watch.replace("manual", "schedule"))).toBe(
-      "a.yaml does not define an agent: cronSchedule: An agent with triggerType schedule needs a cronSchedule, e.g. 0 9 * * 1-5."
+    expect(mistake(watch.replace("manual", "schedule"))).toMatch(
+      /^a\.yaml .*: cronSchedule: [^;]*\bschedule\b[^;]*$/
     )
   })
 
   it("says of each field what is wrong, and in which document", () => {
-    expect(mistake("name: x\ntriggerType: 5\n")).toMatch(
-      /^a\.yaml does not define an agent: prompt: This is required; triggerType: This must be .*\.$/
-    )
-    expect(mistake(`${watch}---\n${watch.replace("watch", "other")}capabilites: {}\n`)).toBe(
-      "a.yaml, document 2 does not define an agent: capabilites: There is no field of this name: leave it out or correct its spelling."
+    expect(mistake("name: x\ntriggerType: 5\n")).toMatch(/^a\.yaml .*: prompt: [^;]+; triggerType: [^;]+$/)
+    expect(mistake(`${watch}---\n${watch.replace("watch", "other")}capabilites: {}\n`)).toMatch(
+      /^a\.yaml\b[^:]*\b2\b[^:]*: capabilites: [^;]+$/
     )
   })
 
@@ -59,9 +57,9 @@ describe("parseDefinitions", () => {
           .fill(index === 0 ? "x" : `*${all[index - 1]}`)
           .join(",")}]`
     )
-    expect(mistake(`${watch}${levels.join("\n")}\n`)).toBe(
-      "a.yaml repeats parts of itself by aliases (*name) too often: write out what they stand for."
-    )
+    // Not even read as far as its fields, which no agent has.
+    expect(mistake(`${watch}${levels.join("\n")}\n`)).toMatch(/^a\.yaml (?!.*\b[abcd]: )/)
+    expect(mistake(`${watch}${levels.slice(0, 2).join("\n")}\n`)).toMatch(/ a: .* b: /)
   })
 
   it("puts every mistake in one line", () => {
@@ -111,7 +109,7 @@ describe("tropism agents apply", () => {
       yield* write("b.yaml", "name: x\n")
       const { error, exitCode } = yield* invoke(server, "agents", "apply", "-f", path)
       expect(exitCode).toBe(1)
-      expect(error).toContain(`${path}/b.yaml does not define an agent`)
+      expect(error).toContain(`${path}/b.yaml `)
       expect(server.requests).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -119,16 +117,16 @@ describe("tropism agents apply", () => {
   it.live("refuses two definitions of one name, an empty folder and a place where nothing is", () =>
     Effect.gen(function* () {
       const { path, write } = yield* folder
-      expect((yield* invokeWith({}, "agents", "apply", "-f", path)).error).toContain(
-        "has no file that ends in .yaml, .yml or .json"
-      )
-      expect((yield* invokeWith({}, "agents", "apply", "-f", `${path}/none`)).error).toContain(
-        "There is no file or folder"
-      )
+      const apply = (file: string) => invokeWith({}, "agents", "apply", "-f", file)
+      const empty = yield* apply(path)
+      expect([empty.exitCode, empty.error]).toEqual([1, expect.stringContaining(`${path} `)])
+      for (const ending of [".yaml", ".yml", ".json"]) expect(empty.error).toContain(ending)
+      const nothing = yield* apply(`${path}/none`)
+      expect([nothing.exitCode, nothing.error]).toEqual([1, expect.stringContaining(`${path}/none`)])
       yield* write("a.yaml", `${watch}---\n${watch}`)
-      expect((yield* invokeWith({}, "agents", "apply", "-f", path)).error).toContain(
-        `The agent "watch" is defined twice: in ${path}/a.yaml, document 1 and in ${path}/a.yaml, document 2.`
-      )
+      const twice = yield* apply(path)
+      expect([twice.exitCode, twice.error]).toEqual([1, expect.stringContaining('"watch"')])
+      expect(twice.error.split(`${path}/a.yaml`)).toHaveLength(3)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

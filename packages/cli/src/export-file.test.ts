@@ -27,7 +27,7 @@ describe("tropism export", () => {
       const { file, files, entries } = yield* inFolder
       const server = yield* fakeServer({ exportText: text })
       const { exitCode, out } = yield* invoke(server, "export", "-o", file, "--types", "Person,Note")
-      expect([exitCode, out.at(-1)]).toEqual([0, `2 lines were written to ${file}.`])
+      expect([exitCode, out.at(-1)]).toEqual([0, expect.stringMatching(`\\b2\\b.* ${file}\\b`)])
       expect(yield* files.readFileString(file)).toBe(text)
       expect(yield* entries).toEqual(["graph.jsonl"])
       expect(server.requests.at(-1)?.line).toMatch(/\/export\?types=Person%2CNote$/)
@@ -66,7 +66,7 @@ describe("tropism export", () => {
       const server = yield* fakeServer({ exportText: text })
       const folder = file.slice(0, file.lastIndexOf("/"))
       const { error, exitCode } = yield* invoke(server, "export", "-o", folder)
-      expect([exitCode, error]).toEqual([2, `${folder} is a folder: name the file that is to be written.`])
+      expect([exitCode, error]).toEqual([2, expect.stringContaining(folder)])
       expect((yield* invoke(server, "dump", "-o", folder)).exitCode).toBe(2)
       expect(server.requests.filter(({ line }) => /export|dump/.test(line))).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
@@ -152,12 +152,8 @@ describe("tropism export", () => {
       const file = `${(yield* inFolder).file}/graph.jsonl`
       const server = yield* fakeServer({ exportText: text })
       const { error, exitCode } = yield* invoke(server, "export", "-o", file)
-      expect([exitCode, error]).toEqual([
-        1,
-        expect.stringContaining(
-          `No file can be written in ${file.slice(0, file.lastIndexOf("/"))}: it is not there`
-        )
-      ])
+      expect([exitCode, error]).toEqual([1, expect.stringContaining(dirname(file))])
+      expect(server.requests.filter(({ line }) => line.includes("/export"))).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })

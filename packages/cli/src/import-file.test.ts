@@ -41,7 +41,7 @@ const whileTimePasses = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-const badLine = { type: "badLine", line: 2, message: "/type: This is required" }
+const badLine = { type: "badLine", line: 2, message: "/type: Missing" }
 const linesDone = (done: number) => ({ type: "progress", done, total: null, lines: done / 10, counts })
 const finishedLines = { ...finished, ...counts, importId, lines: 3, deleted: 0 }
 
@@ -66,11 +66,11 @@ describe("tropism import of lines", () => {
       const notices: Array<string> = []
       const { error, exitCode, out } = yield* invokeHearing(notices, server, "import", file)
       expect(out).toEqual([
-        "Line 2: /type: This is required",
-        "Objects: 1 created. Relationships: no change."
+        expect.stringMatching(/\b2\b\D*\/type: Missing$/),
+        expect.stringMatching(/^\D*\b1\b\D*$/)
       ])
-      expect(notices).toEqual([expect.stringMatching(/^Importing \S+: 30 B of 30 B$/)])
-      expect(error).toMatch(/^1 line was not imported\. /)
+      expect(notices).toEqual([expect.stringMatching(/\.jsonl\b\D* 30 B \D*30 B$/)])
+      expect(error).toMatch(/^\D*\b1\b\D*$/)
       expect(exitCode).toBe(1)
       expect(importsOf(server)).toEqual([
         {
@@ -82,7 +82,7 @@ describe("tropism import of lines", () => {
       const json = yield* invoke(server, "import", file, "--json")
       expect(JSON.parse(json.out.join("\n"))).toEqual({
         ...finishedLines,
-        badLines: [{ line: 2, message: "/type: This is required" }]
+        badLines: [{ line: 2, message: "/type: Missing" }]
       })
       expect(json.exitCode).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
@@ -108,26 +108,26 @@ describe("tropism import of lines", () => {
       const server = yield* fakeServer({ importLines: [started] })
       const file = yield* fileOf(".jsonl", "x\n")
       const { error, exitCode } = yield* whileTimePasses(invoke(server, "import", file))
-      expect(error).toMatch(
-        /\.jsonl: The connection broke during the import\. Go on with --resume [0-9a-f-]{36}\.$/
-      )
+      const [first] = importsOf(server)
+      expect(error).toMatch(new RegExp(`\\.jsonl: .*--resume ${first?.id}\\b`))
       expect(exitCode).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.effect("says each time why it tries again, and gives up soon on what the server says fails", () =>
     Effect.gen(function* () {
-      const message = "The server failed; its log says why. Send the file again to go on."
+      const message = "Out of order."
       const failed = { type: "failed", message, resume: importId }
       const server = yield* fakeServer({ importLines: [started, failed] })
       const file = yield* fileOf(".jsonl", "x\n")
       const notices: Array<string> = []
       const { error, exitCode } = yield* whileTimePasses(invokeHearing(notices, server, "import", file))
       expect(exitCode).toBe(1)
-      expect(notices).toEqual([0.25, 0.5, 1].map((seconds) => `${message} Trying again in ${seconds} s.`))
+      expect(notices).toEqual(
+        [0.25, 0.5, 1].map((seconds) => expect.stringMatching(`^\\S*${message} \\D*\\b${seconds} s\\b`))
+      )
       const [first, ...others] = importsOf(server)
-      const tried = "It was tried 4 times and no line more was committed."
-      expect(error).toContain(`${message} ${tried} Go on with --resume ${first?.id}.`)
+      expect(error).toMatch(new RegExp(`${message} .*\\b4\\b.*--resume ${first?.id}\\b`))
       expect(others).toHaveLength(3)
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -140,7 +140,7 @@ describe("tropism import of lines", () => {
       const { exitCode, out } = yield* invoke(server, "import", first, second)
       expect([exitCode, out]).toEqual([
         0,
-        [first, second].map((file) => `${file}: Objects: 1 created. Relationships: no change.`)
+        [first, second].map((file) => expect.stringMatching(`^${file}: \\D*\\b1\\b\\D*$`))
       ])
       const json = yield* invoke(server, "import", first, second, "--json")
       expect(JSON.parse(json.out.join("\n"))).toMatchObject([{ file: first }, { file: second }])
@@ -173,7 +173,8 @@ describe("tropism import of lines", () => {
         }
       ])
       const several = yield* invoke(server, "import", file, file, "--resume", importId)
-      expect([several.exitCode, several.error]).toEqual([2, expect.stringContaining("one file")])
+      expect([several.exitCode, several.error]).toEqual([2, expect.stringContaining("--resume")])
+      expect(importsOf(server)).toHaveLength(1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -198,8 +199,11 @@ describe("tropism import", () => {
       const notices: Array<string> = []
       const { exitCode, out } = yield* invokeHearing(notices, server, "import", file)
       expect(exitCode).toBe(0)
-      expect(notices.map((line) => line.replace(/Importing \S+: /, ""))).toEqual(["2 of 8", "8 of 8"])
-      expect(out).toEqual(["Objects: 2 created, 1 updated, 3 unchanged. Relationships: 4 created."])
+      expect(notices.map((line) => line.match(/\d+/g)?.slice(-2))).toEqual([
+        ["2", "8"],
+        ["8", "8"]
+      ])
+      expect(out.map((line) => line.match(/\d+/g))).toEqual([["2", "1", "3", "4"]])
       expect(server.requests.at(-1)).toEqual({
         line: expect.stringMatching(/^POST \/api\/projects\/[^/]+\/import\?format=package-lock&name=[^&]+$/),
         body: '{"lockfileVersion":3}'
@@ -215,12 +219,12 @@ describe("tropism import", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("fails with a sentence when the server stops it", () =>
+  it.live("fails with what the server says when it stops it", () =>
     Effect.gen(function* () {
       const importLines = [progress(1), { type: "failed", message: "The disk is full" }]
       const server = yield* fakeServer({ importLines })
       const { error, exitCode } = yield* invoke(server, "import", yield* lockfile("{}"))
-      expect(error).toMatch(/package-lock\.json: The import stopped: The disk is full$/)
+      expect(error).toMatch(/package-lock\.json: .*The disk is full$/)
       expect(exitCode).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -235,7 +239,7 @@ describe("tropism import", () => {
       Effect.gen(function* () {
         const server = yield* fakeServer({ importLines })
         const { error, exitCode } = yield* whileTimePasses(invoke(server, "import", yield* lockfile("{}")))
-        expect(error).toContain("The connection broke during the import. Run the same command again")
+        expect(error).toMatch(/package-lock\.json: (?!.*--resume)/)
         expect(exitCode).toBe(1)
         const sent = server.requests.filter(({ line }) => line.startsWith("POST"))
         expect(sent).toHaveLength(limits.brokenImportsInARow + 1)
@@ -248,14 +252,14 @@ describe("tropism import", () => {
       const problem = {
         type: "/problems/invalid-input",
         status: 422,
-        title: "Something in the request is wrong",
-        errors: [{ pointer: "", message: "This is no JSON" }]
+        title: "…",
+        errors: [{ pointer: "", message: "Unreadable" }]
       }
       const server = yield* fakeServer({
         failing: new Map([[`/api/projects/${id("project", 1)}/import`, { status: 422, body: problem }]])
       })
       const { error, exitCode } = yield* invoke(server, "import", yield* lockfile("{"))
-      expect(error).toMatch(/^\S+package-lock\.json: This is no JSON\.$/)
+      expect(error).toMatch(/^\S+package-lock\.json: Unreadable\.$/)
       expect(exitCode).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -263,12 +267,13 @@ describe("tropism import", () => {
   it.live("sends nothing for a file that is none", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer()
-      expect((yield* invoke(server, "import", "/nowhere/package-lock.json")).error).toBe(
-        "There is no file /nowhere/package-lock.json. Give the path of a JSONL or CSV file, or of a package-lock.json."
-      )
-      expect((yield* invoke(server, "import", "/")).error).toBe(
-        "/ is not a file. Give the path of a JSONL or CSV file, or of a package-lock.json."
-      )
+      for (const file of ["/nowhere/package-lock.json", "/"]) {
+        const { error, exitCode } = yield* invoke(server, "import", file)
+        expect([exitCode, error.split(" ")]).toEqual([
+          1,
+          expect.arrayContaining([expect.stringMatching(`^${file}\\.?$`), "JSONL", "CSV"])
+        ])
+      }
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })
   )

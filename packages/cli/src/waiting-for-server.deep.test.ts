@@ -50,7 +50,7 @@ describe("A command that begins while the server cannot answer", () => {
         server.state.failing.clear()
         const { error, exitCode } = yield* Fiber.join(waiting)
         expect([args, exitCode]).toEqual([args, 0])
-        expect(error).toContain(`Waiting for the server at ${server.url} …`)
+        expect(error).toContain(server.url)
       }
     })
   )
@@ -77,9 +77,9 @@ describe("A command that begins while the server cannot answer", () => {
       yield* Fiber.interrupt(tail)
       expect(out.join("\n")).toContain("Looked")
 
-      for (const [path, ...args] of [
-        [`${here}/agents`, "run", "nobody"],
-        [`${here}/contexts/desk`, "chat", "desk", "-m", "Hello"]
+      for (const [path, missing, ...args] of [
+        [`${here}/agents`, "nobody", "run", "nobody"],
+        [`${here}/contexts/desk`, "desk", "chat", "desk", "-m", "Hello"]
       ] as const) {
         const other = yield* fakeServer({ agents: [digest] })
         refuse(other, path, 503)
@@ -88,7 +88,7 @@ describe("A command that begins while the server cannot answer", () => {
         other.state.failing.clear()
         const { error, exitCode } = yield* Fiber.join(waiting)
         expect([args, exitCode]).toEqual([args, 1])
-        expect(error).toMatch(/There is no (agent "nobody"|context desk)/)
+        expect(error.split("\n").at(-1)).toMatch(new RegExp(`\\b${missing}\\b`))
       }
     })
   )
@@ -103,7 +103,7 @@ describe("A command that begins while the server cannot answer", () => {
         const before = asked(server, "/api/projects")
         refuse(server, "/api/projects", status, headers)
         const { error, exitCode } = yield* invoke(server, "runs")
-        expect([exitCode, error]).toEqual([1, `The server answered with status ${status}.`])
+        expect([exitCode, error]).toEqual([1, expect.stringContaining(`${status}`)])
         expect(asked(server, "/api/projects")).toBe(before + 1)
       }
     })
