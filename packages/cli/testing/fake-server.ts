@@ -278,7 +278,7 @@ const explanation = (agent: Agent, eventId: string | null | undefined) => {
     eventId,
     outcome: isAwake ? "woke" : "refused",
     rule: isAwake ? null : "selfTriggered",
-    reason: isAwake ? "The event woke the agent: its run is queued." : "The agent ignores its own changes.",
+    reason: isAwake ? "Woken." : "Its own change.",
     entry: null,
     run: isAwake ? { id: id("run", 1), status: "queued" } : null
   }

@@ -72,9 +72,10 @@ describe("tropism autonomy", () => {
       const { exitCode, out } = yield* invoke(server, "autonomy", "earner")
       const output = out.join("\n")
       expect(exitCode).toBe(0)
-      expect(output).toMatch(/create +Note +19 +1 +0 +2 +1 +95 % +10 at 90 % +promoted/)
-      expect(output).toMatch(/create Note +10 +90 % .*stands/)
-      expect(output).toMatch(/reversed by ada: Not .*yet/)
+      expect(output).toMatch(/create +Note +19 +1 +0 +2 +1 +95 % +10 \D*90 % /)
+      const [live, ended] = out.filter((line) => /create Note +10 +90 % /.test(line))
+      expect(live).not.toContain("ada")
+      expect(ended).toMatch(/\breversed\b.*\bada\b.*Not .*yet/)
       expect(output).not.toContain("\u001b[31m")
     })
   )
@@ -89,11 +90,11 @@ describe("tropism autonomy", () => {
 
   it.live("says why promotions have no effect, and when nobody reviewed anything", () =>
     Effect.gen(function* () {
-      const idle = yield* answering("/autonomy", { ...earned, withoutEffect: "The agent is disabled" })
-      expect((yield* invoke(idle, "autonomy", "earner")).out).toContain("The agent is disabled")
+      const idle = yield* answering("/autonomy", { ...earned, withoutEffect: "Out of order" })
+      expect((yield* invoke(idle, "autonomy", "earner")).out).toContain("Out of order")
       const nothing = yield* answering("/autonomy", { ...earned, records: [], promotions: [] })
       expect((yield* invoke(nothing, "autonomy", "earner")).out).toEqual([
-        "Nobody has reviewed what version 1 of earner suggested."
+        expect.stringMatching(/\b1\b.*\bearner\b/)
       ])
     })
   )
@@ -104,11 +105,16 @@ describe("tropism autonomy", () => {
       const path = `/promotions/${promotion.id}/reverse`
       const server = yield* answering(path, ended)
       const words = ["autonomy", "earner", "--reverse", promotion.id, "--reason", "Too early"]
-      expect((yield* invoke(server, ...words)).out).toEqual(["earner asks again: create Note."])
+      expect((yield* invoke(server, ...words)).out).toEqual([
+        expect.stringMatching(/\bearner\b.*\bcreate Note\b/)
+      ])
       const { body } = server.requests.find(({ line }) => line.startsWith("POST")) ?? { body: "" }
       expect(JSON.parse(body)).toEqual({ reason: "Too early" })
       const wrong = yield* invoke(server, "autonomy", "earner", "--reverse", "this")
-      expect([wrong.exitCode, wrong.error]).toEqual([2, expect.stringContaining("is no promotion's id")])
+      expect([wrong.exitCode, wrong.error]).toEqual([
+        2,
+        expect.stringMatching(/"this".*"tropism autonomy earner"/)
+      ])
     })
   )
 })

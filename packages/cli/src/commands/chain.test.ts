@@ -23,17 +23,20 @@ describe("tropism chain", () => {
       // Event 2 lies inside the chain of event 1.
       for (const reference of ["1", "2", id("event", 1)]) {
         const { out } = yield* invoke(server, "chain", reference)
-        expect(out).toEqual([
-          `Root     ${id("event", 1)}`,
-          "Depth    1 of 1",
-          "Runs     1 of 100",
-          "Tokens   12",
-          "Cost     $0.0125 of $0.5",
-          "Stopped  ping: 1 of at most 1.",
-          "",
-          "created Package node_modules/p1 v1 by user local",
-          "  created Package node_modules/p2 v1 by agent ping",
-          "completed run of ping: Pong made."
+        const links = out.indexOf("") + 1
+        expect(out.slice(0, links).map((line) => line.replace(/^\w+ +/, ""))).toEqual([
+          id("event", 1),
+          expect.stringMatching(/^1 \w+ 1$/),
+          expect.stringMatching(/^1 \w+ 100$/),
+          "12",
+          expect.stringMatching(/^\$0\.0125 \w+ \$0\.5$/),
+          "ping: 1 of at most 1.",
+          ""
+        ])
+        expect(out.slice(links)).toEqual([
+          expect.stringMatching(/^created Package node_modules\/p1 v1 .*user local$/),
+          expect.stringMatching(/^ {2}created Package node_modules\/p2 v1 .*agent ping$/),
+          expect.stringMatching(/^completed .*\bping: Pong made\.$/)
         ])
       }
     })
@@ -43,8 +46,8 @@ describe("tropism chain", () => {
     Effect.gen(function* () {
       const server = yield* fakeServer(loop)
       const { error, out } = yield* invoke(server, "chain", "1", "--limit", "2")
-      expect(out.at(-1)).toBe("  created Package node_modules/p2 v1 by agent ping")
-      expect(error).toBe("The first 2 links; --limit shows more.")
+      expect(out.at(-1)).toMatch(/^ {2}created Package node_modules\/p2 v1 /)
+      expect(error).toMatch(/\b2\b.*--limit\b/)
       const all = JSON.parse((yield* invoke(server, "chain", "1", "--json")).out.join("\n"))
       expect(all.items.map((link: { readonly type: string }) => link.type)).toEqual(["event", "event", "run"])
     })

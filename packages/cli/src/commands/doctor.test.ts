@@ -80,7 +80,7 @@ describe("tropism doctor", () => {
       const { exitCode, out } = yield* invokeWith({ TROPISM_DATA: yield* folder, PORT: "0" }, "doctor")
       expect(exitCode).toBe(0)
       expect(out.join("\n")).toMatch(/^ok +runtime +Bun/m)
-      expect(out.join("\n")).toMatch(/^warn +model[^]+fix: export OPENAI_API_KEY/m)
+      expect(out.join("\n")).toMatch(/^warn +model[^]+\bexport OPENAI_API_KEY/m)
     })
   )
 
@@ -104,7 +104,11 @@ describe("tropism doctor", () => {
         ],
         [
           { DATABASE_URL: "mysql://127.0.0.1/x" },
-          { check: "database", detail: "DATABASE_URL is no address of a PostgreSQL." }
+          {
+            check: "database",
+            detail: expect.stringContaining("DATABASE_URL"),
+            fix: expect.stringContaining("export DATABASE_URL=")
+          }
         ],
         [
           { DATABASE_URL: "postgres://a:b@127.0.0.1:1/x" },
@@ -143,35 +147,33 @@ describe("tropism doctor", () => {
       const server = yield* wellServer()
       const seen = yield* examine({ ...at(server), TROPISM_TOKEN: token })
       expect(seen).toContainEqual(
-        expect.objectContaining({ check: "token", state: "ok", detail: "It is good: ada, admin, 1 project." })
-      )
-      expect(seen).toContainEqual(
         expect.objectContaining({
-          check: "project",
+          check: "token",
           state: "ok",
-          detail: expect.stringContaining("All is well")
+          detail: expect.stringMatching(/\bada, admin, 1\b/)
         })
       )
+      expect(seen).toContainEqual(expect.objectContaining({ check: "project", state: "ok" }))
       const shop = { id: "1", name: "shop", error: "ECONNREFUSED" }
-      const ill = yield* wellServer({ silentServers: [shop], serverFault: "The dispatcher has ended" })
+      const ill = yield* wellServer({ silentServers: [shop], serverFault: "Out of order" })
       const found = yield* examine({ ...at(ill), TROPISM_TOKEN: token })
       expect(found).toContainEqual({
         check: "MCP server",
         state: "fault",
-        detail: '"Demo": The MCP server shop could not be used when that was last tried. (ECONNREFUSED)',
+        detail: expect.stringMatching(/^"Demo": .*\bshop\b.*\(ECONNREFUSED\)$/),
         fix: `tropism mcp-servers refresh shop --project ${id("project", 1)}`
       })
       expect(found).toContainEqual({
         check: "server",
         state: "fault",
-        detail: '"Demo": The dispatcher has ended.',
+        detail: '"Demo": Out of order.',
         fix: "tropism doctor"
       })
       yield* invoke(server, "kill-switch", "on", "--server", "--reason", "Restored")
       expect(yield* examine({ ...at(server), TROPISM_TOKEN: token })).toContainEqual({
         check: "kill switch",
         state: "warn",
-        detail: "All agents of the server are stopped by a kill switch: Restored",
+        detail: expect.stringMatching(/ Restored$/),
         fix: "tropism kill-switch off --server"
       })
       const refused = yield* examine({ ...at(server), TROPISM_TOKEN: "wrong" })
@@ -216,17 +218,20 @@ describe("tropism doctor", () => {
       const environment = {
         DATABASE_URL: Redacted.value(withDatabase(Redacted.make(inject("postgres").adminUrl), name))
       }
-      const schema = Effect.map(
-        examine(environment),
-        (findings) => findings.find(({ check }) => check === "schema")?.detail
+      const schema = Effect.map(examine(environment), (findings) =>
+        findings.filter(({ check }) => check === "schema")
       )
       const migrate = Effect.map(invokeWith(environment, "migrate", "--json"), ({ out }) =>
         JSON.parse(out.join("\n"))
       )
-      expect(yield* schema).toContain("empty")
+      expect(yield* schema).toEqual([
+        { check: "schema", state: "ok", detail: expect.not.stringMatching(/\d/), fix: null }
+      ])
       const { before, now } = yield* migrate
       expect(before).toBeNull()
-      expect(yield* schema).toBe(`${now}, as this program has it`)
+      expect(yield* schema).toEqual([
+        { check: "schema", state: "ok", detail: expect.stringMatching(`\\b${now}\\b`), fix: null }
+      ])
       expect(yield* migrate).toEqual({ before: now, now })
     })
   )
@@ -248,7 +253,8 @@ describe("tropism doctor", () => {
 
   it("says of a program that is older than its database how a newer one comes from where this one came", () => {
     const schema = databaseFindings({ ...well, schema: 48 }).find(({ check }) => check === "schema")
-    expect(schema?.fix).toMatch(/git pull && npm ci, .*npm install -g \.\/tropism-VERSION\.tgz$/)
+    for (const command of ["git pull && npm ci", "npm install -g ./tropism-VERSION.tgz"])
+      expect(schema?.fix).toContain(command)
     // No registry has the package.
     expect(schema?.fix).not.toContain("tropism@")
   })

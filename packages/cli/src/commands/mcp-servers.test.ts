@@ -2,6 +2,7 @@
  * `tropism mcp-servers`: what was typed wrong, and what it is worth when a server is not reached.
  */
 import { describe, expect, it } from "@effect/vitest"
+import { leftOutWords } from "@tropism/domain/mcp-server"
 import { Effect } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
 import { invoke } from "../../testing/invoke.ts"
@@ -47,11 +48,8 @@ describe("tropism mcp-servers show", () => {
   it.live("says of a server whose tools failed whether its events are heard since", () =>
     Effect.gen(function* () {
       const failed = { ...shop("The server answered nonsense (HTTP 500)"), updatedAt: at(5) }
-      for (const [eventSources, state] of [
-        [[], "not reached"],
-        [[source(at(4))], "not reached"],
-        [[source(at(4)), source(at(6))], "events heard, tools failed when last tried"]
-      ] as const) {
+      const states: Array<string | undefined> = []
+      for (const eventSources of [[], [source(at(4))], [source(at(4)), source(at(6))]]) {
         const server = yield* fakeServer({
           failing: new Map([
             [
@@ -61,10 +59,11 @@ describe("tropism mcp-servers show", () => {
           ])
         })
         const { out } = yield* invoke(server, "mcp-servers", "show", "shop")
-        const text = out.join("\n")
-        expect(text).toMatch(new RegExp(`state +${state}\n`))
-        expect(text).toContain("HTTP 500")
+        states.push(out.find((line) => line.startsWith("state ")))
+        expect(out.join("\n")).toContain("HTTP 500")
       }
+      const [unreached, earlier, heard] = states
+      expect([earlier, heard === unreached]).toEqual([unreached, false])
     })
   )
 })
@@ -74,14 +73,14 @@ describe("tropism mcp-servers add", () => {
     Effect.gen(function* () {
       const server = yield* answering(shop("Connection closed"))
       const { error, exitCode } = yield* invoke(server, "mcp-servers", "add", "shop", "shop-program")
-      expect(error).toMatch(/^The MCP server shop was not reached: Connection closed\. It stays added/)
+      expect(error).toMatch(/\bshop\b.*Connection closed\. .*"tropism mcp-servers refresh shop"/)
       expect(exitCode).toBe(1)
     })
   )
 
   it.live("ends with 0 when the server was reached, even where a tool is left out", () =>
     Effect.gen(function* () {
-      for (const told of [null, "Left out, for nobody could offer them: odd (inputSchema)"]) {
+      for (const told of [null, `${leftOutWords} odd (inputSchema)`]) {
         const server = yield* answering(shop(told))
         expect((yield* invoke(server, "mcp-servers", "add", "shop", "shop-program")).exitCode).toBe(0)
       }
@@ -93,9 +92,9 @@ describe("tropism mcp-servers add", () => {
       const server = yield* answering(shop(null))
       const at = ["-a", "https://shop.example/mcp"]
       const secret = yield* invoke(server, "mcp-servers", "add", "shop", ...at, "--header", "A=secret:PATH")
-      expect(secret.error).toMatch(/^This cannot be sent: transport › headers › A.*TROPISM_SECRET_/)
+      expect(secret.error).toMatch(/ transport › headers › A.*TROPISM_SECRET_/)
       const address = yield* invoke(server, "mcp-servers", "add", "shop", "-a", "ftp://x")
-      expect(address.error).toMatch(/^This cannot be sent: transport › url: .*http or https/)
+      expect(address.error).toMatch(/ transport › url: .*\bhttps\b/)
       expect([secret.exitCode, address.exitCode]).toEqual([2, 2])
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })

@@ -12,15 +12,18 @@ import { agent, graphEvent, id, run } from "../../testing/records.ts"
 
 const project = id("project", 1)
 
+/** The line of a run that has its state. */
+const status = (value: string) => expect.stringMatching(`^Status +${value}$`)
+
 describe("tropism runs", () => {
-  const runs = [run(2, { status: "failed", errorMessage: "The model refused", durationMs: 61_000 }), run(1)]
+  const runs = [run(2, { status: "failed", errorMessage: "Refused it all", durationMs: 61_000 }), run(1)]
 
   it.live("lists runs with what came of them", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ runs })
       const { out } = yield* invoke(server, "runs")
       expect(out[0]).toMatch(/^RUN +AGENT +STATUS +TRIGGER +STEPS +TOOK +AGE +SUMMARY$/)
-      expect(out[1]).toMatch(/failed +created Package v1 +1 +1 min 1 s .* The model refused$/)
+      expect(out[1]).toMatch(/failed +created Package v1 +1 +1 min 1 s .* Refused it all$/)
     })
   )
 
@@ -32,14 +35,14 @@ describe("tropism runs", () => {
         runs: [run(2, { ...by, summary: null }), run(1, { ...by, summary: "Half of it" })]
       })
       const { out } = yield* invoke(server, "runs")
-      expect(out.slice(1).map((line) => line.slice(line.indexOf("Cancelled")))).toEqual([
-        "Cancelled by ada.",
-        "Cancelled by ada. Half of it"
+      expect(out.slice(1)).toEqual([
+        expect.stringMatching(/\bada\b[^a-z]*$/),
+        expect.stringMatching(/\bada\b.*Half of it$/)
       ])
       const shown = yield* invoke(server, "runs", "show", id("run", 1))
-      expect(shown.out.map((line) => line.split(/\s{2,}/))).toContainEqual(["Cancelled by", "ada"])
+      expect(shown.out).toContainEqual(expect.stringMatching(/ ada$/))
       const { error, exitCode } = yield* invoke(server, "run", "digest")
-      expect([exitCode, error]).toEqual([1, "ada cancelled the run."])
+      expect([exitCode, error]).toEqual([1, expect.stringMatching(/\bada\b/)])
     })
   )
 
@@ -55,10 +58,9 @@ describe("tropism runs", () => {
       yield* until(() => looks() > 0 || waiting.code() !== undefined)
       waiting.process.kill("SIGINT")
       yield* until(() => waiting.code() !== undefined)
-      const shown = `"tropism runs show ${id("run", 1)}" shows it.`
       expect([waiting.code(), waiting.error()]).toEqual([
         130,
-        `The run ${id("run", 1)} goes on without this command: ${shown}\n`
+        expect.stringMatching(`^[^\\n]*"tropism runs show ${id("run", 1)}"[^\\n]*\\n$`)
       ])
     })
   )
@@ -87,10 +89,13 @@ describe("tropism runs", () => {
         agents: [agent(1, { name: "licence-review" }), agent(2, { name: "digest" })]
       })
       expect((yield* invoke(server, "runs", "--status", "failed")).out).toHaveLength(2)
-      expect((yield* invoke(server, "runs", "--agent", "digest")).out).toEqual(["There is no such run."])
-      expect((yield* invoke(server, "runs", "--agent", "digset")).error).toBe(
-        'There is no agent "digset". There are: licence-review, digest.'
-      )
+      expect((yield* invoke(server, "runs", "--agent", "digest")).out).toHaveLength(1)
+      expect((yield* invoke(server, "runs", "--agent", "digest", "--json")).out).toEqual(["[]"])
+      const unknown = yield* invoke(server, "runs", "--agent", "digset")
+      expect([unknown.exitCode, unknown.error]).toEqual([
+        1,
+        expect.stringMatching(/"digset".*\blicence-review, digest\b/)
+      ])
     })
   )
 
@@ -115,7 +120,7 @@ describe("tropism runs", () => {
         runs: [run(1, { status: "paused", pauseReason: "steps" } as never)]
       })
       const { error, exitCode } = yield* invoke(server, "runs", "resume", id("run", 1), "--max-steps", "-3")
-      expect(error).toMatch(/^This cannot be sent: maxSteps: /)
+      expect(error).toMatch(/\bmaxSteps: /)
       expect(exitCode).toBe(2)
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })
@@ -125,8 +130,9 @@ describe("tropism runs", () => {
     Effect.gen(function* () {
       const server = yield* fakeServer({ runs })
       const { out } = yield* invoke(server, "runs", "show", id("run", 1))
-      expect(out).toContain("Status   completed")
-      expect((yield* invoke(server, "runs", "show", id("run", 9))).error).toBe("Not found.")
+      expect(out).toContainEqual(status("completed"))
+      const missing = yield* invoke(server, "runs", "show", id("run", 9), "--json")
+      expect([missing.exitCode, JSON.parse(missing.error).error.problem.status]).toEqual([1, 404])
     })
   )
 
@@ -169,16 +175,16 @@ describe("tropism runs", () => {
         "openai:gpt-4o (try 2)",
         "1200+34",
         "$0.0042",
-        "get_object (failed), create_object (pending)",
-        "Now: create_object is at work"
+        "get_object (failed), create_object (pending)"
       ])
         expect(out.join("\n")).toContain(part)
+      expect(out.at(-1)).toMatch(/\bcreate_object\b(?! \()/)
       const json = JSON.parse((yield* invoke(server, "runs", "show", id("run", 1), "--json")).out.join("\n"))
       expect(json.steps).toEqual([step])
       server.state.steps = [{ ...step, toolCalls: [] }]
-      expect((yield* invoke(server, "runs", "show", id("run", 1))).out).toContain(
-        "Now: the model is being asked"
-      )
+      const asking = (yield* invoke(server, "runs", "show", id("run", 1))).out
+      expect(asking).toHaveLength(out.length)
+      expect(asking.at(-1)).not.toMatch(/object/)
     })
   )
 
@@ -187,8 +193,8 @@ describe("tropism runs", () => {
       const server = yield* fakeServer({ runs: [run(1, { status: "running", summary: "Half of it" })] })
       const { exitCode, out } = yield* invoke(server, "runs", "cancel", id("run", 1))
       expect(exitCode).toBe(0)
-      expect(out).toContain("Status   cancelled")
-      expect(out).toContain("Summary  Half of it")
+      expect(out).toContainEqual(status("cancelled"))
+      expect(out).toContainEqual(expect.stringMatching(/ Half of it$/))
     })
   )
 
@@ -199,12 +205,12 @@ describe("tropism runs", () => {
       })
       const said = ["--message", "Go on", "--max-steps", "5", "--max-cost-usd", "0.5"]
       const { exitCode, out } = yield* invoke(server, "runs", "resume", id("run", 1), ...said)
-      expect([exitCode, out.includes("Status   queued")]).toEqual([0, true])
+      expect([exitCode, out]).toEqual([0, expect.arrayContaining([status("queued")])])
       const asked = server.requests.find(({ line }) => line.startsWith("POST"))
       expect(JSON.parse(asked?.body ?? "")).toMatchObject({ message: "Go on", maxSteps: 5, maxCostUsd: 0.5 })
-      const refused = yield* invoke(server, "runs", "resume", id("run", 2))
+      const refused = yield* invoke(server, "runs", "resume", id("run", 2), "--json")
       expect(refused.exitCode).not.toBe(0)
-      expect(refused.error).toContain("The run is running already")
+      expect(JSON.parse(refused.error).error.problem).toMatchObject({ status: 409, reason: "state" })
     })
   )
 })
@@ -220,7 +226,7 @@ describe("tropism run", () => {
       })
       const { exitCode, out } = yield* invoke(server, "run", "digest", "--input", '{"days":7}')
       expect(exitCode).toBe(0)
-      expect(out).toContain("Summary  3 findings")
+      expect(out).toContainEqual(expect.stringMatching(/ 3 findings$/))
       const trigger = server.requests.find(({ line }) => line.startsWith("POST"))
       expect(trigger?.line).toBe(`POST /api/projects/${project}/agents/${id("agent", 1)}/trigger?wait=false`)
       expect(JSON.parse(trigger?.body ?? "")).toEqual({ input: { days: 7 } })
@@ -239,11 +245,11 @@ describe("tropism run", () => {
       const waiting = yield* Effect.forkScoped(invoke(server, "run", "digest"))
       yield* until(() => asked() > 1 || waiting.pollUnsafe() !== undefined)
       expect(waiting.pollUnsafe()).toBeUndefined()
-      refuse(500, "The server failed to do this")
+      refuse(500, "Out of order")
       expect(yield* Fiber.join(waiting)).toEqual({
         exitCode: 1,
         out: [],
-        error: `The server answered with status 500. The run ${open.id} goes on without this command: "tropism runs show ${open.id}" shows it.`
+        error: expect.stringMatching(`\\b500\\b.*"tropism runs show ${open.id}"`)
       })
     })
   )
@@ -265,7 +271,7 @@ describe("tropism run", () => {
       )
       const { exitCode, out } = yield* invoke(server, "run", "digest")
       expect(exitCode).toBe(0)
-      expect(out).toContain("Status   completed")
+      expect(out).toContainEqual(status("completed"))
       expect(looked()).toBeGreaterThan(1)
     })
   )
@@ -278,7 +284,7 @@ describe("tropism run", () => {
       })
       expect(yield* invoke(server, "run", "digest")).toMatchObject({
         exitCode: 1,
-        error: "The run failed: No key for openai"
+        error: expect.stringMatching(/ No key for openai$/)
       })
     })
   )
@@ -288,9 +294,8 @@ describe("tropism run", () => {
       const server = yield* fakeServer({ agents })
       const { error, exitCode } = yield* invoke(server, "run", "digest", "--input", "{days")
       expect(exitCode).toBe(2)
-      expect(error).toMatch(
-        /^tropism: Invalid value for flag --input: .* Run "tropism run --help" to see how\.$/
-      )
+      expect(error).toMatch(/^tropism: .*--input\b.*"tropism run --help"/)
+      expect(server.requests).toEqual([])
     })
   )
 })
@@ -304,17 +309,16 @@ describe("tropism explain", () => {
       })
       for (const reference of ["2", id("event", 2)]) {
         const { out } = yield* invoke(server, "explain", reference, "digest")
-        expect(out).toEqual([
-          "Agent    digest v1",
-          `Event    ${id("event", 2)}`,
-          "Outcome  refused",
-          "Rule     selfTriggered",
-          "Reason   The agent ignores its own changes."
+        expect(out.map((line) => line.replace(/^\w+ +/, ""))).toEqual([
+          "digest v1",
+          id("event", 2),
+          "refused",
+          "selfTriggered",
+          "Its own change."
         ])
       }
-      expect((yield* invoke(server, "explain", "9", "digest")).error).toBe(
-        'The feed of project "Demo" has no event 9.'
-      )
+      const { error, exitCode } = yield* invoke(server, "explain", "9", "digest")
+      expect([exitCode, error]).toEqual([1, expect.stringMatching(/"Demo".*\b9\b/)])
     })
   )
 
@@ -326,10 +330,10 @@ describe("tropism explain", () => {
       })
       const { out } = yield* invoke(server, "explain", "1")
       expect(out).toEqual([
-        "created Package node_modules/p1 v1 by user local",
-        "AGENT   OUTCOME  RULE           WHY",
-        "awake   woke                    The event woke the agent: its run is queued.",
-        "digest  refused  selfTriggered  The agent ignores its own changes."
+        expect.stringMatching(/^created Package node_modules\/p1 v1 .*user local$/),
+        expect.stringMatching(/^AGENT +OUTCOME +RULE +WHY$/),
+        expect.stringMatching(/^awake +woke {10,}Woken\.$/),
+        expect.stringMatching(/^digest +refused +selfTriggered +Its own change\.$/)
       ])
       const asJson = yield* invoke(server, "explain", "1", "--json")
       expect(JSON.parse(asJson.out.join("\n"))).toMatchObject([

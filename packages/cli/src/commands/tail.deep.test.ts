@@ -42,8 +42,12 @@ describe("tropism tail", () => {
       yield* until(() => out.length >= 3)
       yield* Fiber.interrupt(tail)
       expect(out).toEqual([
-        `12:00:02      2  created  ${"Package node_modules/p2 v1".padEnd(48)}  by user local`,
-        `12:00:03      3  updated  ${"Package node_modules/p3 v2".padEnd(48)}  by agent digest, approved by ann  license`,
+        expect.stringMatching(
+          `^12:00:02      2  created  ${"Package node_modules/p2 v1".padEnd(48)}  .*user local$`
+        ),
+        expect.stringMatching(
+          `^12:00:03      3  updated  ${"Package node_modules/p3 v2".padEnd(48)}  .*agent digest, .*ann  license$`
+        ),
         `12:00:02  run    licence-review        ${"Package 000000000001".padEnd(40)}  completed     1.0 s  Looked`
       ])
     })

@@ -39,12 +39,12 @@ describe("tropism tasks --assignee and --agent", () => {
       expect(yield* numbers("--assignee", "ada")).toEqual([3])
       expect(yield* numbers("--agent", "tidier")).toEqual([2])
       expect(yield* numbers("--agent", id("agent", 1), "--assignee", "ada")).toEqual([3])
-      expect((yield* invoke(server, "tasks", "--assignee", "me")).out).toEqual(["No such task is there."])
+      expect((yield* invoke(server, "tasks", "--assignee", "me")).out).toHaveLength(1)
       expect(server.requests.at(-1)?.line).toContain("assignee=me")
       const unknown = yield* invoke(server, "tasks", "--agent", "nobody")
       expect([unknown.exitCode, unknown.error]).toEqual([
         1,
-        'There is no agent "nobody". There are: licence-review, tidier.'
+        expect.stringMatching(/"nobody".*\blicence-review, tidier\b/)
       ])
     })
   )
@@ -56,10 +56,12 @@ describe("tropism tasks assign", () => {
       const [three, four] = [task(3), question(4)]
       const server = yield* fakeServer({ tasks: [four, three] })
       answering(server, three, "", { ...three, assignee: ada })
-      expect((yield* invoke(server, "tasks", "assign", "3", "ada")).out).toEqual(["3: ada is asked."])
+      expect((yield* invoke(server, "tasks", "assign", "3", "ada")).out).toEqual([
+        expect.stringMatching(/^3: .*\bada\b/)
+      ])
       answering(server, four, "", four)
       expect((yield* invoke(server, "tasks", "assign", "4", "--nobody")).out).toEqual([
-        "4: nobody in particular is asked."
+        expect.stringMatching(/^4: (?!.*\bada\b)/)
       ])
       expect(bodiesOf(server, "PATCH")).toEqual([{ assignee: "ada" }, { assignee: null }])
     })
@@ -70,7 +72,7 @@ describe("tropism tasks assign", () => {
       const server = yield* fakeServer({ tasks: [task(3)] })
       for (const words of [[], ["ada", "--nobody"]]) {
         const { error, exitCode } = yield* invoke(server, "tasks", "assign", "3", ...words)
-        expect([exitCode, error]).toEqual([2, "Say who is asked: a user, or --nobody."])
+        expect([exitCode, error]).toEqual([2, expect.stringContaining("--nobody")])
       }
       expect(bodiesOf(server, "PATCH")).toEqual([])
     })
@@ -79,8 +81,7 @@ describe("tropism tasks assign", () => {
   it.live("says why a task is for nobody else", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ tasks: [todo(1)] })
-      const detail = "Task 1 is not for somebody else: only a suggestion or a question is assigned"
-      const title = "The present state does not allow this"
+      const [title, detail] = ["Not now", "Task 1 stays where it is"]
       answering(
         server,
         todo(1),
@@ -107,16 +108,19 @@ describe("a suggestion that expires", () => {
         ]
       })
       const { out } = yield* invoke(server, "tasks", "--status", "all")
-      expect(out[0]).toContain("NOTE")
-      expect(out[2]).toContain("3 h left, for ada")
-      for (const line of [out[1], out[3], out[4]]) expect(line).not.toContain("left,")
-      expect(out.filter((line) => /\d+ (?:min|h|d) left/.test(line))).toHaveLength(1)
+      const [from, to] = [out[0]?.indexOf("NOTE"), out[0]?.indexOf("SURE")]
+      expect(out.slice(1).map((line) => line.slice(from, to).trim())).toEqual([
+        "",
+        expect.stringMatching(/^3 h .*\bada$/),
+        "",
+        ""
+      ])
       const shown = (number: string) =>
         Effect.map(invoke(server, "tasks", "show", number), ({ out: lines }) =>
           lines.filter((line) => line.startsWith("Until"))
         )
-      expect(yield* shown("3")).toEqual([expect.stringMatching(`^Until +${soon}, 3 h left$`)])
-      expect(yield* shown("2")).toEqual([expect.stringMatching(`^Until +${late}, 3 d left$`)])
+      expect(yield* shown("3")).toEqual([expect.stringMatching(`^Until +${soon}, 3 h `)])
+      expect(yield* shown("2")).toEqual([expect.stringMatching(`^Until +${late}, 3 d `)])
       expect(yield* shown("1")).toEqual([expect.stringMatching(`^Until +${over}$`)])
       expect(yield* shown("4")).toEqual([])
     })
@@ -130,9 +134,9 @@ describe("tropism tasks rerun", () => {
       answering(server, task(3), "/rerun", { ...task(3), rerun: { runId: id("run", 9), status: "queued" } })
       answering(server, undo, "/rerun", { ...undo, revision: 2, digest: "another" })
       expect((yield* invoke(server, "tasks", "rerun", "3")).out).toEqual([
-        `3: the agent looks again, in run ${id("run", 9)}.`
+        expect.stringMatching(`^3: .*${id("run", 9)}`)
       ])
-      expect((yield* invoke(server, "tasks", "rerun", "5")).out).toEqual(["5: it was planned anew."])
+      expect((yield* invoke(server, "tasks", "rerun", "5")).out).toEqual([expect.stringMatching(/^5: /)])
       const { out } = yield* invoke(server, "tasks", "rerun", "5", "--json")
       expect(JSON.parse(out.join("\n"))).toMatchObject({ number: 5, revision: 2 })
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toHaveLength(3)
@@ -142,8 +146,7 @@ describe("tropism tasks rerun", () => {
   it.live("says why nobody looks again", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ tasks: [task(3)] })
-      const detail = "The agent looks at it already"
-      const title = "The present state does not allow this"
+      const [title, detail] = ["Not now", "Look elsewhere"]
       answering(
         server,
         task(3),
@@ -153,7 +156,8 @@ describe("tropism tasks rerun", () => {
       )
       const { error, exitCode } = yield* invoke(server, "tasks", "rerun", "3")
       expect([exitCode, error]).toEqual([1, expect.stringContaining(detail)])
-      expect((yield* invoke(server, "tasks", "rerun", "77")).error).toContain("There is no task number 77")
+      const unknown = yield* invoke(server, "tasks", "rerun", "77")
+      expect([unknown.exitCode, unknown.error]).toEqual([1, expect.stringMatching(/\b77\b.*"tropism tasks/)])
     })
   )
 })
@@ -171,9 +175,9 @@ describe("tropism tasks approve and reject, of what is no suggestion", () => {
       const { exitCode, out } = yield* invoke(server, "tasks", "approve", "6", "5", "3")
       expect(exitCode).toBe(0)
       expect(out).toEqual([
-        "Seen 6: tidier may update Person without asking.",
-        "Approved 5: Undo a run of tidier: 2 undone, 1 left out, 1 suggestion dropped.",
-        "Approved 3: Package node_modules/left is updated (version 3)."
+        expect.stringMatching(new RegExp(` 6: ${promotion.title}\\b`)),
+        expect.stringMatching(new RegExp(` 5: ${undo.title}: \\D*2 \\D*1 \\D*1 \\D*$`)),
+        expect.stringMatching(/ 3: Package node_modules\/left\b.*\bupdated\b.*\b3\b/)
       ])
       expect(bodiesOf(server, "POST").map(({ digest }) => digest)).toEqual(["seen", "plan", "digest-3"])
     })
@@ -185,9 +189,10 @@ describe("tropism tasks approve and reject, of what is no suggestion", () => {
       answering(server, promotion, "/reject", { ...promotion, status: "rejected" })
       answering(server, undo, "/reject", { ...undo, status: "rejected" })
       expect((yield* invoke(server, "tasks", "reject", "6", "5")).out).toEqual([
-        "Taken back 6: tidier asks again.",
-        "Rejected 5: Undo a run of tidier: nothing is undone."
+        expect.stringMatching(/ 6: .*\btidier\b/),
+        expect.stringMatching(new RegExp(` 5: ${undo.title}\\b`))
       ])
+      expect(server.requests.filter(({ line }) => line.endsWith("/reject"))).toHaveLength(2)
     })
   )
 })
@@ -223,7 +228,7 @@ const promotion: PromotionTask = {
   id: id("task", 6),
   number: 6,
   type: "promotion",
-  title: "tidier may update Person without asking",
+  title: "Trust tidier with Person",
   payload: {
     promotionId: PromotionId.make(id("run", 7)),
     agentId: id("agent", 2),

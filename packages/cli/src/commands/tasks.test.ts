@@ -7,6 +7,10 @@ import { fakeServer } from "../../testing/fake-server.ts"
 import { invoke } from "../../testing/invoke.ts"
 import { id, question, run, task } from "../../testing/records.ts"
 
+/** What is said of an approved suggestion: its number, its object and the version that it made. */
+const updated = (number: number) =>
+  expect.stringMatching(`\\b${number}: Package node_modules/left\\b.*\\bupdated\\b.*\\b3\\b`)
+
 describe("tropism tasks", () => {
   const tasks = [
     task(3),
@@ -25,11 +29,11 @@ describe("tropism tasks", () => {
       const { exitCode, out } = yield* invoke(server, "tasks")
       expect(exitCode).toBe(0)
       expect(out).toHaveLength(3)
-      expect(out[0]).toMatch(/^NO {2}OBJECT +CHANGE OR QUESTION +SURE {2}AGENT +AGE$/)
+      expect(out[0]).toMatch(/^NO {2}OBJECT .* AGENT +AGE$/)
       expect(out[1]).toMatch(
         /^ 3 {2}Package node_modules\/left {2}licenseReview: "missing" +90 % {2}licence-review/
       )
-      expect(out[2]).toContain('version: "1.0.0" → "2.0.0", old: nothing → removed')
+      expect(out[2]).toMatch(/ version: "1\.0\.0" → "2\.0\.0", old: \w+ → \w+ /)
     })
   )
 
@@ -44,7 +48,7 @@ describe("tropism tasks", () => {
   it.live("says so when nothing waits", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer()
-      expect((yield* invoke(server, "tasks")).out).toEqual(["Nothing waits for you."])
+      expect((yield* invoke(server, "tasks")).out).toHaveLength(1)
       expect((yield* invoke(server, "tasks", "--json")).out).toEqual(["[]"])
     })
   )
@@ -56,7 +60,7 @@ describe("tropism tasks", () => {
       })
       const { error, out } = yield* invoke(server, "tasks", "--limit", "220")
       expect(out).toHaveLength(221)
-      expect(error).toBe("The newest 220; --limit shows more.")
+      expect(error).toMatch(/\b220\b.*--limit\b/)
     })
   )
 
@@ -65,10 +69,7 @@ describe("tropism tasks", () => {
       const server = yield* fakeServer({ tasks })
       const { exitCode, out } = yield* invoke(server, "tasks", "approve", "3", id("task", 1))
       expect(exitCode).toBe(0)
-      expect(out).toEqual([
-        "Approved 3: Package node_modules/left is updated (version 3).",
-        "Approved 1: Package node_modules/left is updated (version 3)."
-      ])
+      expect(out).toEqual([updated(3), updated(1)])
       const posts = server.requests.filter(({ line }) => line.startsWith("POST"))
       expect(posts.map(({ body }) => JSON.parse(body))).toEqual([
         { digest: "digest-3" },
@@ -80,13 +81,10 @@ describe("tropism tasks", () => {
   it.live("rejects with a reason", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ tasks })
-      expect((yield* invoke(server, "tasks", "reject", "3", "--reason", "The README says MIT")).out).toEqual([
-        "Rejected 3: Package node_modules/left stays as it is."
+      expect((yield* invoke(server, "tasks", "reject", "3", "--reason", "It has one")).out).toEqual([
+        expect.stringMatching(/\b3: Package node_modules\/left\b/)
       ])
-      expect(server.state.tasks[0]).toMatchObject({
-        status: "rejected",
-        resolutionNote: "The README says MIT"
-      })
+      expect(server.state.tasks[0]).toMatchObject({ status: "rejected", resolutionNote: "It has one" })
     })
   )
 
@@ -106,7 +104,7 @@ describe("tropism tasks", () => {
         tasks: [question(4, { options: ["MIT", "ISC"] }), question(3)]
       })
       expect((yield* invoke(server, "tasks", "answer", "4", "ISC")).out).toEqual([
-        "Answered 4: licence-review is told, and its run goes on."
+        expect.stringMatching(/\b4: licence-review\b/)
       ])
       expect((yield* invoke(server, "tasks", "answer", id("task", 3), "two words")).exitCode).toBe(0)
       const posts = server.requests.filter(({ line }) => line.startsWith("POST"))
@@ -122,8 +120,9 @@ describe("tropism tasks", () => {
     Effect.gen(function* () {
       const server = yield* fakeServer({ tasks: [question(4)], runs: [run(1)] })
       const { error, exitCode } = yield* invoke(server, "tasks", "answer", "4", " ")
-      expect(error).toMatch(/^This cannot be sent: answer: .*not blank/)
+      expect(error).toMatch(/\banswer: /)
       expect(exitCode).toBe(2)
+      expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })
   )
 
@@ -131,10 +130,13 @@ describe("tropism tasks", () => {
     Effect.gen(function* () {
       const options = ["MIT", "ISC"]
       const server = yield* fakeServer({ runs: [run(1)], tasks: [question(4, { options }), task(3)] })
-      expect((yield* invoke(server, "tasks", "answer", "4", "GPL")).error).toContain("None of the options")
-      expect((yield* invoke(server, "tasks", "answer", "3", "yes")).error).toContain(
-        "Task 3 is no question: approve or reject it."
-      )
+      const wrong = yield* invoke(server, "tasks", "answer", "4", "GPL", "--json")
+      expect([wrong.exitCode, JSON.parse(wrong.error).error.problem.errors]).toEqual([
+        1,
+        [expect.objectContaining({ pointer: "/answer" })]
+      ])
+      const noQuestion = yield* invoke(server, "tasks", "answer", "3", "yes")
+      expect([noQuestion.exitCode, noQuestion.error]).toEqual([1, expect.stringMatching(/\b3\b/)])
       expect((yield* invoke(server, "tasks", "approve", "4")).exitCode).toBe(1)
       expect(server.state.tasks.map(({ status }) => status)).toEqual(["pending", "pending"])
     })
@@ -145,12 +147,14 @@ describe("tropism tasks", () => {
       const server = yield* fakeServer({ tasks })
       const { error, exitCode, out } = yield* invoke(server, "tasks", "approve", "2", "3", "77", "x")
       expect(exitCode).toBe(1)
-      expect(out).toEqual(["Approved 3: Package node_modules/left is updated (version 3)."])
+      expect(out).toEqual([updated(3)])
       expect(error.split("\n")).toEqual([
-        "Task 2: The task is decided already.",
-        'Task 77: There is no task number 77. "tropism tasks --status all" lists them.',
-        'Task x: "x" is neither a task\'s number nor an id. "tropism tasks" lists them.'
+        expect.stringMatching(/^\w+ 2: /),
+        expect.stringMatching(/^\w+ 77: .*"tropism tasks --status all"/),
+        expect.stringMatching(/^\w+ x: .*"x".*"tropism tasks"/)
       ])
+      const decided = yield* invoke(server, "tasks", "approve", "2", "--json")
+      expect(JSON.parse(decided.error).error.problem).toMatchObject({ status: 409, reason: "alreadyDecided" })
       // Where nothing was named that could be a task, it was called wrongly.
       expect((yield* invoke(server, "tasks", "approve", "x", "y")).exitCode).toBe(2)
       expect((yield* invoke(server, "tasks", "reject", "x", "77")).exitCode).toBe(1)

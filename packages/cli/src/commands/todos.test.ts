@@ -23,14 +23,15 @@ describe("tropism tasks, of todos", () => {
   it.live("adds, changes, completes and deletes them", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ tasks: [task(1)] })
+      const line = (text: string) => expect.stringMatching(`^\\w+ ${text}$`)
       const told = (...args: ReadonlyArray<string>) =>
         Effect.map(invoke(server, "tasks", ...args), ({ exitCode, out }) => [exitCode, ...out])
-      expect(yield* told("add", "Buy milk", "--description", "2 litres")).toEqual([0, "Added t1: Buy milk"])
-      expect(yield* told("add", "Call mom")).toEqual([0, "Added t2: Call mom"])
-      expect(yield* told("edit", "t1", "--title", "Buy oat milk")).toEqual([0, "Changed t1: Buy oat milk"])
+      expect(yield* told("add", "Buy milk", "--description", "2 litres")).toEqual([0, line("t1: Buy milk")])
+      expect(yield* told("add", "Call mom")).toEqual([0, line("t2: Call mom")])
+      expect(yield* told("edit", "t1", "--title", "Buy oat milk")).toEqual([0, line("t1: Buy oat milk")])
       expect((yield* invoke(server, "tasks", "show", "t1")).out).toContain("About   2 litres")
-      expect(yield* told("complete", "1")).toEqual([0, "Done t1: Buy oat milk"])
-      expect(yield* told("delete", id("task", 102))).toEqual([0, "Deleted t2: Call mom"])
+      expect(yield* told("complete", "1")).toEqual([0, line("t1: Buy oat milk")])
+      expect(yield* told("delete", id("task", 102))).toEqual([0, line("t2: Call mom")])
       expect(server.state.tasks.map(({ status, title }) => [status, title])).toEqual([
         ["completed", "Buy oat milk"],
         ["pending", "Update node_modules/left"]
@@ -45,28 +46,16 @@ describe("tropism tasks, of todos", () => {
       const server = yield* fakeServer({ tasks: [task(1), todo(2)] })
       const error = (...args: ReadonlyArray<string>) =>
         Effect.map(invoke(server, "tasks", ...args), (told) => [told.exitCode, told.error])
-      expect(yield* error("add", " ")).toEqual([2, expect.stringContaining("Title is required")])
-      expect(yield* error("add", "x".repeat(201))).toEqual([
-        2,
-        expect.stringContaining("Title must be 200 characters or less")
-      ])
-      expect(yield* error("edit", "t2")).toEqual([
-        2,
-        expect.stringContaining("At least title, description, assignee or expiresAt required")
-      ])
-      expect(yield* error("complete", "1")).toEqual([
-        1,
-        expect.stringContaining("There is no task number t1")
-      ])
-      expect(yield* error("complete", id("task", 1))).toEqual([
-        1,
-        expect.stringContaining("Task 1 is no todo")
-      ])
+      expect(yield* error("add", " ")).toEqual([2, expect.stringContaining("title: ")])
+      expect(yield* error("add", "x".repeat(201))).toEqual([2, expect.stringMatching(/\btitle: .*\b200\b/)])
+      expect(yield* error("edit", "t2")).toEqual([2, expect.stringMatching(/\btitle\b.*\bdescription\b/)])
+      expect(yield* error("complete", "1")).toEqual([1, expect.stringMatching(/\bt1\b/)])
+      expect(yield* error("complete", id("task", 1))).toEqual([1, expect.stringMatching(/\b1\b/)])
       expect(yield* error("approve", "t2")).toEqual([
         1,
-        't2 is a todo of your own: "tropism tasks complete t2" says that it is done.'
+        expect.stringContaining('"tropism tasks complete t2"')
       ])
-      expect(yield* error("show", "tx")).toEqual([2, expect.stringContaining("neither a task's number")])
+      expect(yield* error("show", "tx")).toEqual([2, expect.stringContaining('"tx"')])
       expect(server.requests.filter(({ line }) => !line.startsWith("GET"))).toEqual([])
     })
   )

@@ -31,23 +31,21 @@ const server = fakeServer({
     ["/api/me", { status: 200, body: { userId: "ada", role: "admin", projectIds: null, roles: null } }],
     [`${here}/members/ci`, problem(404, "not-found", "There is no such member.")],
     [`${here}/members`, { status: 201, body: member }],
-    [`${here}/tokens`, problem(404, "not-found", "The project is gone.")]
+    [`${here}/tokens`, problem(404, "not-found", "Gone for good.")]
   ])
 })
 
 const create = ["token", "create", "pipeline", "--user", "ci", "--role", "editor"] as const
 
-const letIn = 'ci was let into "Demo" as editor. "tropism members remove ci" undoes that.'
+/** Who was let in, as what, and how to undo that. */
+const letIn = 'ci .*"Demo".* editor\\b.*"tropism members remove ci"'
 
 describe("tropism token create", () => {
   it.live("lets nobody in for a token that would have ended already", () =>
     Effect.gen(function* () {
       const fake = yield* server
       const { error, exitCode } = yield* invoke(fake, ...create, "--expires", "2020-01-01T00:00:00Z")
-      expect([exitCode, error]).toEqual([
-        2,
-        "--expires must be still to come, and 2020-01-01T00:00:00Z is over."
-      ])
+      expect([exitCode, error]).toEqual([2, expect.stringMatching(/--expires\b.*2020-01-01T00:00:00Z/)])
       expect(fake.requests).toEqual([])
     })
   )
@@ -55,7 +53,7 @@ describe("tropism token create", () => {
   it.live("says who was let in where the token is refused", () =>
     Effect.gen(function* () {
       const { error, exitCode } = yield* invoke(yield* server, ...create)
-      expect([exitCode, error]).toEqual([1, `The project is gone. ${letIn}`])
+      expect([exitCode, error]).toEqual([1, expect.stringMatching(`^Gone for good\\. ${letIn}`)])
     })
   )
 
@@ -68,7 +66,7 @@ describe("tropism token create", () => {
       yield* until(() => making.code() !== undefined)
       expect([making.code(), making.error()]).toEqual([
         130,
-        `It is not known whether the token was made. ${letIn}\n`
+        expect.stringMatching(`^[^\n]*\\. ${letIn}[^\n]*\n$`)
       ])
     })
   )
