@@ -94,7 +94,7 @@ describe("tropism mcp-servers add", () => {
       const secret = yield* invoke(server, "mcp-servers", "add", "shop", ...at, "--header", "A=secret:PATH")
       expect(secret.error).toMatch(/ transport › headers › A.*TROPISM_SECRET_/)
       const address = yield* invoke(server, "mcp-servers", "add", "shop", "-a", "ftp://x")
-      expect(address.error).toMatch(/ transport › url: .*\bhttps\b/)
+      expect(address.error).toMatch(/ transport › url: /)
       expect([secret.exitCode, address.exitCode]).toEqual([2, 2])
       expect(server.requests.filter(({ line }) => line.startsWith("POST"))).toEqual([])
     })
