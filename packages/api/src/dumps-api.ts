@@ -36,7 +36,7 @@ export class DumpsApi extends HttpApiGroup.make("dumps")
   .add(
     /**
      * The whole project as lines, as it is in one moment. The header tropism-rows says about how many will come. The
-     * last line has the digest of all before it; a dump that cannot be finished ends with a line that has an `error`.
+     * last line has the digest of all before it; a dump that cannot be finished ends with a line that has an `error` and, for programs, its `reason`.
      */
     HttpApiEndpoint.get("dump", "/api/projects/:projectId/dump", {
       params: { projectId: ProjectId },

@@ -169,7 +169,7 @@ export class TransferApi extends HttpApiGroup.make("transfer")
     /**
      * Objects, then the relationships between them, one line each, as they are in one moment; an import reads them
      * back. The headers tropism-objects and tropism-relationships say about how many lines will come. An export that
-     * cannot be finished ends with a line that has an `error`.
+     * cannot be finished ends with a line that has an `error` and, for programs, its `reason`.
      */
     HttpApiEndpoint.get("export", "/export", {
       params: project,

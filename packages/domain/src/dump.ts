@@ -50,7 +50,8 @@ export const endLineOf = (end: Omit<DumpEnd, "tropism">): string =>
   `{"tropism":"end","rows":${end.rows},"sha256":"${end.sha256}"}\n`
 
 /** The last line of a dump that could not be finished. */
-export const failedLineOf = (error: string): string => `${JSON.stringify({ tropism: "failed", error })}\n`
+export const failedLineOf = (error: string, reason: string): string =>
+  `${JSON.stringify({ tropism: "failed", error, reason })}\n`
 
 export const rowsIn = (head: Pick<DumpHead, "tables">): number =>
   head.tables.reduce((sum, { rows }) => sum + rows, 0)

@@ -70,9 +70,7 @@ layer(SharedServer.layer)((it) => {
         yield* asTimePasses(dumpLimits.readerStallMs / 4, openSnapshots(story), (open) => open === 0)
         const lines = yield* reader.rest
         expect(lines.length).toBeLessThan(documents)
-        expect(lines.at(-1)).toEqual({
-          error: expect.stringMatching(/^This export is not whole: its reader took nothing for 60 seconds/)
-        })
+        expect(lines.at(-1)).toEqual({ error: expect.any(String), reason: "readerStalled" })
         // Whoever imports it learns of it.
         const other = yield* newStoryHere
         const told = yield* importLines(other, jsonl(...lines))

@@ -28,7 +28,7 @@ const pages = (
     advice: "Hurry.",
     maxMs,
     lost,
-    failedLine: (error) => `${error}\n`,
+    failedLine: (error, reason) => `${reason}: ${error}\n`,
     write
   })
 }
@@ -64,7 +64,7 @@ describe("The reader of a whole project", () => {
       const lines = (yield* Fiber.join(reading)).trim().split("\n")
       assert.strictEqual(lines.length, 3)
       assert.deepStrictEqual(lines.slice(0, 2), [page.trim(), page.trim()])
-      assert.match(lines[2] ?? "", /^This export is not whole: its reader took nothing for 60 seconds/)
+      assert.match(lines[2] ?? "", new RegExp(`^readerStalled: .*\\b${readerStallMs / 1_000}\\b`))
     })
   )
 
@@ -75,7 +75,7 @@ describe("The reader of a whole project", () => {
       )
       const lines = (yield* stepping(readerStallMs - 1_000, reading)).trim().split("\n")
       assert.strictEqual(lines.length, 4)
-      assert.match(lines.at(-1) ?? "", /it took longer than the 30 minutes .* Hurry\.$/)
+      assert.match(lines.at(-1) ?? "", new RegExp(`^tookTooLong: .*\\b${maxMs / 60_000}\\b.* Hurry\\.$`))
     })
   )
 
@@ -89,7 +89,7 @@ describe("The reader of a whole project", () => {
       const lines = read.trim().split("\n")
       assert.isBelow(lines.length, 6)
       assert.strictEqual(lines[0], page.trim())
-      assert.match(lines.at(-1) ?? "", /^This export is not whole: the token .* is not good any more/)
+      assert.match(lines.at(-1) ?? "", /^accessLost: /)
     })
   )
 

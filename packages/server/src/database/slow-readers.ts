@@ -30,6 +30,9 @@ class ReaderStalled extends Schema.TaggedError<ReaderStalled>()("ReaderStalled",
 /** The reader may have no more of it. */
 class ReaderDismissed extends Schema.TaggedError<ReaderDismissed>()("ReaderDismissed", {}) {}
 
+/** Why a reader did not get all of it, for programs. */
+export type UnfinishedReason = "readerStalled" | "tookTooLong" | "accessLost" | "serverFault"
+
 /** Hands lines on, and waits until the reader has taken what came before them. */
 export type Offer = (lines: string) => Effect.Effect<void, ReaderStalled>
 
@@ -42,7 +45,7 @@ export interface SlowlyRead {
   /** Done once the reader may have no more of it. */
   readonly lost: Effect.Effect<void>
   /** The last line of one that is not whole. */
-  readonly failedLine: (error: string) => string
+  readonly failedLine: (error: string, reason: UnfinishedReason) => string
   /** Writes all of it, when its turn has come. */
   readonly write: (offer: Offer) => Effect.Effect<void, ReaderStalled>
 }
@@ -66,16 +69,16 @@ export const slowlyRead = ({
             takes,
             Effect.raceFirst(Effect.asVoid(Queue.offer(queue, encoder.encode(lines))), stalled(reader))
           )
-        const tell = (why: string) =>
-          Queue.offer(queue, encoder.encode(failedLine(`This ${name} is not whole: ${why}`)))
+        const tell = (reason: UnfinishedReason, why: string) =>
+          Queue.offer(queue, encoder.encode(failedLine(`This ${name} is not whole: ${why}`, reason)))
         return Effect.raceFirst(write(offer), Effect.andThen(lost, Effect.fail(new ReaderDismissed()))).pipe(
-          Effect.timeoutOrElse({ duration: maxMs, orElse: () => tell(tookTooLong(maxMs, advice)) }),
-          Effect.catchTag("ReaderStalled", () => tell(tookNothing)),
-          Effect.catchTag("ReaderDismissed", () => tell(lostToken)),
+          Effect.timeoutOrElse({ duration: maxMs, orElse: () => tell("tookTooLong", tookTooLong(maxMs, advice)) }),
+          Effect.catchTag("ReaderStalled", () => tell("readerStalled", tookNothing)),
+          Effect.catchTag("ReaderDismissed", () => tell("accessLost", lostToken)),
           Effect.catchCause((cause) =>
             Effect.andThen(
               Effect.logError(`The ${name} of a project failed`, cause),
-              tell("the server failed; its log says why.")
+              tell("serverFault", "the server failed; its log says why.")
             )
           ),
           Effect.andThen(Queue.end(queue))

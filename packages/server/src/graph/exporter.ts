@@ -159,7 +159,7 @@ export class Exporter extends Context.Service<
           advice: "Read it faster, or export fewer types at a time.",
           maxMs: transferLimits.exportMaxMs,
           lost,
-          failedLine: (error) => `${JSON.stringify({ error })}\n`,
+          failedLine: (error, reason) => `${JSON.stringify({ error, reason })}\n`,
           write: (offer) => inTurn(projectId, database.inSnapshot(projectId, write(filter, offer)))
         })
 

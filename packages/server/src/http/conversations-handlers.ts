@@ -135,7 +135,7 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
           maxMs: transferLimits.exportMaxMs,
           lost,
           // One that is not whole is no JSON as a whole that anybody takes for all of it.
-          failedLine: (error) => `\n${JSON.stringify({ error })}\n`,
+          failedLine: (error, reason) => `\n${JSON.stringify({ error, reason })}\n`,
           write: (offer) => Stream.runForEach(document, offer)
         })
         return HttpServerResponse.stream(lines, {
