@@ -137,11 +137,11 @@ describe("What belongs to the turn that answers a message", () => {
     ).toEqual(["AgentTurnStartedEvent", '"Hel"', '"lo"', '"!"', "AssistantMessageEvent"]))
 
   it.each([
-    ["its first piece", [piece(4, 2, "two "), piece(4, 3, "three ")], ['"one two three four"']],
-    ["one in its midst", [piece(4, 1, "one "), piece(4, 3, "three ")], ['"one "', '"two three four"']]
+    ["its first piece", [piece(4, 2, "east "), piece(4, 3, "south ")], ['"north east south west"']],
+    ["one in its midst", [piece(4, 1, "north "), piece(4, 3, "south ")], ['"north "', '"east south west"']]
   ])("tells the rest of an answer when it is kept, where %s was not heard", (_, pieces, words) =>
     expect(
-      told(3, [[4, started(1)], ...pieces, [5, says("one two three four")]]).parts.filter((part) =>
+      told(3, [[4, started(1)], ...pieces, [5, says("north east south west")]]).parts.filter((part) =>
         part.startsWith('"')
       )
     ).toEqual(words)

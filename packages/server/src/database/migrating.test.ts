@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { freshDatabase, unmigratedDatabase } from "../../testing/fresh-database.ts"
 import { ask } from "../../testing/owner-rows.ts"
 import { migrate } from "./migrating.ts"
+import { schemaVersion } from "./migrations.ts"
 
 describe("bringing a database to the schema", () => {
   it.live("refuses a database that a newer program has made, and changes nothing", () =>
@@ -15,7 +16,7 @@ describe("bringing a database to the schema", () => {
       const refused = yield* Effect.flip(migrate(access.ownerUrl))
       assert.strictEqual(refused.reason, "newer")
       assert.include(refused.message, "9999")
-      assert.include(refused.message, "start the newer version")
+      assert.include(refused.message, String(schemaVersion))
     })
   )
 
@@ -28,7 +29,7 @@ describe("bringing a database to the schema", () => {
       assert.strictEqual(refused.reason, "failed")
       assert.include(refused.message, "1_house")
       assert.include(refused.message, 'relation "tasks" already exists')
-      assert.notInclude(refused.message, " at ")
+      assert.notMatch(refused.message, /\n\s*at /)
       assert.deepStrictEqual(
         yield* ask(access, "select count(*)::int from information_schema.tables where table_schema = 'kb'"),
         [[1]]

@@ -87,7 +87,9 @@ layer(NodeServices.layer, { excludeTestServices: true })("A server without a key
       const first = yield* found(folder)
       expect(first).toEqual([expect.any(String)])
       yield* fileSystem.writeFileString(`${folder}/${keyFile}`, "not a key")
-      expect(yield* found(folder)).toContain("must be a key of 32 bytes")
+      const fault = yield* found(folder)
+      expect(fault).toContain(`${folder}/${keyFile}`)
+      expect(fault).toContain("openssl rand -base64 32")
       expect(yield* fileSystem.readFileString(`${folder}/${keyFile}`)).toBe("not a key")
       const given = Redacted.make(keyText)
       expect(yield* findSealingKeys({ given, dataFolder: folder, mayMake: true })).toMatchObject({
@@ -116,7 +118,7 @@ layer(NodeServices.layer, { excludeTestServices: true })("Keys that are given", 
         expect([
           text,
           yield* findSealingKeys({ given: Redacted.make(text), dataFolder: "/nonexistent", mayMake: false })
-        ]).toEqual([text, { fault: expect.stringContaining("has an empty part") }])
+        ]).toEqual([text, { fault: expect.stringContaining("TROPISM_ENCRYPTION_KEY") }])
       const both = { given: Redacted.make(` ${keyText} , ${keyText}\n`), dataFolder: "/nonexistent" }
       expect(yield* findSealingKeys({ ...both, mayMake: false })).toMatchObject({ keys: [{}, {}] })
     })

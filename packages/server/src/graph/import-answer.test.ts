@@ -25,7 +25,7 @@ describe("The answer of an import", () => {
     Effect.gen(function* () {
       const answer = yield* makeImportAnswer
       yield* answer.tell(progress(3))
-      yield* answer.tell({ type: "badLine", line: 4, message: "It is no JSON" }, progress(6))
+      yield* answer.tell({ type: "badLine", line: 4, message: "Unreadable" }, progress(6))
       yield* answer.tell(last)
       yield* answer.end
       expect((yield* Stream.runCollect(answer.lines)).map(({ type }) => type)).toEqual([

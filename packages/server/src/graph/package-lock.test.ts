@@ -167,8 +167,8 @@ describe("a hostile file", () => {
 
   it("may nest a hundred thousand deep", () => {
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`
-    expect(refusal(deep).message).toBe("The file is not a JSON object")
-    expect(refusal("[".repeat(100_000)).message).toContain("breaks off")
+    expect(refusal(deep).faults).toMatchObject([{ pointer: "" }])
+    expect(refusal("[".repeat(100_000)).message).toContain("100001")
     const graph = Effect.runSync(
       readPackageLock(
         `{"name":"shop","lockfileVersion":3,"packages":{"node_modules/a":{"license":${deep},"engines":${deep},"funding":${deep}}}}`

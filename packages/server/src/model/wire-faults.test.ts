@@ -154,10 +154,7 @@ for (const format of [
       Effect.gen(function* () {
         const withheld = streaming(format.answer({ stop: "filter" }))
         const { failure, parts, requests } = yield* outcomeOf(format, [withheld, good])
-        expect(failure).toMatchObject({
-          reason: "refused",
-          message: "The provider's content filter withheld the answer"
-        })
+        expect(failure).toMatchObject({ reason: "refused", isRetryable: false })
         expect([parts, requests]).toEqual([[], 1])
       })
     )
@@ -241,7 +238,7 @@ for (const format of [
         yield* TestClock.adjust(2_000)
         expect(yield* Fiber.join(asking)).toMatchObject({
           reason: "timeout",
-          message: "The model did not finish within 2 s",
+          message: expect.stringMatching(/\b2\b/),
           outputBegan: true
         })
         yield* Deferred.await(server.hungUp)

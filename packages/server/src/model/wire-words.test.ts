@@ -35,7 +35,7 @@ const failureFrom = (
       Effect.provide(modelsIn(format.env(server.url, key))),
       Effect.provideService(Clock.Clock, makeFakeClock(1_000).clock)
     )
-    return { message: failure.message, where: `${format.model.provider} at ${server.url}` }
+    return { failure, message: failure.message, where: `${format.model.provider} at ${server.url}` }
   }).pipe(Effect.scoped)
 
 for (const format of [openaiChat, openaiResponses, anthropicMessages, gemini, openaiCompatible]) {
@@ -43,18 +43,18 @@ for (const format of [openaiChat, openaiResponses, anthropicMessages, gemini, op
     it.live("a connection that is torn", () =>
       Effect.gen(function* () {
         const torn: FakeAnswer = { kind: "stream", chunks: format.begin("Hel"), ending: "hang" }
-        const { message, where } = yield* failureFrom(format, torn, (server) => server.breakOff)
-        expect(message).toContain(`The answer of ${where}`)
-        expect(message).toMatch(/broke off/)
+        const { failure, message, where } = yield* failureFrom(format, torn, (server) => server.breakOff)
+        expect(failure).toMatchObject({ reason: "cut", outputBegan: true })
+        expect(message).toContain(where)
       })
     )
 
     it.live("an answer that is a web page, or nothing", () =>
       Effect.gen(function* () {
         for (const chunks of [["<html><body>Welcome</body></html>"], []]) {
-          const { message, where } = yield* failureFrom(format, streaming(chunks))
+          const { failure, message, where } = yield* failureFrom(format, streaming(chunks))
+          expect(failure).toMatchObject({ reason: "cut", outputBegan: false })
           expect(message).toContain(where)
-          expect(message).toContain("ended before it was finished")
         }
       })
     )
@@ -69,8 +69,13 @@ describe("A server that speaks another language than it should", () => {
         { ...Object(chatChunk({})), choices: null }
       ])
         for (const format of [openaiChat, openaiCompatible]) {
-          const { message, where } = yield* failureFrom(format, streaming(dataEvents(chunk, "[DONE]")))
-          expect(message).toBe(`${where}/v1 sent an answer that its API does not allow`)
+          const { failure, message, where } = yield* failureFrom(
+            format,
+            streaming(dataEvents(chunk, "[DONE]"))
+          )
+          expect(failure).toMatchObject({ reason: "invalidResponse" })
+          expect(message).toContain(`${where}/v1`)
+          expect(message).not.toMatch(/\n|usage|choices|expected/i)
         }
     })
   )
@@ -89,7 +94,8 @@ describe("A server that speaks another language than it should", () => {
         Effect.provide(modelsIn(openaiCompatible.env(url, key))),
         Effect.provideService(Clock.Clock, makeFakeClock(1_000).clock)
       )
-      expect(failure.message).toMatch(/^openai-compatible at http:\/\/127\.0\.0\.1:1\/v1 cannot be reached/)
+      expect(failure).toMatchObject({ reason: "cut", outputBegan: false })
+      expect(failure.message).toContain("openai-compatible at http://127.0.0.1:1/v1")
     })
   )
 })
@@ -103,9 +109,7 @@ describe("A server that wants to be left alone for long", () => {
         body: openaiChat.refusal(429, "not now"),
         headers: { "retry-after": "4000" }
       })
-      expect(message).toBe(
-        "HTTP 429: not now (it asks to wait for 4000 s, and this server waits at most 60 s)"
-      )
+      expect(message).toMatch(/429.*not now.*\b4000\b.*\b60\b/)
     })
   )
 })

@@ -84,7 +84,7 @@ describe("The answer of a foreign server to events/poll", () => {
       ...answer,
       events: Array.from({ length: sourceLimits.answerMaxEvents + 1 }, () => event)
     },
-    "tells of another event": { ...answer, events: [{ ...event, name: "order.paid" }] },
+    "is about another event": { ...answer, events: [{ ...event, name: "order.paid" }] },
     "has an event without an id": { ...answer, events: [{ ...event, eventId: "" }] },
     "has an event whose id cannot be kept": { ...answer, events: [{ ...event, eventId: "a\0" }] },
     "has an event of no time": { ...answer, events: [{ ...event, timestamp: "soon" }] },
@@ -95,9 +95,6 @@ describe("The answer of a foreign server to events/poll", () => {
     "is nothing": null
   }))
     it.effect(`that ${why} is none, and nothing of it counts`, () =>
-      Effect.map(faultOf(wrong), ({ message, outcome }) => {
-        expect(outcome).toBe("answered")
-        expect(message).toContain("cannot be used")
-      })
+      Effect.map(faultOf(wrong), ({ outcome }) => expect(outcome).toBe("answered"))
     )
 })
