@@ -62,6 +62,14 @@ const rateReasons: Readonly<Record<problems.TooManyRequests["reason"], string>> 
   rate: "The token, or the address when no valid token came, asks more often than it may."
 }
 
+const unreadyReasons: Readonly<Record<NonNullable<problems.Unavailable["reason"]>, string>> = {
+  stopping: "The server is stopping.",
+  partEnded: "A part of the server has ended; `detail` names it. Restart the server.",
+  databaseAway: "The database does not answer in time.",
+  databaseFull: "The database has no connection left for this server.",
+  databaseReadOnly: "The database accepts no writes."
+}
+
 export const problemPages: Readonly<Record<ProblemType, ProblemPage>> = {
   "/problems/malformed-request": {
     status: 400,
@@ -190,8 +198,8 @@ export const problemPages: Readonly<Record<ProblemType, ProblemPage>> = {
     status: 503,
     title: "The server cannot work at the moment",
     meaning: "The server starts or stops, or its database does not answer.",
-    members: {},
-    reasons: {},
+    members: { reason: "at `/ready`, why the server should get no work" },
+    reasons: unreadyReasons,
     remedy: "Try again in a moment, or at another server of the same database."
   }
 }

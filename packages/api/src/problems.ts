@@ -158,8 +158,17 @@ export class ServerFault extends HttpApiError.Problem<ServerFault>()("ServerFaul
 }) {}
 
 /** 503: the server is not able to work at the moment; trying again later is right. */
-export class Unavailable extends HttpApiError.Problem<Unavailable>()("Unavailable", {
-  type: "/problems/unavailable",
-  status: 503,
-  title: "The server cannot work at the moment"
-}) {}
+export class Unavailable extends HttpApiError.Problem<Unavailable>()(
+  "Unavailable",
+  {
+    type: "/problems/unavailable",
+    status: 503,
+    title: "The server cannot work at the moment"
+  },
+  {
+    /** Only at `/ready`: why this server should get no work. */
+    reason: Schema.optionalKey(
+      Schema.Literals(["stopping", "partEnded", "databaseAway", "databaseFull", "databaseReadOnly"])
+    )
+  }
+) {}

@@ -104,10 +104,7 @@ describe("A rolling restart of two servers", () => {
             yield* leaving.stop
             // It says so at once, and closes what has no end of its own, while it still answers everybody.
             const refusal = yield* eventually(leaving.send("GET", "/ready"), ({ status }) => status === 503)
-            expect([refusal.status, refusal.body.detail]).toEqual([
-              503,
-              "The server is stopping: ask another one"
-            ])
+            expect([refusal.status, refusal.body.reason]).toEqual([503, "stopping"])
             expect(refusal.headers.get("connection")).toBe("close")
             yield* stream.ended
             expect((yield* leaving.send("GET", "/health")).status).toBe(200)

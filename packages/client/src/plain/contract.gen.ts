@@ -99,6 +99,7 @@ export interface MalformedRequest {
 export interface Unavailable {
   readonly detail?: string | undefined
   readonly instance?: string | undefined
+  readonly reason?: "stopping" | "partEnded" | "databaseAway" | "databaseFull" | "databaseReadOnly" | undefined
   readonly type: "/problems/unavailable"
   readonly status: 503
   readonly title: "The server cannot work at the moment"

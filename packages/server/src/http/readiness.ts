@@ -15,7 +15,9 @@ export class Readiness extends Context.Service<
   Readiness,
   {
     /** Why the server should not be sent work, for whoever watches it; undefined when nothing is known. */
-    readonly look: Effect.Effect<string | undefined>
+    readonly look: Effect.Effect<
+      { readonly reason: "stopping" | "partEnded"; readonly detail: string } | undefined
+    >
     /** What has ended that should go on for as long as the server does; null where nothing has. Unlike `look` it is nobody's watch. */
     readonly fault: Effect.Effect<string | null>
     /** Whether the server stops. */
@@ -33,8 +35,10 @@ export class Readiness extends Context.Service<
 
     const look = Effect.map(Clock.currentTimeMillis, (nowMs) => {
       lookedAtMs = nowMs
-      if (isStopping) return "The server is stopping: ask another one"
-      return endedWords()
+      if (isStopping)
+        return { reason: "stopping" as const, detail: "The server is stopping: ask another one" }
+      const detail = endedWords()
+      return detail === undefined ? undefined : { reason: "partEnded" as const, detail }
     })
 
     const endedWords = () =>

@@ -23,9 +23,20 @@ import { invalid, orNotFound } from "./refusals.ts"
 export const version = "0.1.0"
 
 const unready = {
-  away: "The database does not answer in time, or everything that this server may ask it at once is being asked",
-  full: "The database has no connection left for this server: others hold them. Let them hold fewer, or let the database take more",
-  readOnly: "The database takes nothing that is written: it is a replica, or was set to read only"
+  away: {
+    reason: "databaseAway",
+    detail:
+      "The database does not answer in time, or everything that this server may ask it at once is being asked"
+  },
+  full: {
+    reason: "databaseFull",
+    detail:
+      "The database has no connection left for this server: others hold them. Let them hold fewer, or let the database take more"
+  },
+  readOnly: {
+    reason: "databaseReadOnly",
+    detail: "The database takes nothing that is written: it is a replica, or was set to read only"
+  }
 } as const
 
 export const systemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
@@ -33,11 +44,11 @@ export const systemHandlers = HttpApiBuilder.group(Api, "system", (handlers) =>
     health: () => Effect.succeed({ status: "ok" as const, version }),
     ready: Effect.fn("http.ready")(function* () {
       const { look } = yield* Readiness
-      const reason = yield* look
-      if (reason !== undefined) return yield* new Unavailable({ detail: reason })
+      const unfit = yield* look
+      if (unfit !== undefined) return yield* new Unavailable(unfit)
       const database = yield* Database
       const seen = yield* database.ping
-      if (seen !== "writable") return yield* new Unavailable({ detail: unready[seen] })
+      if (seen !== "writable") return yield* new Unavailable(unready[seen])
       return { status: "ok" as const, version }
     })
   })
