@@ -2,7 +2,7 @@
  * Servers that call themselves by the same address: one has it, and the others are told so.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Exit, Layer, Logger, Scope } from "effect"
+import { Cause, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { AddressTaken, enter, watchForAbsent } from "../src/cluster/absent-servers.ts"
 import { nameOf } from "../src/cluster/cluster-address.ts"
@@ -10,8 +10,10 @@ import { clusterLimits } from "../src/cluster/cluster-limits.ts"
 import { poolLayer } from "../src/database/pool.ts"
 import { WakeUps } from "../src/outbox/wake-ups.ts"
 import { Presence } from "../src/run/presence.ts"
+import { StartFailure } from "../src/start-checks.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { keptLines } from "../testing/kept-lines.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, newProject, startServer, storyKeys } from "../testing/platform.ts"
 import { serverSql } from "../testing/server-sql.ts"
@@ -46,9 +48,10 @@ describe("An address of a cluster", () => {
         "infinity"
       ])
       const exit = yield* Effect.exit(startServer(access, [], undefined, false, storyKeys, at))
-      expect(String(Exit.isFailure(exit) && exit.cause)).toContain(
-        `Another server works under the address ${nameOf(at)}: give each server a TROPISM_CLUSTER_ADDRESS of its own`
-      )
+      const refusal = Exit.isFailure(exit) && Cause.squash(exit.cause)
+      expect(refusal).toBeInstanceOf(StartFailure)
+      for (const value of [nameOf(at), "TROPISM_CLUSTER_ADDRESS"])
+        expect(refusal).toHaveProperty("message", expect.stringContaining(value))
       expect(yield* ask(access, "select worker_id from kb_cluster.workers")).toEqual([
         [`${nameOf(at)}#other`]
       ])
@@ -59,8 +62,7 @@ describe("An address of a cluster", () => {
     Effect.gen(function* () {
       const access = { ...(yield* freshDatabase), embedded: false }
       const at = yield* freeAddress
-      const told: Array<string> = []
-      const logger = Logger.make(({ message }) => void told.push(String(message)))
+      const { codes, logger, said } = keptLines()
       // What those who look say of it stands in its row.
       for (const statement of [
         "create function kb_cluster.unreached() returns trigger language plpgsql as $$ begin new.healthy := false; return new; end $$",
@@ -68,12 +70,13 @@ describe("An address of a cluster", () => {
       ])
         yield* ask(access, statement)
       yield* startServer(access, [logger], undefined, false, storyKeys, at)
-      const said = (sentence: string) => Effect.sync(() => told.filter((line) => line.includes(sentence)))
-      yield* eventually(said(`do not reach this one at ${nameOf(at)}`), ({ length }) => length === 1)
+      const told = (code: string) =>
+        Effect.sync(() => said.filter((line, index) => codes[index] === code && line.includes(nameOf(at))))
+      yield* eventually(told("unreached"), ({ length }) => length === 1)
       yield* ask(access, "drop trigger unreached on kb_cluster.tropism_runners")
       yield* ask(access, "update kb_cluster.tropism_runners set healthy = true")
-      yield* eventually(said(`taken for reachable at ${nameOf(at)} again`), ({ length }) => length === 1)
-      expect(yield* said("do not reach this one")).toHaveLength(1)
+      yield* eventually(told("reached"), ({ length }) => length === 1)
+      expect(yield* told("unreached")).toHaveLength(1)
     }).pipe(Effect.scoped)
   )
 
@@ -83,8 +86,7 @@ describe("An address of a cluster", () => {
       Effect.gen(function* () {
         const access = { ...(yield* freshDatabase), embedded: false }
         const at = yield* freeAddress
-        const told: Array<string> = []
-        const logger = Logger.make(({ message }) => void told.push(String(message)))
+        const { codes, logger } = keptLines()
         const doors = yield* startServer(access, [logger], undefined, false, storyKeys, at)
         const story = yield* newProject(doors, access)
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
@@ -95,11 +97,11 @@ describe("An address of a cluster", () => {
             nameOf(at)
           ])
         yield* displace("infinity")
-        const warnings = Effect.sync(() => told.filter((line) => line.includes("Another server works under")))
+        const warnings = Effect.sync(() => codes.filter((code) => code === "addressTaken"))
         yield* eventually(warnings, ({ length }) => length === 1)
         yield* eventually(
-          Effect.sync(() => told.some((line) => line.includes("it takes no runs until they do"))),
-          (isTold) => isTold
+          Effect.sync(() => codes),
+          (told) => told.includes("unseen")
         )
         const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
         yield* eventually(

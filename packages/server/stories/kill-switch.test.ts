@@ -4,6 +4,7 @@
 import { describe, expect, it as live, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { runLimits } from "../src/limits.ts"
+import { codeIn } from "../testing/kept-lines.ts"
 import { ask, holding, lockOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, scripted, type Story } from "../testing/platform.ts"
 import { whenWaiting } from "../testing/server-connections.ts"
@@ -23,7 +24,7 @@ import {
 
 const minute = 60_000
 
-const stop = (story: Story, reason = "It deletes too much") =>
+const stop = (story: Story, reason = "Wrong deletions") =>
   story.send("PUT", `/api/projects/${story.projectId}/kill-switch`, { stopped: true, reason })
 
 const goOn = (story: Story) =>
@@ -61,7 +62,7 @@ const metByAnAttempt = Effect.gen(function* () {
   const agent = yield* story.post("/agents", slowWriter())
   yield* make(story, "Person")
   yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
-  const all = Effect.sync(() => log.filter(({ message }) => String(message).includes("attempt was lost")))
+  const all = Effect.sync(() => log.filter(({ message }) => codeIn(message) === "attemptLost"))
   const before = (yield* all).length
   const lost = Effect.map(all, ({ length }) => length - before)
   // No sweep makes good what nobody else does.
@@ -97,7 +98,7 @@ layer(SharedServer.layer)((it) => {
         const answer = yield* stop(story)
         expect(answer).toMatchObject({
           status: 200,
-          body: { stopped: { scope: "project", reason: "It deletes too much", stoppedBy: "admin" } }
+          body: { stopped: { scope: "project", reason: "Wrong deletions", stoppedBy: "admin" } }
         })
         // When the switch has answered, the run is at rest and says why.
         expect(yield* runsOf(story, agent)).toMatchObject([{ status: "paused", pauseReason: "killSwitch" }])

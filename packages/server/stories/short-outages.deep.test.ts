@@ -295,7 +295,7 @@ describe("A run that breaks because the database is away", () => {
     Effect.scoped(
       Effect.gen(function* () {
         const access = { ...(yield* freshDatabase), embedded: false }
-        const { logger, said } = keptLines()
+        const { codes, logger } = keptLines()
         const { doors, interpose } = yield* interposedServer(access, [logger])
         const story = yield* newProject(doors, access)
         const { become, change } = yield* operatedDatabase(access)
@@ -319,7 +319,7 @@ describe("A run that breaks because the database is away", () => {
         const [ended] = yield* eventually(endedOf(story, agent), ({ length }) => length === 1)
         expect(ended).toMatchObject({ id: run.id, status: "completed", attempt: 2 })
         // That is told of the outage, and of no run besides.
-        expect(said.filter((line) => line.includes("attempt broke"))).toEqual([])
+        expect(codes.filter((code) => code === "attemptBroke")).toEqual([])
       })
     )
   )

@@ -51,9 +51,7 @@ describe("A server that starts while the database is dumped", () => {
       yield* dumping(access)
       const refused = yield* Effect.flip(migrate(access.ownerUrl, 0))
       expect(refused.reason).toBe("held")
-      expect(refused.message).toMatch(
-        /other programs use its tables: pg_dump \(process \d+\)\. Nothing was changed: start again when they have ended\.$/
-      )
+      expect(refused.message).toMatch(/\bpg_dump\b.*\d+/)
       expect(yield* versionOf(access)).toBe(30)
     })
   )
@@ -64,7 +62,7 @@ describe("A server that changes the schema while somebody reads runs for long", 
     Effect.gen(function* () {
       const access = yield* olderDatabase(30)
       const reader = yield* reading(access, "report", "kb.agent_runs")
-      const { logger, said } = keptLines()
+      const { codes, logger, said } = keptLines()
       const starting = yield* Effect.forkScoped(startServer(access, [logger]))
       // Nobody can say which of the two is first.
       const besides = yield* Effect.forkScoped(
@@ -76,8 +74,8 @@ describe("A server that changes the schema while somebody reads runs for long", 
         expect(yield* ask(access, "select count(*) >= 0 from kb.agent_runs")).toEqual([[true]])
       }
       yield* eventually(
-        Effect.sync(() => said.find((line) => line.includes("are let go first"))),
-        (line) => line?.includes("report (process ") === true
+        Effect.sync(() => said[codes.indexOf("tablesHeld")]),
+        (line) => line?.includes("report") === true
       )
       yield* reader.query("commit")
       yield* Fiber.join(besides)

@@ -119,15 +119,18 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
     const tellReach = Effect.fnUntraced(function* (isReached: boolean) {
       const before = looksUnreached
       looksUnreached = isReached ? 0 : before + 1
-      if (looksUnreached === clusterLimits.unreachedLooks) yield* Effect.logWarning(unreached(address))
+      if (looksUnreached === clusterLimits.unreachedLooks)
+        yield* Effect.logWarning(unreached(address), { code: "unreached" })
       if (isReached && before >= clusterLimits.unreachedLooks)
-        yield* Effect.logWarning(`This server is taken for reachable at ${address} again`)
+        yield* Effect.logWarning(`This server is taken for reachable at ${address} again`, {
+          code: "reached"
+        })
     })
 
     /** Whoever came to the address while this server stood still has it, until it is gone. */
     const keepAddress = Effect.fnUntraced(function* (isOwn: boolean) {
       const isTaken = isOwn || (yield* takeAddress(address, ownWorker))
-      if (!isTaken && !isDisplaced) yield* Effect.logWarning(ownAddresses(address))
+      if (!isTaken && !isDisplaced) yield* Effect.logWarning(ownAddresses(address), { code: "addressTaken" })
       isDisplaced = !isTaken
     })
 

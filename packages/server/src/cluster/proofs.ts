@@ -100,6 +100,7 @@ export const signedSockets = (address: string, keys: ReadonlyArray<SealingKey>) 
       const open = yield* Socket.WebSocketConstructor
       const run = Effect.runForkWith(yield* Effect.context())
       const { isTold, tell } = yield* tellOnce(
+        "proofNotTaken",
         (other) => `The server at ${other} does not take the proof of this one, and hears nothing of it`
       )
       const look = Effect.fnUntraced(function* (other: string) {
@@ -129,6 +130,7 @@ export const onlyServers = (keys: ReadonlyArray<SealingKey>) => {
   return HttpRouter.middleware(
     Effect.gen(function* () {
       const { tell } = yield* tellOnce(
+        "proofRefused",
         (other) => `A server at ${other} does not prove that it is one of this cluster, and is not let in`
       )
       return (answering) =>
@@ -152,7 +154,7 @@ export const onlyServers = (keys: ReadonlyArray<SealingKey>) => {
 }
 
 /** Warns of each server once, and of a bounded number: whoever is no server may call itself anything. */
-const tellOnce = (sentence: (other: string) => string) =>
+const tellOnce = (code: string, sentence: (other: string) => string) =>
   Effect.sync(() => {
     const told = new Set<string>()
     const isTold = (other: string) => told.has(other) || told.size >= clusterLimits.strangersTold
@@ -160,7 +162,9 @@ const tellOnce = (sentence: (other: string) => string) =>
       Effect.suspend(() => {
         if (isTold(other)) return Effect.void
         told.add(other)
-        return Effect.logWarning(`${sentence(other)}: give every server the same TROPISM_ENCRYPTION_KEY.`)
+        return Effect.logWarning(`${sentence(other)}: give every server the same TROPISM_ENCRYPTION_KEY.`, {
+          code
+        })
       })
     return { isTold, tell }
   })

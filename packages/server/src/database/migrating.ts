@@ -91,7 +91,8 @@ const whenLetIn = <A, E, R>(
           message: `The database's schema could not be brought up to date, because other programs use its tables: ${yield* holders}. Nothing was changed: start again when they have ended.`
         })
       yield* Effect.logWarning(
-        `Other programs use tables that are to be changed, and are let go first: ${yield* holders}`
+        `Other programs use tables that are to be changed, and are let go first: ${yield* holders}`,
+        { code: "tablesHeld" }
       )
       yield* Effect.sleep(databaseLimits.migrationLockWaitMs)
       return yield* whenLetIn(work, sinceMs, patienceMs)

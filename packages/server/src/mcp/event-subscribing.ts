@@ -175,7 +175,8 @@ const unsealable = ({ reason }: SealingRefused): Effect.Effect<never, ProtocolEr
     Effect.logError(
       reason === "noKey"
         ? "No subscription can be kept, because there is no key to seal its secret with: set TROPISM_ENCRYPTION_KEY"
-        : "No subscription can be kept, because the other servers on this database seal secrets with another key: set the same TROPISM_ENCRYPTION_KEY at all of them"
+        : "No subscription can be kept, because the other servers on this database seal secrets with another key: set the same TROPISM_ENCRYPTION_KEY at all of them",
+      { code: reason }
     ),
     Effect.fail(
       eventFault.unsupported(

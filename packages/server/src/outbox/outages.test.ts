@@ -6,6 +6,7 @@ import { Clock, Effect, Exit, Fiber, Logger, Metric } from "effect"
 import { PrometheusMetrics } from "effect/observability"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { keptLines } from "../../testing/kept-lines.ts"
 import { nothingTold, Outage, tellBack, throughOutages } from "./outages.ts"
 import { share, survive } from "./wake-ups.ts"
 
@@ -19,9 +20,7 @@ it.effect(
   "once for all loops, each minute again while it lasts, and when it is over; other faults each time",
   () =>
     Effect.gen(function* () {
-      const said: Array<unknown> = []
-      const logger = Logger.make<unknown, void>(({ message }) => void said.push([message].flat()[0]))
-      const outage = "The database does not answer: whatever the server does by itself waits for it"
+      const { codes, logger, said } = keptLines()
       const seconds = (count: number) =>
         Effect.forEach(["Worker", "Releaser"], (name) => survive(name, away, undefined)).pipe(
           Effect.andThen(TestClock.adjust("1 second")),
@@ -30,14 +29,15 @@ it.effect(
       yield* Effect.gen(function* () {
         yield* tellBack
         yield* seconds(59)
-        expect(said).toEqual([outage])
+        expect(codes).toEqual(["databaseAway"])
         yield* seconds(2)
-        expect(said).toEqual([outage, outage])
+        expect(codes).toEqual(["databaseAway", "databaseAway"])
         yield* survive("Worker", Effect.die(new Error("broken")), undefined)
         yield* tellBack
         yield* tellBack
       }).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(Outage, nothingTold()))
-      expect(said.slice(2)).toEqual(["Worker failed and will try again", "The database answers again"])
+      expect(codes.slice(2)).toEqual([undefined, "databaseBack"])
+      expect(said[2]).toContain("Worker")
     })
 )
 

@@ -33,6 +33,7 @@ export const tellAway = Effect.fnUntraced(function* (cause: unknown) {
   telling.awayAtMs = nowMs
   yield* Effect.logError(
     "The database does not answer: whatever the server does by itself waits for it",
+    { code: "databaseAway" },
     cause
   )
 })
@@ -69,5 +70,5 @@ export const throughOutages = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.
 export const tellBack = Effect.flatMap(Outage, (telling) => {
   if (!telling.isAway) return Effect.void
   telling.isAway = false
-  return Effect.logWarning("The database answers again")
+  return Effect.logWarning("The database answers again", { code: "databaseBack" })
 })

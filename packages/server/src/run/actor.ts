@@ -270,7 +270,9 @@ export class Actor extends Context.Service<
             ),
             Effect.catchTag(["RunNotInState", "AttemptLost"], () =>
               Effect.andThen(
-                Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run"),
+                Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {
+                  code: "attemptLost"
+                }),
                 // Or nobody has: a kill switch that kept it from writing may be off again before the run followed it.
                 database.inProject(run.projectId, runs.yieldToSwitch(run))
               )

@@ -30,9 +30,10 @@ export class Presence extends Context.Service<
         missed = isMissed
         if (isMissed)
           return yield* Effect.logWarning(
-            "The other servers do not see this one, or it cannot find out: it takes no runs until they do"
+            "The other servers do not see this one, or it cannot find out: it takes no runs until they do",
+            { code: "unseen" }
           )
-        yield* Effect.logWarning("The other servers see this one again, and it takes runs")
+        yield* Effect.logWarning("The other servers see this one again, and it takes runs", { code: "seen" })
         yield* wakeUps.hear(["runs"])
       })
 

@@ -234,7 +234,7 @@ const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({
 const tellBroken = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   isBrokenByAway(cause)
     ? tellAway(Cause.squash(cause))
-    : Effect.logError("A run's attempt broke and is given back", cause)
+    : Effect.logError("A run's attempt broke and is given back", { code: "attemptBroke" }, cause)
 
 const isTest = ({ backtestId }: ClaimedRun): boolean => backtestId !== null
 
