@@ -278,7 +278,7 @@ describe("A secret", () => {
             place,
             ["project"]
           ])
-        expect(lines.join()).toContain("A JWT was refused")
+        expect(lines.join()).toContain("ERR_JWS_SIGNATURE_VERIFICATION_FAILED")
         for (const [place, texts] of Object.entries(readings)) {
           expect([place, texts.join("").length > 100]).toEqual([place, true])
           const found = texts
