@@ -22,79 +22,72 @@ const flow = (overrides: Record<string, unknown>) => ({
   ...overrides
 })
 
-/** A definition that is refused: what is wrong with it, where, and a part of the sentence. */
-const wrong: ReadonlyArray<readonly [string, Record<string, unknown>, string, string]> = [
+/** A definition that is refused: what is wrong with it, where, and a value that the refusal names. */
+const wrong: ReadonlyArray<readonly [string, Record<string, unknown>, string, string?]> = [
   ["no such flow", { flowType: "parallel" }, "/flowType", "sequential"],
-  ["a sequence of nothing", { steps: [] }, "/steps", "at least one step"],
-  ["steps of a single flow", { flowType: "single" }, "/steps", "has no steps"],
-  ["iterations of a sequence", { maxIterations: 3 }, "/maxIterations", "Only a loop"],
+  ["a sequence of nothing", { steps: [] }, "/steps"],
+  ["steps of a single flow", { flowType: "single" }, "/steps"],
+  ["iterations of a sequence", { maxIterations: 3 }, "/maxIterations"],
   ["no iteration", { flowType: "loop", maxIterations: 0 }, "/maxIterations", "1"],
   ["too many iterations", { flowType: "loop", maxIterations: 1_001 }, "/maxIterations", "1000"],
-  ["a name that no template can speak of", { steps: [step("re-view")] }, "/steps/0/name", "letter"],
-  ["a name twice", { steps: [step("a"), step("b"), step("a")] }, "/steps/2/name", "two steps named a"],
+  ["a name that no template can speak of", { steps: [step("re-view")] }, "/steps/0/name"],
+  ["a name twice", { steps: [step("a"), step("b"), step("a")] }, "/steps/2/name"],
   ["a step without a prompt", { steps: [step("a", { prompt: "" })] }, "/steps/0/prompt", "1"],
   ["too many steps", { steps: Array.from({ length: 51 }, (_, n) => step(`s${n}`)) }, "/steps", "50"],
-  ["a tool that is none", { steps: [step("a", { tools: ["graph"] })] }, "/steps/0/tools/0", "server.tool"],
+  ["a tool that is none", { steps: [step("a", { tools: ["graph"] })] }, "/steps/0/tools/0"],
   [
     "a tool twice",
     { steps: [step("a"), step("b", { tools: ["graph.*", "graph.*"] })] },
     "/steps/1/tools/1",
-    "named twice"
+    "graph.*"
   ],
   [
     "a template that speaks of nothing we know",
     { steps: [step("a"), step("b", { prompt: "{{ objekt.id }}" })] },
     "/steps/1/prompt",
-    'speaks of "objekt"'
+    "objekt"
   ],
   [
     "a template that cannot be read",
     { steps: [step("a"), step("b", { prompt: "{% if event %}" })] },
-    "/steps/1/prompt",
-    "cannot be read"
+    "/steps/1/prompt"
   ],
   [
     "a step that does not exist",
     { steps: [step("draft"), step("check", { prompt: "{{ steps.darft.output }}" })] },
     "/steps/1/prompt",
-    "no step of that name; it may speak here of draft"
+    "draft"
   ],
   [
     "a step that comes later",
     { steps: [step("draft", { prompt: "{{ steps.check.output }}" }), step("check")] },
     "/steps/0/prompt",
-    "has said nothing yet"
+    "check"
   ],
   [
     "itself, in a sequence",
     { steps: [step("draft"), step("check", { prompt: "{{ steps['check'].output }}" })] },
     "/steps/1/prompt",
-    "has said nothing yet"
+    "check"
   ],
-  [
-    "a step, before any has begun",
-    { prompt: "{{ steps.draft.output }}" },
-    "/prompt",
-    "has said nothing yet when this is said; it may speak of no step here"
-  ],
-  ["a step, in what the system says", { systemPrompt: "{{ steps.draft }}" }, "/systemPrompt", "nothing yet"],
+  ["a step, before any has begun", { prompt: "{{ steps.draft.output }}" }, "/prompt", "draft"],
+  ["a step, in what the system says", { systemPrompt: "{{ steps.draft }}" }, "/systemPrompt", "draft"],
   [
     "a script that cannot be read",
     { steps: [step("a"), step("b", { model: scripted([{ say: "Ok." }, { when: "step ==" }]) })] },
-    "/steps/1/model/script/rules/1/when",
-    "rule 2"
+    "/steps/1/model/script/rules/1/when"
   ]
 ]
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: A flow that cannot work is refused when it is saved", () => {
-    it.effect.each(wrong)("%s", ([, overrides, pointer, sentence]) =>
+    it.effect.each(wrong)("%s", ([, overrides, pointer, value = ""]) =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const before = yield* countRows(story)
         const answer = yield* story.ask("POST", "/agents", flow(overrides))
         expectProblem(answer, 422, pointer)
-        expect(JSON.stringify(answer.body)).toContain(JSON.stringify(sentence).slice(1, -1))
+        expect(JSON.stringify(answer.body)).toContain(value)
         const applied = yield* story.ask("POST", "/agents/apply", {
           agents: [flow({}), flow({ name: "second", ...overrides })]
         })

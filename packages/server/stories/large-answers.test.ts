@@ -58,7 +58,6 @@ describe("The size of what is kept under a key", () => {
       for (const _ of [1, 2]) {
         const refused = yield* story.send("POST", path, beyond, keyed("beyond"))
         expectProblem(refused, 422, "idempotency-key")
-        expect(refused.body.detail).toContain("send it without one")
       }
       expect((yield* story.get("/objects?type=Sized")).items).toHaveLength(before)
       expect((yield* story.send("POST", path, beyond)).status).toBe(201)

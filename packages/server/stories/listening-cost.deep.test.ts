@@ -62,7 +62,7 @@ const rowsOf = rowsReadIn(project)
 
 const listeningTo = (name: string): Listening => {
   const type = eventTypes.get(name)
-  if (!type) throw new Error(`There is no event ${name}`)
+  if (!type) throw new Error(`Unknown event ${name}`)
   return { type, filter: {} }
 }
 

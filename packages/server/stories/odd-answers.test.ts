@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import type { Json } from "../testing/platform.ts"
+import { callsOf } from "../testing/story-words.ts"
 
 const callsNameless = events(
   chatChunk({
@@ -21,7 +22,8 @@ describe("An answer that no model should give", () => {
       const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
       expect(run).toMatchObject({ status: "completed", summary: "Sorry." })
       const [told] = Object(provider.requests[1]?.body).messages.filter(({ role }: Json) => role === "tool")
-      expect(told).toMatchObject({ content: expect.stringContaining("There is no tool") })
+      expect(told).toMatchObject({ content: expect.stringContaining("search_objects") })
+      expect(yield* callsOf(story, run)).toMatchObject([{ status: "refused" }])
     }).pipe(Effect.scoped)
   )
 

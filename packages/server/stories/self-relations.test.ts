@@ -11,8 +11,6 @@ import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { make } from "../testing/story-words.ts"
 import { suggesting, suggestingOnce } from "../testing/suggestion-words.ts"
 
-const sentence = "An object is not related to itself"
-
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("A relationship of an object to itself", () => {
     it.effect("is refused in the same words at every door", () =>
@@ -22,7 +20,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const ends = { fromId: ada.id, toId: ada.id }
         const posted = yield* story.ask("POST", "/relationships", { type: "KNOWS", ...ends })
         expectProblem(posted, 422, "/toId")
-        expect(posted.body.errors).toEqual([{ pointer: "/toId", message: sentence }])
+        const [{ message: sentence }, ...more] = posted.body.errors
+        expect(more).toEqual([])
 
         const call = { tool: "create_relationship", arguments: { type: "KNOWS", ...ends, properties: {} } }
         for (const executionMode of ["execute", "suggest"]) {

@@ -24,18 +24,18 @@ const startingWith = Effect.fnUntraced(function* (env: Readonly<Record<string, s
 describe("A setting that cannot be used", () => {
   it.live("keeps the server from starting and from making a database, and its value is not told", () =>
     Effect.gen(function* () {
-      for (const [name, value, sentence] of [
-        ["TROPISM_OPENAI_API", "xyzzy", "must be "],
-        ["TROPISM_RATE_LIMIT", "xyzzy", "must be "],
-        ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy", "must be "],
-        ["OPENAI_BASE_URL", "file:///xyzzy", "must be "],
-        ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy", "must be "],
-        ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy", "must be a whole number"],
-        ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy", "must be true or false"],
-        ["TROPISM_ENCRYPTION_KEY", "xyzzy", "must be "]
+      for (const [name, value] of [
+        ["TROPISM_OPENAI_API", "xyzzy"],
+        ["TROPISM_RATE_LIMIT", "xyzzy"],
+        ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy"],
+        ["OPENAI_BASE_URL", "file:///xyzzy"],
+        ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"],
+        ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy"],
+        ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy"],
+        ["TROPISM_ENCRYPTION_KEY", "xyzzy"]
       ] as const) {
         const { made, told } = yield* startingWith({ [name]: value })
-        expect(told).toContain(`${name} ${sentence}`)
+        expect(told).toMatch(new RegExp(`SettingUnusable.*\\b${name}\\b`))
         expect(told).not.toContain("xyzzy")
         expect(told).not.toContain("SchemaError")
         expect(made).toEqual([])
@@ -64,44 +64,45 @@ describe("A setting that cannot be used", () => {
       const whose = { TROPISM_JWT_ISSUER: "https://id.example", TROPISM_JWT_AUDIENCE: "tropism" }
       const weak = generateKeyPairSync("rsa", { modulusLength: 1_024 })
       const strong = generateKeyPairSync("rsa", { modulusLength: 2_048 })
-      const faults: ReadonlyArray<readonly [env: Record<string, string>, sentence: string]> = [
-        [whose, "JWTs need a key to be verified with"],
-        [{ TROPISM_JWT_ADMIN_CLAIM: "a=b" }, "JWTs need a key to be verified with"],
-        [{ TROPISM_JWT_SECRET: "x".repeat(32) }, "needs TROPISM_JWT_ISSUER and TROPISM_JWT_AUDIENCE"],
-        [
-          { TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_ISSUER: "https://id.example" },
-          "needs TROPISM_JWT_ISSUER and TROPISM_JWT_AUDIENCE"
-        ],
-        [{ ...whose, TROPISM_JWT_SECRET: "x".repeat(31) }, "must have 32 bytes or more"],
+      const noKey = /TROPISM_JWT_JWKS_URL.*TROPISM_JWT_SECRET.*TROPISM_JWT_PUBLIC_KEY/
+      const noIssuer = /TROPISM_JWT_SECRET.*TROPISM_JWT_ISSUER.*TROPISM_JWT_AUDIENCE/
+      const badKey = /^(?!.*TROPISM_JWT_ISSUER).*TROPISM_JWT_PUBLIC_KEY.*-----BEGIN PUBLIC KEY-----/
+      const badAddress = /^(?!.*TROPISM_JWT_ISSUER).*TROPISM_JWT_JWKS_URL.*\bhttps\b/
+      const faults: ReadonlyArray<readonly [env: Record<string, string>, settings: RegExp]> = [
+        [whose, noKey],
+        [{ TROPISM_JWT_ADMIN_CLAIM: "a=b" }, noKey],
+        [{ TROPISM_JWT_SECRET: "x".repeat(32) }, noIssuer],
+        [{ TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_ISSUER: "https://id.example" }, noIssuer],
+        [{ ...whose, TROPISM_JWT_SECRET: "x".repeat(31) }, /TROPISM_JWT_SECRET.*\b32\b/],
         [
           { ...whose, TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_JWKS_URL: "https://id.example/keys" },
-          "are both set"
+          /TROPISM_JWT_JWKS_URL.*TROPISM_JWT_SECRET(?!.*TROPISM_JWT_PUBLIC_KEY)/
         ],
-        [{ ...whose, TROPISM_JWT_JWKS_URL: "http://id.example/keys" }, "must be the https address"],
-        [{ ...whose, TROPISM_JWT_JWKS_URL: "https://me:xyzzy@id.example/keys" }, "must be the https address"],
-        [{ ...whose, TROPISM_JWT_JWKS_URL: "keys" }, "must be the https address"],
-        [{ ...whose, TROPISM_JWT_PUBLIC_KEY: "xyzzy" }, "must be a public key in PEM"],
+        [{ ...whose, TROPISM_JWT_JWKS_URL: "http://id.example/keys" }, badAddress],
+        [{ ...whose, TROPISM_JWT_JWKS_URL: "https://me:xyzzy@id.example/keys" }, badAddress],
+        [{ ...whose, TROPISM_JWT_JWKS_URL: "keys" }, badAddress],
+        [{ ...whose, TROPISM_JWT_PUBLIC_KEY: "xyzzy" }, badKey],
         [
           { ...whose, TROPISM_JWT_PUBLIC_KEY: `${weak.publicKey.export({ type: "spki", format: "pem" })}` },
-          "must be a public key in PEM"
+          badKey
         ],
         [
           {
             ...whose,
             TROPISM_JWT_PUBLIC_KEY: `${strong.privateKey.export({ type: "pkcs8", format: "pem" })}`
           },
-          "The private key stays with whoever signs"
+          badKey
         ],
         [
           { ...whose, TROPISM_JWT_SECRET: "x".repeat(32), TROPISM_JWT_ADMIN_CLAIM: "admin" },
-          "must be name=value"
+          /TROPISM_JWT_ADMIN_CLAIM.*name=value/
         ]
       ]
-      for (const [env, sentence] of faults) {
+      for (const [env, settings] of faults) {
         const environment = ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
         const exit = yield* Effect.exit(Effect.provide(startServer(access), environment))
         const told = Exit.isFailure(exit) ? String(exit.cause) : "started"
-        expect(told).toContain(sentence)
+        expect(told).toMatch(settings)
         expect(told).not.toMatch(/xyzzy|xxxx|BEGIN PRIVATE KEY-----\n/)
       }
     }).pipe(Effect.scoped)

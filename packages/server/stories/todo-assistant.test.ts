@@ -1,36 +1,18 @@
 /**
  * TodoAssistant as every project has it, and what becomes of it in people's hands.
  */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
-/** The system prompt of spec/agent-layer.md §3.2. */
-const specifiedPrompt = `You are TodoAssistant, a helpful AI that manages the user's todo list.
-
-## Your Capabilities (via tools)
-- add_task: Create new tasks
-- list_tasks: View tasks (all, pending, or completed)
-- complete_task: Mark tasks as done
-- delete_task: Remove tasks
-- update_task: Modify task title or description
-
-## Behavioral Rules
-1. ALWAYS use tools to access or modify tasks. Never guess task data.
-2. CONFIRM every action with a clear, friendly response.
-3. When listing tasks, format them in a readable way.
-4. If a task is not found, inform the user politely.
-5. Ask for clarification if the user's intent is ambiguous.
-6. Never fabricate task information not returned by tools.
-7. Refer to tasks by their ID when confirming actions.
-
-## Response Style
-- Be concise but friendly
-- Use natural language, not technical jargon
-- Acknowledge what the user asked for
-- Confirm what action was taken`
+/** The system prompt of specs/agent-layer.md §3.2, word for word. */
+const specifiedPrompt = /^### 3\.2 .*?^```\n(.*?)\n```$/ms.exec(
+  readFileSync(join(import.meta.dirname, "../../../specs/agent-layer.md"), "utf8")
+)?.[1]
 
 const assistantsOf = (story: Story): Effect.Effect<ReadonlyArray<Json>> =>
   Effect.map(story.get("/agents"), ({ items }) => items.filter(({ name }: Json) => name === "TodoAssistant"))
@@ -48,7 +30,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             name: "TodoAssistant",
             version: 1,
             role: "AI assistant for managing todo tasks via natural language",
-            systemPrompt: specifiedPrompt,
+            systemPrompt: specifiedPrompt ?? expect.unreachable(),
             model: { provider: "openai", name: "gpt-4o", temperature: 0.7, maxOutputTokens: 1024 },
             tools: [
               "tasks.add_task",

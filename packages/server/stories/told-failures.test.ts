@@ -15,8 +15,6 @@ import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, scripted, startServer, type Story } from "../testing/platform.ts"
 import { whileServing } from "../testing/restarts.ts"
 
-const trouble = "I'm having trouble. Try again."
-
 /** More characters than any prompt may have. */
 const endless =
   "{% assign text = '0123456789' %}{% for n in (1..16) %}{% assign text = text | append: text %}{% endfor %}{{ text }}"
@@ -60,8 +58,9 @@ describe("A run whose model cannot be asked any more", () => {
         Effect.gen(function* () {
           const body = { agentId: agent.id, message: "Hello" }
           const failed = yield* answered(story, body, keyed("k"))
-          expect(failed).toMatchObject({ status: "failed", response: trouble })
-          const { conversationId } = failed
+          expect(failed.status).toBe("failed")
+          const { conversationId, response: trouble } = failed
+          expect(trouble).toMatch(/\S/)
           yield* answered(story, { conversationId, message: "Still there?" })
           expect(yield* toldIn(story, conversationId)).toEqual([
             ["user", "Hello", 0],
@@ -107,12 +106,12 @@ layer(Interposed.layer, { excludeTestServices: true })((here) => {
         const { id, story } = yield* worked(draft, "check {{ steps.draft.output }}")
         const long = { conversationId: id, message: "long" }
         const failed = yield* answered(story, long, keyed("k"))
-        expect(failed).toMatchObject({ status: "failed", response: trouble })
+        expect(failed).toMatchObject({ status: "failed", response: expect.stringMatching(/\S/) })
         yield* expectFailure(story, id, "prompt")
         yield* answered(story, { conversationId: id, message: "short" })
         expect(yield* toldIn(story, id)).toEqual([
           ["user", "long", 0],
-          ["assistant", trouble, 0],
+          ["assistant", failed.response, 0],
           ["user", "short", 0],
           ["assistant", "DRAFT SHORT", 0],
           ["assistant", "CHECK DRAFT SHORT", 0]
@@ -129,13 +128,13 @@ layer(Interposed.layer, { excludeTestServices: true })((here) => {
         const { id, story } = yield* worked("draft {{ input }}", check)
         const long = { conversationId: id, message: "long" }
         const failed = yield* answered(story, long, keyed("k"))
-        expect(failed).toMatchObject({ status: "failed", response: trouble })
+        expect(failed).toMatchObject({ status: "failed", response: expect.stringMatching(/\S/) })
         yield* expectFailure(story, id, "prompt")
         yield* answered(story, { conversationId: id, message: "short" })
         expect(yield* toldIn(story, id)).toEqual([
           ["user", "long", 0],
           ["assistant", "DRAFT LONG", 0],
-          ["assistant", trouble, 0],
+          ["assistant", failed.response, 0],
           ["user", "short", 0],
           ["assistant", "DRAFT SHORT", 0],
           ["assistant", "CHECK DRAFT SHORT", 0]
@@ -186,7 +185,7 @@ layer(Interposed.layer, { excludeTestServices: true })((here) => {
         const failed = yield* answered(story, body, keyed("k"))
         expect(failed).toMatchObject({
           status: "failed",
-          response: trouble,
+          response: expect.stringMatching(/\S/),
           toolCalls: [{ tool: "add_task", result: { task_id: 1 } }]
         })
         yield* expectFailure(story, conversationId, undefined)
@@ -195,7 +194,7 @@ layer(Interposed.layer, { excludeTestServices: true })((here) => {
         yield* answered(story, { conversationId, message: "Hello" })
         expect(yield* toldIn(story, conversationId)).toEqual([
           ["user", "Add milk", 0],
-          ["assistant", trouble, 1],
+          ["assistant", failed.response, 1],
           ["user", "Hello", 0],
           ["assistant", "Fine.", 0]
         ])
@@ -206,15 +205,13 @@ layer(Interposed.layer, { excludeTestServices: true })((here) => {
     here.effect("is told as one that failed where no turn of it had begun", () =>
       Effect.gen(function* () {
         const { body, conversationId, story } = yield* givenUp("run.afterClaim")
-        expect(yield* answered(story, body, keyed("k"))).toMatchObject({
-          status: "failed",
-          response: trouble
-        })
+        const failed = yield* answered(story, body, keyed("k"))
+        expect(failed).toMatchObject({ status: "failed", response: expect.stringMatching(/\S/) })
         yield* expectFailure(story, conversationId, undefined)
         yield* answered(story, { conversationId, message: "Hello" })
         expect(yield* toldIn(story, conversationId)).toEqual([
           ["user", "Add milk", 0],
-          ["assistant", trouble, 0],
+          ["assistant", failed.response, 0],
           ["user", "Hello", 0],
           ["assistant", "Fine.", 0]
         ])

@@ -27,6 +27,10 @@ const creating = (args: Record<string, unknown> = {}): ScriptedCall => ({
   arguments: { type: "Thing", properties: {}, ...args }
 })
 
+/** The tools that a refused call is told of, in their order and without the one that it named. */
+const toolsIn = ({ result, tool }: Json): ReadonlyArray<string> =>
+  result.error.replace(tool, "").match(/\b[a-z]+_[a-z_]+\b/g) ?? []
+
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("A tool call that goes wrong is answered so that the model can mend it", () => {
     it.effect("an unknown tool is answered with the nearest name and with what there is", () =>
@@ -36,17 +40,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const { calls, run } = yield* mending(story, { ...creating(), tool: name }, creating())
           expect(run.status).toBe("completed")
           expect(calls).toMatchObject([
-            {
-              tool: name,
-              status: "refused",
-              result: {
-                error: expect.stringMatching(
-                  /^There is no tool \S+ for you\. Did you mean create_object\? You have: search_objects, .*ask_user/
-                )
-              }
-            },
+            { tool: name, status: "refused" },
             { tool: "create_object", status: "completed" }
           ])
+          const [nearest, ...all] = toolsIn(calls[0])
+          expect([nearest, all[0], all.at(-1)]).toEqual(["create_object", "search_objects", "ask_user"])
         }
       })
     )
@@ -62,7 +60,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(told).toMatchObject([
             {
               level: "Info",
-              message: ["An agent called a tool that it does not have", { agentId: run.agentId, tool: name }]
+              message: [expect.any(String), { agentId: run.agentId, tool: name }]
             }
           ])
         }
@@ -73,9 +71,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { calls } = yield* mending(story, { tool: "send_email", arguments: {} }, creating())
-        expect(calls[0].result.error).toMatch(
-          /^There is no tool send_email for you\. You have: search_objects/
-        )
+        const [first, ...others] = toolsIn(calls[0])
+        expect([first, others.at(-1)]).toEqual(["search_objects", "ask_user"])
       })
     )
 
@@ -90,12 +87,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(run.status).toBe("completed")
         const [first, second] = calls
         expect(first).toMatchObject({ status: "failed", result: { reason: "invalid" } })
-        for (const part of [
-          "/type: ",
-          "/properties: This is required",
-          "/props: There is no field",
-          "/confidence: "
-        ])
+        for (const part of ["/type: ", "/properties: ", "/props: ", "/confidence: "])
           expect(first.result.error).toContain(part)
         expect(first.result.error).toContain("{type: string, key?: string, properties: object, ")
         expect(second.status).toBe("completed")
@@ -112,7 +104,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const { calls, run } = yield* mending(story, creating({ properties: { long } }), creating())
         expect(run.status).toBe("completed")
         expect(calls).toMatchObject([
-          { status: "failed", result: { error: expect.stringContaining("at most 400000 can be taken") } },
+          { status: "failed", result: { error: expect.stringContaining("400000") } },
           { status: "completed" }
         ])
         const log = yield* logOfRun(story, run)
@@ -142,7 +134,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(run.summary).toBe("true book-4 4 book-3 3 book-2 2 book-1 1 book-0 0 5")
         const [call] = yield* callsOf(story, run)
         expect(JSON.stringify(call.result).length).toBeLessThanOrEqual(100_000)
-        expect(call.result.note).toMatch(/^The result was 2\d{5} characters long and was cut/)
+        expect(call.result.note).toMatch(/\b2\d{5}\b/)
         expect(call.result.items[0].properties.text).toMatch(/^(page )+.{0,5}…$/)
       })
     )
@@ -176,21 +168,23 @@ describe("Arguments that are no JSON", () => {
       )
       const run = yield* story.post(`/agents/${agent.id}/trigger`)
       expect(run).toMatchObject({ status: "completed", summary: "Done.", stepCount: 5 })
-      expect(yield* callsOf(story, run)).toMatchObject([
+      const calls = yield* callsOf(story, run)
+      expect(calls).toMatchObject([
         {
           status: "failed",
           arguments: '{"type": "Thing", "properties": {',
           result: {
             reason: "invalid",
-            error: expect.stringMatching(/not valid JSON.*Send them again, as one JSON object/)
+            error: expect.any(String)
           }
         },
-        { status: "failed", result: { error: expect.stringContaining("U+0000") } },
-        { status: "failed", result: { error: expect.stringContaining("must be one JSON object") } },
+        { status: "failed", result: { reason: "invalid", error: expect.stringContaining("U+0000") } },
+        { status: "failed", arguments: [1], result: { reason: "invalid" } },
         { status: "completed" }
       ])
       // The model was told so: the provider saw the reason in the next request.
-      expect(JSON.stringify(provider.requests[1]?.body)).toContain("not valid JSON")
+      const [told] = Object(provider.requests[1]?.body).messages.filter(({ role }: Json) => role === "tool")
+      expect(told.content).toContain(calls[0].result.error)
       expect((yield* story.get("/objects?type=Thing")).items).toMatchObject([
         { properties: { text: "right" } }
       ])
