@@ -254,8 +254,8 @@ it("offers the events of a server that the project knows by name, as far as agen
   const gone = { name: "stock.low" } as EventSource
   const orders = { name: "orders", allowedEvents: ["order.*", "bag.packed"], eventSources: [source, gone] }
   expect(knownEvents(orders)).toEqual(["bag.packed", "order.placed"])
-  expect(allowedWords(orders)).toBe("Agents may hear order.*, bag.packed")
-  expect(allowedWords({})).toMatch(/may hear none/)
+  expect(allowedWords(orders)).toContain("order.*, bag.packed")
+  expect(allowedWords({})).toBe(allowedWords({ allowedEvents: [] }))
 })
 
 it("what was written since a draft was sent stays, on top of what was saved", () => {

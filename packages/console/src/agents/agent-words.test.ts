@@ -3,6 +3,7 @@
  */
 import type { AgentHealth } from "@tropism/api/agents-api"
 import { expect, it } from "vitest"
+import { expectOneSentencePerKind } from "../../testing/sentence-kinds.ts"
 import { cronText, healthText, outcomeWord } from "./agent-words.ts"
 
 it("says a schedule in words, and nothing of what is none", () => {
@@ -16,22 +17,30 @@ it("says a schedule in words, and nothing of what is none", () => {
 const health = (latest: ReadonlyArray<string>, rest: Partial<AgentHealth> = {}): AgentHealth =>
   ({ enabled: true, disabledReason: null, latest: latest.map((status) => ({ status })), ...rest }) as never
 
-it.each([
-  [health([]), "It has not run yet."],
-  [health(["completed", "failed"]), "It is well."],
-  [health(["failed", "completed"]), "Its latest run failed."],
-  [health(["failed", "failed"]), "Its latest 2 runs failed."],
-  [health(["running", "failed"]), "It works."],
-  [health(["paused"]), "A run of it waits."],
-  [health(["failed"], { enabled: false }), "Disabled."],
-  [health([], { enabled: false, disabledReason: "10 failures in a row." }), "10 failures in a row."]
-])("says how an agent fares: %#", (told, expected) => {
-  expect(healthText(told)).toBe(expected)
+it("says how an agent fares, what needs a person first", () => {
+  const said = (...given: ReadonlyArray<AgentHealth>) => given.map(healthText)
+  expectOneSentencePerKind({
+    notRun: said(health([])),
+    well: said(health(["completed"]), health(["completed", "failed"])),
+    failed: said(health(["failed"]), health(["failed", "completed"])),
+    failedTwice: said(health(["failed", "failed"]), health(["failed", "failed", "completed"])),
+    running: said(health(["running"]), health(["running", "failed"])),
+    paused: said(health(["paused"]), health(["paused", "completed"])),
+    disabled: said(health([], { enabled: false }), health(["failed"], { enabled: false }))
+  })
+  expect(healthText(health(["failed", "failed"]))).toContain("2")
+  const disabledReason = "10 sheep fled."
+  expect(healthText(health([], { enabled: false, disabledReason }))).toBe(disabledReason)
 })
 
 it("says what becomes of a change", () => {
-  expect(outcomeWord(false, "execute", "", false)).toBe("is refused")
-  expect(outcomeWord(true, "hybrid", "", false)).toBe("is done when it is 80 % sure")
-  expect(outcomeWord(true, "hybrid", "0.955", false)).toBe("is done when it is 96 % sure")
-  expect(outcomeWord(true, "hybrid", "", true)).toBe("waits for a person")
+  expectOneSentencePerKind({
+    refused: [outcomeWord(false, "execute", "", false), outcomeWord(false, "hybrid", "", true)],
+    done: [outcomeWord(true, "execute", "", false), outcomeWord(true, "execute", "", true)],
+    suggested: [outcomeWord(true, "suggest", "", false), outcomeWord(true, "hybrid", "", true)],
+    doneIfSure: [outcomeWord(true, "hybrid", "", false)],
+    doneIfSurer: [outcomeWord(true, "hybrid", "0.955", false)]
+  })
+  expect(outcomeWord(true, "hybrid", "", false)).toContain("80 %")
+  expect(outcomeWord(true, "hybrid", "0.955", false)).toContain("96 %")
 })

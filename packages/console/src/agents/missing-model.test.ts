@@ -8,10 +8,10 @@ import { missingOf, wouldWakeInVain } from "./missing-model.ts"
 
 const models = {
   default: null,
-  defaultMissing: "No model is configured: set OPENAI_API_KEY",
+  defaultMissing: "nothing thinks here: set MODEL",
   prices: [],
   providers: [
-    { provider: "openai", defaultModel: "gpt-4o", missing: "set OPENAI_API_KEY" },
+    { provider: "openai", defaultModel: "gpt-4o", missing: "needs OPENAI_API_KEY" },
     { provider: "scripted", defaultModel: "", missing: null }
   ]
 } as const
@@ -21,8 +21,8 @@ const byScript = { ...emptyDraft, model: { ...emptyModel, provider: "scripted", 
 
 describe("what is missing, as a sentence", () => {
   it.each([
-    ["a new agent by default", emptyDraft, undefined, "No model is configured: set OPENAI_API_KEY."],
-    ["a new agent by a provider without a key", byOpenai, undefined, "Set OPENAI_API_KEY."],
+    ["a new agent by default", emptyDraft, undefined, "Nothing thinks here: set MODEL."],
+    ["a new agent by a provider without a key", byOpenai, undefined, "Needs OPENAI_API_KEY."],
     ["a new agent by a script", byScript, undefined, null],
     // Agents there are who have a script whatever is configured: the server knows.
     ["a saved one as it is saved", emptyDraft, { draft: emptyDraft, missing: null }, null],
@@ -30,7 +30,7 @@ describe("what is missing, as a sentence", () => {
       "a saved one whose model is changed",
       byOpenai,
       { draft: byScript, missing: null },
-      "Set OPENAI_API_KEY."
+      "Needs OPENAI_API_KEY."
     ]
   ] as const)("%s", (_name, draft, saved, said) => {
     expect(missingOf(draft, saved, models)).toBe(said)

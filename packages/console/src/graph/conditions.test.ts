@@ -27,10 +27,7 @@ describe("conditions on properties", () => {
   it("must all hold, and what is none is told and filters nothing", () => {
     const { conditions, faults } = parseConditions('  license=MIT   size  name="a b" =x  ')
     expect(conditions.map(({ property }) => property)).toEqual(["license", "name"])
-    expect(faults).toEqual([
-      expect.stringContaining('"size" is no condition'),
-      expect.stringContaining('"=x" is no condition')
-    ])
+    expect(faults).toEqual([expect.stringContaining('"size"'), expect.stringContaining('"=x"')])
     expect(parseConditions("")).toEqual({ conditions: [], faults: [] })
     expect(parseConditions("/a/b/c/d/e/f/g/h/i=1").faults).toHaveLength(1)
   })

@@ -43,12 +43,19 @@ it("tells the wait, each try of a request and each tool call in the order in whi
     nowMs
   )
   expect(
-    spans.map(({ label, startMs, endMs, hasFailed, note }) => [label, startMs, endMs, hasFailed, note])
+    spans.map(({ key, startMs, endMs, hasFailed, note }) => [key, startMs, endMs, hasFailed, note])
   ).toEqual([
-    ["Waits for a worker", 0, 100, false, ""],
-    ["Step 1", 100, 400, true, "overloaded: try later"],
-    ["Step 1", 900, 1_300, false, "try 2"],
-    ["get_object", 1_300, 1_400, false, "only suggested"]
+    ["queue", 0, 100, false, ""],
+    ["model 1", 100, 400, true, "overloaded: try later"],
+    ["model 2", 900, 1_300, false, expect.stringContaining("2")],
+    ["tool a", 1_300, 1_400, false, expect.stringMatching(/\S/)]
+  ])
+  const [queue, first, second, looked] = spans.map(({ label }) => label)
+  expect([queue, first, second, looked]).toEqual([
+    expect.any(String),
+    expect.stringContaining("1"),
+    first,
+    "get_object"
   ])
 })
 
@@ -61,16 +68,25 @@ it("what is not over goes on to the present", () => {
     nowMs
   )
   expect(spans.map(spanText)).toEqual([
-    "after 0 ms, took 100 ms, attempt 2: another worker took it over",
-    "after 200 ms, for 4.8 s so far"
+    expect.stringMatching(/\b0 ms\b.*\b100 ms\b.*\b2\b/),
+    expect.stringMatching(/\b200 ms\b.*\b4\.8 s\b/)
   ])
+  // What goes on is told apart from what took as long.
+  const [, open] = spans
+  if (open === undefined) throw new Error("there is no second span")
+  expect(spanText(open)).not.toBe(spanText({ ...open, isOpen: false }))
   const asking = { ...run, status: "paused", pauseReason: "question", completedAt: null } as const
-  expect(spansOf(asking, [], [], nowMs).at(-1)).toMatchObject({
-    label: "Waits for a person",
+  const waiting = spansOf(asking, [], [], nowMs).at(-1)
+  expect(waiting).toMatchObject({
+    key: "pause",
+    type: "wait",
     startMs: 100,
     endMs: 5_000,
     isOpen: true
   })
+  const spent = spansOf({ ...asking, pauseReason: "budget" }, [], [], nowMs).at(-1)
+  expect(spent).toEqual({ ...waiting, label: expect.any(String) })
+  expect(spent?.label).not.toBe(waiting?.label)
   const queued = { ...run, status: "queued", startedAt: null, completedAt: null } as const
   expect(spansOf(queued, [], [], nowMs)).toMatchObject([{ isOpen: true, endMs: 5_000 }])
 })
@@ -80,27 +96,28 @@ it("tells the request under way, the one broken off, and what lies between two s
   const asked = call(1, { startedAt: at(100), durationMs: 300 })
   const looked = tool("a", { createdAt: at(400), completedAt: at(500) })
   expect(spansOf(going, [asked], [looked], nowMs, { step: 2, isUnderWay: true }).at(-1)).toMatchObject({
-    label: "Step 2",
+    key: "open",
+    type: "model",
+    label: expect.stringContaining("2"),
     startMs: 500,
     endMs: 5_000,
     isOpen: true,
-    note: "under way"
+    hasFailed: false
   })
   const ended = { ...run, status: "cancelled" } as const
   expect(spansOf(ended, [asked], [looked], nowMs, { step: 2, isUnderWay: false }).at(-1)).toMatchObject({
-    label: "Step 2",
+    key: "open",
     endMs: 2_000,
     isOpen: false,
-    hasFailed: true,
-    note: "broken off"
+    hasFailed: true
   })
   const later = call(2, { step: 2, startedAt: at(3_000), durationMs: 100 })
-  expect(withGaps(spansOf(going, [asked, later], [looked], nowMs)).map(({ label }) => label)).toEqual([
-    "Waits for a worker",
-    "Step 1",
-    "get_object",
-    "Between two acts",
-    "Step 2"
+  expect(withGaps(spansOf(going, [asked, later], [looked], nowMs)).map(({ key }) => key)).toEqual([
+    "queue",
+    "model 1",
+    "tool a",
+    "gap model 2",
+    "model 2"
   ])
 })
 

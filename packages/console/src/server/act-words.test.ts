@@ -2,25 +2,31 @@
  * Whoever left before there was an answer is told what became of what they did.
  */
 import { describe, expect, it } from "@effect/vitest"
+import { expectOneSentencePerKind } from "../../testing/sentence-kinds.ts"
 import { doneMessage, failedMessage } from "./act-words.ts"
 import { Problem, Unreachable } from "./problem.ts"
 
 describe("what became of something whose page was left", () => {
   it("is told by its name", () => {
-    expect(doneMessage("Make a token")).toMatchObject({ tone: "done", title: "Make a token: done" })
-    expect(failedMessage("Make a token", new Problem({ status: 403, document: {} }))).toEqual({
+    const title = expect.stringContaining("Paint a door")
+    expect(doneMessage("Paint a door")).toMatchObject({ tone: "done", title })
+    const refused = new Problem({ status: 403, document: { detail: "Doors are for painters" } })
+    expect(failedMessage("Paint a door", refused)).toEqual({
       tone: "refused",
-      title: "Make a token: not done",
-      sentence: "Your role does not allow this."
+      title,
+      sentence: "Doors are for painters."
     })
   })
 
   it("is not known where no answer came, and nobody is told that doing it again does nothing twice", () => {
-    const { sentence, title } = failedMessage(
-      "Make a token",
-      new Unreachable({ cause: undefined, isOpen: true })
-    )
-    expect(title).toBe("Make a token: not known")
-    expect(sentence).not.toMatch(/twice/)
+    const noAnswer = new Unreachable({ cause: undefined, isOpen: true })
+    const { sentence, title } = failedMessage("Paint a door", noAnswer)
+    expectOneSentencePerKind({
+      done: [doneMessage("Paint a door").title],
+      refused: [failedMessage("Paint a door", new Problem({ status: 403, document: {} })).title],
+      unknown: [title]
+    })
+    // On the page itself the same request would be sent again; here another one would.
+    expect(sentence).not.toBe(noAnswer.message)
   })
 })

@@ -3,10 +3,12 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Conflict } from "@tropism/api/problems"
+import { expectOneSentencePerKind } from "../../testing/sentence-kinds.ts"
 import {
   faultAt,
   isBeside,
   failureSentence,
+  isLeftOpen,
   isMissing,
   isUnauthorized,
   Problem,
@@ -17,9 +19,7 @@ import {
 describe("a refusal", () => {
   it("has a sentence of its own for every reason that the contract names", () => {
     const sentences = Conflict.fields.reason.literals.map((reason) =>
-      failureSentence(
-        new Problem({ status: 409, document: { title: "The present state does not allow this", reason } })
-      )
+      failureSentence(new Problem({ status: 409, document: { title: "A title", reason } }))
     )
     expect(new Set(sentences).size).toBe(sentences.length)
     for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z].*\.$/)
@@ -31,17 +31,18 @@ describe("a refusal", () => {
     expect(
       sentence(409, { reason: "outdated", detail: "It would write licence, which is\u202e ISC now" })
     ).toBe("It would write licence, which isU+202E ISC now.")
-    expect(
-      sentence(403, { title: "Not allowed", detail: "This needs the role reviewer; yours is editor" })
-    ).toBe("This needs the role reviewer; yours is editor.")
-    expect(sentence(500, { detail: "Request 7" })).toBe("The server failed. Its log says why. Request 7.")
+    expect(sentence(403, { title: "Not allowed", detail: "Ada may read, and no more" })).toBe(
+      "Ada may read, and no more."
+    )
+    // What failed in the server says little by itself, so a sentence of the console comes first.
+    expect(sentence(500, { detail: "Request 7" })).toMatch(/^\S.*\. Request 7\.$/)
   })
 
   it("names each fault of the input once", () => {
     const errors = [{ pointer: "/reason", message: "too long" }]
-    const document = { title: "Something in the request is wrong", errors }
+    const document = { title: "The form is unfit", errors }
     expect(failureSentence(new Problem({ status: 422, document }))).toBe(
-      "Something in the request is wrong. Reason: too long."
+      "The form is unfit. Reason: too long."
     )
     expect(
       failureSentence(new Problem({ status: 422, document: { ...document, detail: "/reason: too long" } }))
@@ -61,8 +62,9 @@ describe("a refusal", () => {
           document: { detail: `${pointer}: too long`, errors: [{ pointer, message: "too long" }] }
         })
       )
-    expect(sentence("/reactionConfig/objectTypes/0")).toBe(
-      "Reaction config › object types › no. 1: too long."
+    // A place in a list is counted from one.
+    expect(sentence("/reactionConfig/objectTypes/0")).toMatch(
+      /^Reaction config › object types › \D*1: too long\.$/
     )
     expect(sentence("/properties/licenceKey/0")).toBe("Properties › licenceKey › 0: too long.")
     expect(sentence("maxTokens")).toBe("Max tokens: too long.")
@@ -86,20 +88,30 @@ describe("a refusal", () => {
   })
 
   it("is understood without a problem document, as a proxy sends it", () => {
-    expect(failureSentence(new Problem({ status: 503, document: {} }))).toBe(
-      "The server cannot work at the moment; try again shortly."
-    )
-    expect(failureSentence(new Problem({ status: 418, document: {} }))).toBe("The server answered 418.")
+    const sentence = (status: number) => failureSentence(new Problem({ status, document: {} }))
+    expectOneSentencePerKind({
+      unavailable: [sentence(503)],
+      forbidden: [sentence(403)],
+      gone: [sentence(404)],
+      unknown: [sentence(418)]
+    })
+    // Of a status without a sentence of its own, the number is all that is known.
+    expect([sentence(503).includes("503"), sentence(418).includes("418")]).toEqual([false, true])
   })
 
   it("is told apart from no answer and from an answer nobody understands", () => {
-    expect(failureSentence(new Unreachable({ cause: new TypeError("fetch failed") }))).toBe(
-      "The server does not answer."
-    )
-    expect(failureSentence(new Unreachable({ cause: new TypeError("fetch failed"), isOpen: true }))).toMatch(
-      /not known whether this was done\. Trying again does nothing twice\.$/
-    )
-    expect(failureSentence(new TypeError("x is undefined"))).toMatch(/^The console could not understand/)
+    const cause = new TypeError("fetch failed")
+    const failures = {
+      noAnswer: new Unreachable({ cause }),
+      maybeDone: new Unreachable({ cause, isOpen: true }),
+      notUnderstood: new TypeError("x is undefined")
+    }
+    expectOneSentencePerKind({
+      noAnswer: [failureSentence(failures.noAnswer)],
+      maybeDone: [failureSentence(failures.maybeDone)],
+      notUnderstood: [failureSentence(failures.notUnderstood), failureSentence(cause)]
+    })
+    expect(Object.values(failures).map(isLeftOpen)).toEqual([false, true, false])
   })
 
   it("says whether it is about the session or about what is gone", () => {

@@ -4,6 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { isSuggestion } from "@tropism/domain/task"
 import { demoWorld } from "../../testing/demo-world.ts"
+import { expectOneSentencePerKind } from "../../testing/sentence-kinds.ts"
 import { approvalSentence, confidenceText } from "./change-words.ts"
 
 const tasks = demoWorld().tasks.filter(isSuggestion)
@@ -16,30 +17,30 @@ const byNumber = (number: number) => {
 describe("an approval", () => {
   it("says which version the object now has, and what the server noted", () => {
     const outcome = { entityId: "o", version: 4, change: "updated" as const }
-    expect(approvalSentence({ ...byNumber(1), outcome })).toBe(
-      "Package tropism-workspace/caniuse-lite is now version 4."
-    )
-    expect(approvalSentence({ ...byNumber(1), outcome, resolutionNote: "Rebased on version 3." })).toBe(
-      "Package tropism-workspace/caniuse-lite is now version 4. Rebased on version 3."
+    const sentence = approvalSentence({ ...byNumber(1), outcome })
+    expect(sentence).toMatch(/Package tropism-workspace\/caniuse-lite\b.*\b4\b/)
+    const resolutionNote = "Laid over version 3."
+    expect(approvalSentence({ ...byNumber(1), outcome, resolutionNote })).toBe(
+      `${sentence} ${resolutionNote}`
     )
   })
 
-  it("says that nothing had to change", () => {
-    const outcome = { entityId: "o", version: 4, change: "unchanged" as const }
-    expect(approvalSentence({ ...byNumber(1), outcome })).toBe("Nothing had to change: it was so already.")
-  })
-
-  it("tells creating, deleting and connecting apart", () => {
-    const created = { entityId: "o", version: 1, change: "created" as const }
-    const deleted = { entityId: "o", version: 2, change: "deleted" as const }
-    expect(approvalSentence({ ...byNumber(5), outcome: created })).toMatch(
-      /^Finding install-script:\S+ is created\.$/
-    )
-    expect(approvalSentence({ ...byNumber(6), outcome: created })).toBe("The relationship is made.")
-    expect(approvalSentence({ ...byNumber(7), outcome: deleted })).toBe(
-      "Finding install-script:sharp is deleted; its history stays."
-    )
-    expect(approvalSentence({ ...byNumber(8), outcome: deleted })).toBe("The relationship is removed.")
+  it("tells all that it may have done apart", () => {
+    const said = (number: number, change: "created" | "updated" | "deleted" | "unchanged") =>
+      approvalSentence({ ...byNumber(number), outcome: { entityId: "o", version: 2, change } })
+    expectOneSentencePerKind({
+      unknown: [approvalSentence(byNumber(1)), approvalSentence(byNumber(6))],
+      unchanged: [said(1, "unchanged"), said(7, "unchanged"), said(8, "unchanged")],
+      created: [said(7, "created")],
+      updated: [said(7, "updated")],
+      deleted: [said(7, "deleted")],
+      connected: [said(6, "created"), said(8, "created")],
+      connectionUpdated: [said(6, "updated"), said(8, "updated")],
+      disconnected: [said(6, "deleted"), said(8, "deleted")]
+    })
+    expect(said(5, "created")).toMatch(/^Finding install-script:\S+/)
+    expect(said(7, "deleted")).toMatch(/^Finding install-script:sharp\b/)
+    expect(said(6, "updated")).toMatch(/\b2\b/)
   })
 })
 
