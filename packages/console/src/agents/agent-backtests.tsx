@@ -31,7 +31,9 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
       {canAnswer ? (
         <BeginDryRun agent={agent} onBegun={(id) => change({ backtest: id })} />
       ) : (
-        <p className="mb-6 text-sm text-ink-soft">Editors may begin one.</p>
+        <p data-testid="editors-only" className="mb-6 text-sm text-ink-soft">
+          Editors may begin one.
+        </p>
       )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
       {data === undefined && error === null && <Skeleton label="Reading the dry runs …" />}
@@ -40,6 +42,7 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
         {data?.items.map((backtest) => (
           <li key={backtest.id} className="border-b border-line py-2 text-sm">
             <Button
+              data-status={backtest.status}
               size="small"
               weight="quiet"
               aria-expanded={chosen === backtest.id}

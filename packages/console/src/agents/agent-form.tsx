@@ -150,6 +150,7 @@ const Sections = ({ missing, ...fields }: SectionsProps): ReactNode => (
       <LimitFields {...fields} />
       <CheckField
         label="Enabled: it wakes for what it listens to"
+        pointer="/enabled"
         isChecked={fields.draft.enabled}
         onChange={(enabled) => fields.change({ enabled })}
       />

@@ -49,7 +49,10 @@ export const AgentPage = (): ReactNode => {
         title={
           <>
             <Visible text={agent.name} />{" "}
-            <span className="ml-1 align-middle text-sm font-normal text-ink-faint">
+            <span
+              data-version={agent.version}
+              className="ml-1 align-middle text-sm font-normal text-ink-faint"
+            >
               version {agent.version}
             </span>
           </>
@@ -69,6 +72,7 @@ export const AgentPage = (): ReactNode => {
       {!isGone && !agent.enabled && (
         <p
           role="status"
+          data-testid="agent-disabled"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
           It is disabled and wakes for nothing. <Visible text={agent.disabledReason ?? ""} />
@@ -77,6 +81,7 @@ export const AgentPage = (): ReactNode => {
       {missing !== null && (
         <p
           role="status"
+          data-testid="model-missing"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
           Nobody can think for it. <Visible text={missing} />
@@ -164,10 +169,10 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
           <MovedNotice
             actions={
               <>
-                <Button size="small" onClick={() => setSeen(agent.version)}>
+                <Button data-testid="keep-mine" size="small" onClick={() => setSeen(agent.version)}>
                   Keep mine, to be saved on top of it
                 </Button>
-                <Button size="small" onClick={() => begin(agent)}>
+                <Button data-testid="drop-mine" size="small" onClick={() => begin(agent)}>
                   Drop mine and begin with version {agent.version}
                 </Button>
               </>

@@ -23,7 +23,7 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const today = DateTime.formatIsoDateUtc(DateTime.makeUnsafe(now))
   const perDay = agent.budget?.perDay ?? null
   return (
-    <section aria-label="What it used" className="mb-8">
+    <section aria-label="What it used" data-testid="usage" className="mb-8">
       <h2 className="mb-2 text-sm font-semibold">What it used</h2>
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
       {data !== undefined && perDay !== null && (

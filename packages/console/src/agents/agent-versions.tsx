@@ -111,7 +111,7 @@ const VersionLine = ({ version, isShown, isBusy, onShow, onRestore }: VersionLin
         Version {version.version}
       </Button>
       {onRestore !== undefined && (
-        <Button size="small" weight="quiet" disabled={isBusy} onClick={onRestore}>
+        <Button data-testid="restore" size="small" weight="quiet" disabled={isBusy} onClick={onRestore}>
           Go back<span className="sr-only"> to version {version.version}</span>
         </Button>
       )}
@@ -138,7 +138,7 @@ const Difference = ({ agentId, version, from, newest, onFrom }: DifferenceProps)
     <>
       <div className="mb-3 flex flex-wrap items-center gap-3">
         {data !== undefined && (
-          <h2 className="text-sm font-semibold">
+          <h2 data-from={data.from ?? undefined} data-to={data.to} className="text-sm font-semibold">
             {data.from === null
               ? `Version ${data.to} was the first`
               : `From version ${data.from} to ${data.to}`}

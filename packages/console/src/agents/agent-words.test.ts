@@ -4,7 +4,7 @@
 import type { AgentHealth } from "@tropism/api/agents-api"
 import { expect, it } from "vitest"
 import { expectOneSentencePerKind } from "../../testing/sentence-kinds.ts"
-import { cronText, healthText, outcomeWord } from "./agent-words.ts"
+import { cronText, healthState, healthText, outcomeOf, outcomeWord } from "./agent-words.ts"
 
 it("says a schedule in words, and nothing of what is none", () => {
   expect(cronText("0 9 * * 1-5")).toBe("At 09:00, Monday through Friday")
@@ -17,30 +17,45 @@ it("says a schedule in words, and nothing of what is none", () => {
 const health = (latest: ReadonlyArray<string>, rest: Partial<AgentHealth> = {}): AgentHealth =>
   ({ enabled: true, disabledReason: null, latest: latest.map((status) => ({ status })), ...rest }) as never
 
-it("says how an agent fares, what needs a person first", () => {
-  const said = (...given: ReadonlyArray<AgentHealth>) => given.map(healthText)
+it.each([
+  [health([]), "notRun"],
+  [health(["completed", "failed"]), "well"],
+  [health(["failed", "completed"]), "failed"],
+  [health(["failed", "failed"]), "failed"],
+  [health(["running", "failed"]), "running"],
+  [health(["paused"]), "paused"],
+  [health(["failed"], { enabled: false }), "disabled"]
+] as const)("knows how an agent fares, what needs a person first: %#", (told, state) => {
+  expect(healthState(told)).toBe(state)
+})
+
+it("says how an agent fares, how often it failed in a row, and why it is disabled", () => {
   expectOneSentencePerKind({
-    notRun: said(health([])),
-    well: said(health(["completed"]), health(["completed", "failed"])),
-    failed: said(health(["failed"]), health(["failed", "completed"])),
-    failedTwice: said(health(["failed", "failed"]), health(["failed", "failed", "completed"])),
-    running: said(health(["running"]), health(["running", "failed"])),
-    paused: said(health(["paused"]), health(["paused", "completed"])),
-    disabled: said(health([], { enabled: false }), health(["failed"], { enabled: false }))
+    notRun: [healthText(health([]))],
+    well: [healthText(health(["completed"]))],
+    failed: [healthText(health(["failed"])), healthText(health(["failed", "completed", "failed"]))],
+    failedTwice: [healthText(health(["failed", "failed"]))],
+    running: [healthText(health(["running"]))],
+    paused: [healthText(health(["paused"]))],
+    disabled: [healthText(health([], { enabled: false }))]
   })
-  expect(healthText(health(["failed", "failed"]))).toContain("2")
+  expect(healthText(health(["failed", "failed"]))).toMatch(/\b2\b/)
   const disabledReason = "10 sheep fled."
   expect(healthText(health([], { enabled: false, disabledReason }))).toBe(disabledReason)
 })
 
-it("says what becomes of a change", () => {
+it("knows what happens with a change, and says how sure the agent must be", () => {
+  expect(outcomeOf(false, "execute", false)).toBe("refused")
+  expect(outcomeOf(true, "execute", true)).toBe("done")
+  expect(outcomeOf(true, "suggest", false)).toBe("suggested")
+  expect(outcomeOf(true, "hybrid", true)).toBe("suggested")
+  expect(outcomeOf(true, "hybrid", false)).toBe("doneIfSure")
   expectOneSentencePerKind({
-    refused: [outcomeWord(false, "execute", "", false), outcomeWord(false, "hybrid", "", true)],
-    done: [outcomeWord(true, "execute", "", false), outcomeWord(true, "execute", "", true)],
-    suggested: [outcomeWord(true, "suggest", "", false), outcomeWord(true, "hybrid", "", true)],
-    doneIfSure: [outcomeWord(true, "hybrid", "", false)],
-    doneIfSurer: [outcomeWord(true, "hybrid", "0.955", false)]
+    refused: [outcomeWord("refused", "")],
+    done: [outcomeWord("done", "")],
+    suggested: [outcomeWord("suggested", "")],
+    doneIfSure: [outcomeWord("doneIfSure", "")]
   })
-  expect(outcomeWord(true, "hybrid", "", false)).toContain("80 %")
-  expect(outcomeWord(true, "hybrid", "0.955", false)).toContain("96 %")
+  expect(outcomeWord("doneIfSure", "")).toContain("80 %")
+  expect(outcomeWord("doneIfSure", "0.955")).toContain("96 %")
 })

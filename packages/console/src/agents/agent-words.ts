@@ -33,15 +33,32 @@ export const triggerWord = (type: Agent["triggerType"]): string => triggerWords[
 
 export const triggerTypes = Object.entries(triggerWords).map(([value, label]) => ({ value, label }))
 
-/** How an agent fares, in a sentence; what a person should look at comes first. */
-export const healthText = ({ enabled, disabledReason, latest }: AgentHealth): string => {
-  if (!enabled) return disabledReason ?? "Disabled."
-  const failures = latest.findIndex(({ status }) => status !== "failed")
-  const row = failures === -1 ? latest.length : failures
-  if (row > 0) return row === 1 ? "Its latest run failed." : `Its latest ${row} runs failed.`
-  if (latest.some(({ status }) => status === "running")) return "It works."
-  if (latest.some(({ status }) => status === "paused")) return "A run of it waits."
-  return latest.length === 0 ? "It has not run yet." : "It is well."
+export type HealthState = "disabled" | "failed" | "running" | "paused" | "notRun" | "well"
+
+/** The one thing to know about an agent; what a person should look at comes first. */
+export const healthState = ({ enabled, latest }: AgentHealth): HealthState => {
+  if (!enabled) return "disabled"
+  if (latest[0]?.status === "failed") return "failed"
+  if (latest.some(({ status }) => status === "running")) return "running"
+  if (latest.some(({ status }) => status === "paused")) return "paused"
+  return latest.length === 0 ? "notRun" : "well"
+}
+
+/** The same in a sentence. */
+export const healthText = (health: AgentHealth): string => {
+  const state = healthState(health)
+  if (state === "disabled") return health.disabledReason ?? "Disabled."
+  if (state !== "failed") return healthSentences[state]
+  const failures = health.latest.findIndex(({ status }) => status !== "failed")
+  const row = failures === -1 ? health.latest.length : failures
+  return row === 1 ? "Its latest run failed." : `Its latest ${row} runs failed.`
+}
+
+const healthSentences: Readonly<Record<Exclude<HealthState, "disabled" | "failed">, string>> = {
+  running: "It works.",
+  paused: "A run of it waits.",
+  notRun: "It has not run yet.",
+  well: "It is well."
 }
 
 /** How much an agent needs a look, the least number first: it disabled itself, it fails, nobody can think for it. */
@@ -64,16 +81,21 @@ export const chosenAgents = <A extends AgentHealth>(
     )
     .toSorted((one, other) => troubleRank(one) - troubleRank(other))
 
-/** What becomes of a change that an agent wants to make. */
-export const outcomeWord = (
-  isAllowed: boolean,
-  mode: string,
-  threshold: string,
-  alwaysAsks: boolean
-): string => {
-  if (!isAllowed) return "is refused"
-  if (mode === "execute") return "is done at once"
-  if (mode === "suggest" || alwaysAsks) return "waits for a person"
+/** Done at once, suggested to a person, refused; or done where the agent is sure enough, else suggested. */
+export type ChangeOutcome = "refused" | "done" | "suggested" | "doneIfSure"
+
+/** What happens with a change that an agent wants to make. */
+export const outcomeOf = (isAllowed: boolean, mode: string, alwaysAsks: boolean): ChangeOutcome => {
+  if (!isAllowed) return "refused"
+  if (mode === "execute") return "done"
+  return mode === "suggest" || alwaysAsks ? "suggested" : "doneIfSure"
+}
+
+/** The same in words; an empty threshold is the default. */
+export const outcomeWord = (outcome: ChangeOutcome, threshold: string): string => {
+  if (outcome === "refused") return "is refused"
+  if (outcome === "done") return "is done at once"
+  if (outcome === "suggested") return "waits for a person"
   const least = Number(threshold === "" ? "0.8" : threshold)
   return Number.isNaN(least)
     ? "is done when it is sure"

@@ -19,7 +19,7 @@ import { usePagedList, useReadThrough } from "../server/paged.ts"
 import { moneyText } from "../words/amounts.ts"
 import { cutText } from "../words/cut-text.ts"
 import { FirstAgent, isGiven } from "../parts/first-agent.tsx"
-import { chosenAgents, healthText, triggerWord } from "./agent-words.ts"
+import { chosenAgents, healthState, healthText, triggerWord } from "./agent-words.ts"
 
 export const AgentsPage = (): ReactNode => {
   const { project, isAdmin } = useConsole()
@@ -100,10 +100,10 @@ const Now = ({ health }: { readonly health: AgentHealth }): ReactNode => {
   const isWell = health.enabled && health.latest[0]?.status !== "failed"
   const { modelMissing } = health
   return (
-    <span className={isWell ? "text-ink-soft" : "text-caution-ink"}>
+    <span data-state={healthState(health)} className={isWell ? "text-ink-soft" : "text-caution-ink"}>
       <Visible text={cutText(healthText(health), 2, 200)} />
       {modelMissing !== null && (
-        <span className="block text-caution-ink">
+        <span data-testid="model-missing" className="block text-caution-ink">
           <Visible text={cutText(modelMissing, 2, 200)} />
         </span>
       )}

@@ -36,7 +36,7 @@ export const BacktestResults = ({ backtest }: BacktestResultsProps): ReactNode =
       </ol>
       {hasMore && (
         <p className="mt-5 flex flex-wrap items-center gap-3 text-sm text-ink-soft">
-          <Button size="small" disabled={isReadingMore} onClick={readMore}>
+          <Button data-testid="more-events" size="small" disabled={isReadingMore} onClick={readMore}>
             Show more events
           </Button>
           The first {results.length} of {countText(backtest.events.chosen, "event")}.

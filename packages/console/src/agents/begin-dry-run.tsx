@@ -45,6 +45,7 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
       >
         <ChoiceField
           label="Over"
+          name="over"
           value={over}
           choices={[
             { value: "events", label: "Events that would have woken it" },

@@ -30,7 +30,7 @@ export const ConditionFields = ({ draft, change, at }: DraftFields): ReactNode =
         />
       ))}
       <p>
-        <Button onClick={() => change({ conditions: [...conditions, emptyRow] })}>
+        <Button data-testid="add-condition" onClick={() => change({ conditions: [...conditions, emptyRow] })}>
           {conditions.length === 0 ? "Add a condition" : "Add another condition"}
         </Button>
       </p>

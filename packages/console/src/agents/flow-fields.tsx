@@ -77,7 +77,7 @@ const StepList = ({ draft, change, at }: DraftFields): ReactNode => {
       ))}
       <GroupFault label="Steps" place={at("/steps")} apart={steps.map((_, index) => `/steps/${index}`)} />
       <p>
-        <Button onClick={() => change({ steps: [...steps, emptyStep] })}>
+        <Button data-testid="add-step" onClick={() => change({ steps: [...steps, emptyStep] })}>
           {steps.length === 0 ? "Add a step" : "Add another step"}
         </Button>
       </p>

@@ -17,7 +17,7 @@ interface GroupFaultProps {
 export const GroupFault = ({ label, place: { pointer, error }, apart }: GroupFaultProps): ReactNode => {
   useFieldLabel(pointer, label)
   return (
-    <p role="status" className="text-xs text-removed-ink">
+    <p role="status" data-field={pointer} className="text-xs text-removed-ink">
       {faultAt(error, pointer, apart)}
     </p>
   )

@@ -19,6 +19,7 @@ export const HybridFields = ({ draft, change, at }: DraftFields): ReactNode => {
       <ChoiceField
         label="Trust"
         hint="Where it is not sure"
+        name="promotion"
         value={promotion === null ? "" : "earned"}
         choices={[
           { value: "", label: "It always asks" },

@@ -62,6 +62,7 @@ export const ListenerFields = ({ draft, change, at }: DraftFields): ReactNode =>
       ) : (
         <p>
           <Button
+            data-testid="add-listener"
             disabled={data === undefined}
             onClick={() => change({ listeners: [...listeners, firstRow()] })}
           >

@@ -29,7 +29,7 @@ export const ModelFields = ({ draft, change, at, missing }: ModelFieldsProps): R
       onChange={(changes) => change({ model: { ...draft.model, ...changes } })}
       notice={
         missing !== null && (
-          <p className="text-sm text-caution-ink">
+          <p data-testid="model-missing" className="text-sm text-caution-ink">
             <Visible text={missing} />
           </p>
         )

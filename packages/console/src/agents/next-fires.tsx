@@ -7,7 +7,7 @@ import { useConsole } from "../frame/console-context.tsx"
 import { ShownTime, useNow } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { firesQuery } from "../server/agent-queries.ts"
-import { failureSentence } from "../server/problem.ts"
+import { failureCode, failureSentence } from "../server/problem.ts"
 import { wallClockText } from "../words/local-time.ts"
 import { cronText } from "./agent-words.ts"
 
@@ -20,7 +20,12 @@ export const NextFires = ({ cron, zone }: NextFiresProps): ReactNode => {
   const { project } = useConsole()
   const now = useNow()
   const { data, error } = useQuery({ ...firesQuery(project.id, cron, zone), enabled: cron.trim() !== "" })
-  if (error !== null) return <p className="text-sm text-removed-ink">{failureSentence(error)}</p>
+  if (error !== null)
+    return (
+      <p data-failure={failureCode(error)} className="text-sm text-removed-ink">
+        {failureSentence(error)}
+      </p>
+    )
   return (
     <div className="text-sm">
       <p>{cronText(cron)}</p>

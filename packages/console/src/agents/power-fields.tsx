@@ -7,7 +7,7 @@ import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { TableHead } from "../parts/table-head.tsx"
 import { capabilityFlags, type CapabilityFlag } from "./agent-draft.ts"
 import type { DraftFields } from "./draft-fields.ts"
-import { outcomeWord } from "./agent-words.ts"
+import { outcomeOf, outcomeWord } from "./agent-words.ts"
 import { HybridFields } from "./hybrid-fields.tsx"
 import { toggled } from "./policy-draft.ts"
 import { SubAgentFields } from "./sub-agent-fields.tsx"
@@ -40,6 +40,7 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
     <div className="grid gap-4 sm:grid-cols-2">
       <ChoiceField
         label="Types that it may touch"
+        name="touches"
         value={draft.touches}
         choices={[
           { value: "all", label: "All types" },
@@ -92,12 +93,13 @@ const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): 
           const { title, kind } = kinds[flag]
           const isAllowed = !draft.denied.includes(flag)
           const alwaysAsks = draft.alwaysSuggest.includes(kind)
+          const outcome = outcomeOf(isAllowed, draft.executionMode, alwaysAsks)
           return (
-            <tr key={flag} className="border-b border-line">
+            <tr key={flag} data-change={kind} className="border-b border-line">
               <th scope="row" className="py-1.5 pr-3 font-normal">
                 {title}
               </th>
-              <td className="py-1.5 pr-3">
+              <td data-field={`/capabilities/${flag}`} className="py-1.5 pr-3">
                 <TableCheck
                   label={`${title}: allowed`}
                   isChecked={isAllowed}
@@ -111,7 +113,7 @@ const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): 
                 />
               </td>
               {isHybrid && (
-                <td className="py-1.5 pr-3">
+                <td data-field={`/hybridPolicy/alwaysSuggest/${kind}`} className="py-1.5 pr-3">
                   <TableCheck
                     label={`${title}: always asks`}
                     isChecked={alwaysAsks}
@@ -121,8 +123,11 @@ const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): 
                   />
                 </td>
               )}
-              <td className={`py-1.5 ${isAllowed ? "text-ink-soft" : "text-caution-ink"}`}>
-                {outcomeWord(isAllowed, draft.executionMode, draft.threshold, alwaysAsks)}
+              <td
+                data-outcome={outcome}
+                className={`py-1.5 ${isAllowed ? "text-ink-soft" : "text-caution-ink"}`}
+              >
+                {outcomeWord(outcome, draft.threshold)}
               </td>
             </tr>
           )

@@ -30,12 +30,14 @@ export const ReactionFields = (fields: DraftFields): ReactNode => {
         <CheckField
           label="It ignores its own changes"
           hint="And what takes them back"
+          pointer="/reactionConfig/ignoreSelfTriggered"
           isChecked={draft.ignoresItself}
           onChange={(ignoresItself) => change({ ignoresItself })}
         />
         <CheckField
           label="It ignores the changes of all agents"
           hint="People, imports and programs wake it"
+          pointer="/reactionConfig/ignoreAgentTriggered"
           isChecked={draft.ignoresAgents}
           onChange={(ignoresAgents) => change({ ignoresAgents })}
         />
@@ -51,6 +53,7 @@ const RelationshipFields = ({ draft, change, at }: DraftFields): ReactNode => (
       <ChoiceField
         label="Relationships"
         hint="Their changes wake it as those of objects do"
+        name="relationships"
         value={draft.relationships}
         choices={[
           { value: "none", label: "None: it hears objects alone" },

@@ -28,6 +28,7 @@ export const SubAgentFields = ({ draft, change, at }: DraftFields): ReactNode =>
       <ChoiceField
         label="Add an agent"
         hint="Of this project"
+        name="addSubAgent"
         value=""
         choices={[
           { value: "", label: "Choose one …" },

@@ -34,6 +34,7 @@ export const TypesField = ({ of, label, hint, place, value, onChange }: TypesFie
       <ChoiceField
         label={of === "objects" ? "Add a type of objects" : "Add a type of relationships"}
         hint="Of this project"
+        name={of === "objects" ? "addObjectType" : "addRelationshipType"}
         value=""
         choices={[
           { value: "", label: offered.length === 0 ? "No other is known" : "Choose one …" },

@@ -74,6 +74,7 @@ const RetryFields = ({ draft: { retry }, change, at }: DraftFields): ReactNode =
     <ChoiceField
       label="When a run fails"
       hint="Of its reaction; a person may always try it again"
+      name="retries"
       value={retry === null ? "" : "again"}
       choices={[
         { value: "", label: "A person looks at it" },

@@ -43,7 +43,9 @@ export const NewConversation = ({ agents, turns }: ViewProps): ReactNode => {
     return <p className="text-sm text-ink-soft">There is no agent to speak with. Make one first.</p>
   return (
     <>
-      <h2 className="mb-1 text-base font-semibold">A new conversation</h2>
+      <h2 data-testid="new-conversation" className="mb-1 text-base font-semibold">
+        A new conversation
+      </h2>
       <p className="mb-4 text-sm text-ink-soft">
         {canAnswer
           ? "Say something, and the agent answers. What it does for you is shown with each answer."
@@ -141,7 +143,10 @@ const ScriptNotice = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const notice = models === undefined ? undefined : scriptNotice(agent, models)
   if (notice === undefined) return null
   return (
-    <p className="my-4 rounded-xl border border-caution-line bg-caution px-4 py-2.5 text-xs text-caution-ink">
+    <p
+      data-testid="script-notice"
+      className="my-4 rounded-xl border border-caution-line bg-caution px-4 py-2.5 text-xs text-caution-ink"
+    >
       <Visible text={notice} />
     </p>
   )
@@ -210,7 +215,10 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
           onStop={stoppable === undefined ? undefined : () => stop.mutate(stoppable)}
         />
       ) : (
-        <p className="mt-4 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
+        <p
+          data-testid="may-not-speak"
+          className="mt-4 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft"
+        >
           Your role may read but not speak: editors, reviewers and admins may. An admin of the project gives
           roles in the settings.
         </p>

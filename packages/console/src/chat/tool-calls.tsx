@@ -40,12 +40,14 @@ export const ToolCalls = ({ calls, firstPlace, opened, onToggle }: ToolCallsProp
     <ul aria-label="Tool calls" className="mb-2 grid gap-1.5">
       {calls.map((call, index) => {
         const place = firstPlace + index
-        const look = looks[outcomeOf(call)]
+        const outcome = outcomeOf(call)
+        const look = looks[outcome]
         return (
           // Calls are only added, so their place names them.
           <li key={place} className="min-w-0">
             <details
               open={opened.has(place)}
+              data-outcome={outcome}
               className="rounded-lg border border-line bg-surface px-3 py-1.5 text-xs"
             >
               <summary

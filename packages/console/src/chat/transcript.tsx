@@ -28,7 +28,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
   const end = useNewestInView(size, turn?.saying.key)
   return (
     <>
-      <ol aria-label="What was said" className="grid gap-4">
+      <ol aria-label="What was said" data-testid="transcript" className="grid gap-4">
         {linesOf(messages, turn).map(({ isOwn, at, calls, firstCall, isKept, key, question, text }) => (
           <Said key={key} isOwn={isOwn} agentName={agentName} at={at}>
             <ToolCalls
@@ -41,7 +41,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
           </Said>
         ))}
       </ol>
-      <p role="status" className="mt-3 min-h-5 text-xs text-ink-soft">
+      <p role="status" data-connection={turn?.connection} className="mt-3 min-h-5 text-xs text-ink-soft">
         {turn !== undefined && connectionWords(agentName)[turn.connection]}
         {turn === undefined && ending?.answer?.status === "waiting" && "Your next message is the answer."}
         {turn === undefined && ending?.answer?.status === "interrupted" && "It was stopped."}
@@ -53,7 +53,12 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
       )}
       {turn === undefined && ending?.error !== undefined && <Failure error={ending.error} />}
       {turn === undefined && ending !== undefined && isBroken(ending) && (
-        <Button size="small" onClick={() => onRetry(ending.saying.message)}>
+        <Button
+          data-testid="say-again"
+          data-answer={ending.answer?.status}
+          size="small"
+          onClick={() => onRetry(ending.saying.message)}
+        >
           Say it again
         </Button>
       )}

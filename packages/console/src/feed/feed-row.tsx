@@ -64,7 +64,7 @@ const EventCells = ({
       <Link to="/events/$eventId" params={{ eventId: event.id }} className={mainLink}>
         <Visible text={`${event.objectType} ${cutText(subjectOf(event), 1, 120)}`} />
       </Link>{" "}
-      <span className="text-xs text-ink-soft">
+      <span data-version={event.version} className="text-xs text-ink-soft">
         version {event.version}
         {event.type === "updated" && event.changedProperties.length > 0 && (
           <>

@@ -51,14 +51,22 @@ export const LivePage = (): ReactNode => {
         {canAnswer ? (
           <Button onClick={() => change({ send: "1" })}>Send an event</Button>
         ) : (
-          <span className="text-xs text-ink-faint">Editors may send events.</span>
+          <span data-testid="editors-only" className="text-xs text-ink-faint">
+            Editors may send events.
+          </span>
         )}
         <Button shortcut="P" aria-pressed={isPaused} onClick={pause}>
           {isPaused ? "Go on" : "Pause"}
         </Button>
       </PageHeader>
-      <p role="status" className="mb-4 text-sm text-ink-soft">
-        {stateWords(state, isPaused)}
+      <p
+        role="status"
+        data-testid="feed-state"
+        data-state={shownState(state, isPaused)}
+        data-waiting={waiting}
+        className="mb-4 text-sm text-ink-soft"
+      >
+        {stateWords[shownState(state, isPaused)]}
         {isPaused && ` ${countText(waiting, "row")} came meanwhile.`}
       </p>
       <FilterBar label="Filter the feed" filters={filters} />
@@ -86,10 +94,15 @@ export const LivePage = (): ReactNode => {
   )
 }
 
-const stateWords = (state: StreamState, isPaused: boolean): string => {
-  if (state === "lost") return "The connection is lost. What happens meanwhile is not lost: trying again."
-  if (isPaused) return "Paused."
-  return state === "live" ? "Live: rows appear as they happen." : "Connecting …"
+/** A lost connection matters also while the list is held. */
+const shownState = (state: StreamState, isPaused: boolean): StreamState | "paused" =>
+  isPaused && state !== "lost" ? "paused" : state
+
+const stateWords: Readonly<Record<StreamState | "paused", string>> = {
+  lost: "The connection is lost. What happens meanwhile is not lost: trying again.",
+  paused: "Paused.",
+  live: "Live: rows appear as they happen.",
+  connecting: "Connecting …"
 }
 
 const FilterHelp = (): ReactNode => (

@@ -37,12 +37,21 @@ export const WokenList = ({ eventId }: { readonly eventId: string }): ReactNode 
   const all = data.items.toSorted((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome))
   return (
     <>
-      <p role="status" className="mb-3 text-sm font-medium">
+      <p
+        role="status"
+        data-testid="woken"
+        data-woken={all.filter(({ outcome }) => outcome === "woke").length}
+        className="mb-3 text-sm font-medium"
+      >
         {headline(all)}
       </p>
       <ul aria-label="Agents and this event" className="grid gap-2">
         {all.map((one) => (
-          <li key={one.agentId} className="min-w-0 rounded-xl border border-line px-3.5 py-2.5 text-sm">
+          <li
+            key={one.agentId}
+            data-outcome={one.outcome}
+            className="min-w-0 rounded-xl border border-line px-3.5 py-2.5 text-sm"
+          >
             <p className="flex flex-wrap items-center gap-2">
               <Link
                 to="/agents/$agentId"

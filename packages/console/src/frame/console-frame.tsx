@@ -41,7 +41,11 @@ export const ConsoleFrame = (): ReactNode => {
   const [hasOpenSecret, tellSecret] = useState(false)
   if (isOut) return <SignIn hadOpenSecret={hasOpenSecret} />
   if (error && !principal.data)
-    return <Centred title="No answer">{failureSentence(error)} Trying again.</Centred>
+    return (
+      <Centred fault="noAnswer" title="No answer">
+        {failureSentence(error)} Trying again.
+      </Centred>
+    )
   if (!principal.data || !projects.data) return <Opening />
   const all = projects.data.items
   const project =
@@ -154,7 +158,10 @@ const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
       className="min-w-0 grow px-4 pt-8 pb-32 outline-none sm:px-8"
     >
       {!canDecide && (
-        <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft">
+        <p
+          data-role={role}
+          className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft"
+        >
           Your role is {role}: you can read everything here
           {canAnswer ? " and answer questions" : ""}, and reviewers decide.
         </p>
@@ -219,12 +226,13 @@ const Opening = (): ReactNode => (
 )
 
 interface CentredProps {
+  readonly fault: "noAnswer" | "noSuchPage" | "failed"
   readonly title: string
   readonly children: ReactNode
 }
 
-export const Centred = ({ title, children }: CentredProps): ReactNode => (
-  <main role="alert" className="mx-auto grid min-h-dvh max-w-sm content-center gap-2 px-5">
+export const Centred = ({ fault, title, children }: CentredProps): ReactNode => (
+  <main role="alert" data-fault={fault} className="mx-auto grid min-h-dvh max-w-sm content-center gap-2 px-5">
     <Mark className="mb-3 size-10" />
     <h1 className="text-xl font-semibold">{title}</h1>
     <p className="text-sm text-ink-soft">{children}</p>

@@ -13,7 +13,7 @@ export interface ConsoleAddress extends Address {
 }
 
 const NotFound = (): ReactNode => (
-  <Centred title="There is no such page">
+  <Centred fault="noSuchPage" title="There is no such page">
     <Link to="/" className="font-medium text-leaf underline-offset-2 hover:underline">
       To the inbox
     </Link>
@@ -21,7 +21,7 @@ const NotFound = (): ReactNode => (
 )
 
 const Broken = (): ReactNode => (
-  <Centred title="The console has failed">
+  <Centred fault="failed" title="The console has failed">
     This is a fault of the console, not of your data. Reload the page to go on.
   </Centred>
 )

@@ -13,7 +13,7 @@ import { Command } from "../parts/command.tsx"
 import { Mark } from "../parts/icons.tsx"
 import { Visible } from "../parts/visible.tsx"
 import { tokenFault } from "./token-fault.ts"
-import { failureSentence, isUnauthorized, Problem } from "../server/problem.ts"
+import { failureCode, failureSentence, isUnauthorized, Problem } from "../server/problem.ts"
 import { readPrincipal, signIn } from "../server/request.ts"
 import { signedIn } from "../server/whose.ts"
 import { useSignOut } from "./use-sign-out.ts"
@@ -24,7 +24,7 @@ interface SignInProps {
 }
 
 export const SignIn = ({ hadOpenSecret }: SignInProps): ReactNode => (
-  <main className="mx-auto grid min-h-dvh max-w-sm content-center gap-8 px-5 py-12">
+  <main data-testid="sign-in" className="mx-auto grid min-h-dvh max-w-sm content-center gap-8 px-5 py-12">
     <header>
       <Mark className="size-10" />
       <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to Tropism</h1>
@@ -120,7 +120,12 @@ const TokenForm = (): ReactNode => {
       </div>
       <p id={errorId} role="status" className="mt-2 min-h-5 text-xs text-ink-faint">
         {refusal !== undefined ? (
-          <span className="text-removed-ink">{refusal}</span>
+          <span
+            data-failure={fault === undefined ? failureCode(attempt.error) : "no-token"}
+            className="text-removed-ink"
+          >
+            {refusal}
+          </span>
         ) : (
           <>
             The server's own lies in the file <code className="font-mono">token</code> of its data folder.

@@ -45,7 +45,9 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
     )
   return (
     <>
-      <Button onClick={() => setIsTrying(true)}>Try an agent on it</Button>
+      <Button data-testid="try-agent" onClick={() => setIsTrying(true)}>
+        Try an agent on it
+      </Button>
       {isTrying && <TryAgent objectId={objectId} onClose={() => setIsTrying(false)} />}
       <Button
         onClick={() => {

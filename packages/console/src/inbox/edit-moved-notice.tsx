@@ -26,7 +26,7 @@ export const EditMovedNotice = ({ fields, shown, task, onKeep }: EditMovedNotice
   return (
     <MovedNotice
       actions={
-        <Button size="small" onClick={onKeep}>
+        <Button data-testid="keep-mine" size="small" onClick={onKeep}>
           Keep mine, for how it is now
         </Button>
       }

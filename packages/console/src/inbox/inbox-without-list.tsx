@@ -7,7 +7,7 @@ import { Command } from "../parts/command.tsx"
 import { FirstAgent, isGiven } from "../parts/first-agent.tsx"
 import { CautionIcon } from "../parts/icons.tsx"
 import { agentsQuery } from "../server/agent-queries.ts"
-import { failureSentence } from "../server/problem.ts"
+import { failureCode, failureSentence } from "../server/problem.ts"
 import { recentRunsQuery } from "../server/queries.ts"
 
 /** Nothing waits; what to try depends on whether any agent has worked yet. */
@@ -16,7 +16,7 @@ export const EmptyInbox = ({ projectId }: { readonly projectId: string }): React
   const agents = useQuery(agentsQuery(projectId)).data?.items
   const isWithoutAgent = agents?.every(({ name }) => isGiven(name)) ?? false
   return (
-    <div className="enter mx-auto max-w-md px-4 py-14 text-center sm:py-20">
+    <div data-testid="empty-inbox" className="enter mx-auto max-w-md px-4 py-14 text-center sm:py-20">
       <Rested />
       <h2 className="mt-6 text-lg font-semibold">
         {hasRun ? "Nothing waits for you" : "Nothing has happened yet"}
@@ -82,6 +82,8 @@ interface InboxFailureProps {
 export const InboxFailure = ({ error, hasList }: InboxFailureProps): ReactNode => (
   <div
     role="alert"
+    data-failure={failureCode(error)}
+    data-has-older={hasList || undefined}
     className="mb-6 flex items-start gap-2.5 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
   >
     <CautionIcon className="mt-1" />

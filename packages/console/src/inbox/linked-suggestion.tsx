@@ -14,7 +14,7 @@ import type { ReactNode } from "react"
 import { LongText } from "../parts/long-text.tsx"
 import { TimeAgo } from "../parts/time-ago.tsx"
 import { Visible } from "../parts/visible.tsx"
-import { failureSentence, isMissing } from "../server/problem.ts"
+import { failureCode, failureSentence, isMissing } from "../server/problem.ts"
 import { taskQuery } from "../server/queries.ts"
 import { requestedRows } from "../suggestion/property-diff.ts"
 import { PropertyRows } from "./property-rows.tsx"
@@ -32,6 +32,7 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
   return (
     <section
       aria-label="The linked task"
+      data-state={task ? task.status : failureCode(error)}
       className="enter mb-10 rounded-2xl border border-line bg-sunken p-5"
     >
       {task ? (

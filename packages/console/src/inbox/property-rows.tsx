@@ -81,7 +81,10 @@ const Seen = ({ row, seen }: SeenProps): ReactNode => {
     before !== undefined && row.before !== undefined && canonicalJson(before) === canonicalJson(row.before)
   if (isSame || (before === undefined && row.before === undefined)) return null
   return (
-    <p className="mt-1.5 flex items-start gap-1.5 font-sans text-xs text-caution-ink">
+    <p
+      data-testid="seen-by-agent"
+      className="mt-1.5 flex items-start gap-1.5 font-sans text-xs text-caution-ink"
+    >
       <CautionIcon size="small" className="mt-0.5" />
       <span className="min-w-0">
         {before === undefined ? (

@@ -35,6 +35,7 @@ export const useChosenObject = (what: string, without?: string): ChosenObject =>
     <>
       <TextField
         label={`Find ${what} by words`}
+        name="objectWords"
         value={typed}
         onChange={(text) => {
           setTyped(text)
@@ -43,6 +44,7 @@ export const useChosenObject = (what: string, without?: string): ChosenObject =>
       />
       <ChoiceField
         label={what.replace(/^./, (letter) => letter.toUpperCase())}
+        name="objectId"
         value={objectId}
         choices={
           objects.length === 0

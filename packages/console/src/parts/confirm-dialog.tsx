@@ -49,7 +49,7 @@ export const ConfirmDialog = (props: ConfirmDialogProps): ReactNode => {
       )}
       <div className="mt-6 flex justify-end gap-2">
         <CloseButton data-first-focus>{staying}</CloseButton>
-        <Button weight="primary" disabled={isBusy || !isReady} onClick={onConfirm}>
+        <Button data-testid="confirm" weight="primary" disabled={isBusy || !isReady} onClick={onConfirm}>
           {verb}
         </Button>
       </div>

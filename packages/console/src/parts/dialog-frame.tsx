@@ -102,7 +102,11 @@ export const DialogFrame = ({
             </Dialog.Close>
           </div>
           {sentence !== undefined && (
-            <p role="status" className="mt-2 text-sm text-caution-ink">
+            <p
+              role="status"
+              data-kept-open={isBusy ? "busy" : holds === undefined ? "typed" : "held"}
+              className="mt-2 text-sm text-caution-ink"
+            >
               {sentence}
             </p>
           )}

@@ -14,7 +14,7 @@ interface EmptyStateProps {
 }
 
 export const EmptyState = ({ title, children, command, does }: EmptyStateProps): ReactNode => (
-  <div className="enter mx-auto max-w-md px-2 py-12 text-center sm:py-16">
+  <div data-testid="empty" className="enter mx-auto max-w-md px-2 py-12 text-center sm:py-16">
     <h2 className="text-lg font-semibold">{title}</h2>
     <p className="mt-2 text-sm text-pretty text-ink-soft">{children}</p>
     {command !== undefined && (

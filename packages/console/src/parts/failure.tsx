@@ -2,7 +2,7 @@
  * A failure as its sentence, where it arose.
  */
 import type { ReactNode } from "react"
-import { failureSentence, isRefused } from "../server/problem.ts"
+import { failureCode, failureSentence, isRefused } from "../server/problem.ts"
 import { usePlaceNames } from "./field-labels.tsx"
 import { CautionIcon } from "./icons.tsx"
 
@@ -19,6 +19,8 @@ export const Failure = ({ error, hasOlder = false, triesAgain = false }: Failure
   return (
     <div
       role="alert"
+      data-failure={failureCode(error)}
+      data-has-older={hasOlder || undefined}
       className="mb-6 flex items-start gap-2.5 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
     >
       <CautionIcon className="mt-1" />

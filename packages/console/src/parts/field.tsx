@@ -12,6 +12,8 @@ export interface FieldWords {
   readonly hint?: ReactNode
   /** Where the value stands in what is sent: `/name`. */
   readonly pointer?: string
+  /** Its name in the form, where it is not sent as it stands there. */
+  readonly name?: string
   /** What lies within `pointer` and has a field of its own. */
   readonly apart?: ReadonlyArray<string>
   /** What sending failed with; its sentence about `pointer` is shown here. */
@@ -25,6 +27,7 @@ interface FieldProps extends FieldWords {
     readonly id: string
     readonly "aria-invalid": boolean
     readonly "aria-describedby": string
+    readonly name: string | undefined
   }) => ReactNode
 }
 
@@ -33,6 +36,7 @@ export const Field = ({
   label,
   hint,
   pointer,
+  name,
   apart,
   error,
   fault: own,
@@ -43,7 +47,7 @@ export const Field = ({
   const refused = pointer === undefined ? undefined : faultAt(error, pointer, apart)
   const fault = own === undefined ? refused : visibleText(own)
   return (
-    <div className="min-w-0">
+    <div data-field={pointer} className="min-w-0">
       <label htmlFor={id} className="text-sm font-medium">
         {label}
       </label>
@@ -56,7 +60,8 @@ export const Field = ({
         {children({
           id,
           "aria-invalid": fault !== undefined,
-          "aria-describedby": `${id}-hint ${id}-fault`
+          "aria-describedby": `${id}-hint ${id}-fault`,
+          name
         })}
       </div>
       <p id={`${id}-fault`} role="status" className="text-xs text-removed-ink">

@@ -92,15 +92,17 @@ export const ChoiceField = ({ value, choices, onChange, ...words }: ChoiceFieldP
 
 interface CheckFieldProps {
   readonly label: string
+  /** Where the value stands in what is sent: `/enabled`. */
+  readonly pointer?: string
   readonly hint?: ReactNode
   readonly isChecked: boolean
   readonly onChange: (isChecked: boolean) => void
 }
 
-export const CheckField = ({ label, hint, isChecked, onChange }: CheckFieldProps): ReactNode => {
+export const CheckField = ({ label, pointer, hint, isChecked, onChange }: CheckFieldProps): ReactNode => {
   const hintId = useId()
   return (
-    <div className="flex items-start gap-3 text-sm">
+    <div data-field={pointer} className="flex items-start gap-3 text-sm">
       <label className="flex items-center gap-3">
         <input
           type="checkbox"

@@ -12,6 +12,7 @@ interface MovedNoticeProps {
 export const MovedNotice = ({ children, actions }: MovedNoticeProps): ReactNode => (
   <div
     role="status"
+    data-testid="moved-notice"
     className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
   >
     {children}

@@ -49,5 +49,7 @@ export const SectionHead = ({ lead, children }: SectionHeadProps): ReactNode => 
 
 /** Why buttons are missing, said once. */
 export const OnlyAdmins = ({ children }: { readonly children: ReactNode }): ReactNode => (
-  <p className="text-xs text-ink-faint">{children}</p>
+  <p data-testid="admins-only" className="text-xs text-ink-faint">
+    {children}
+  </p>
 )

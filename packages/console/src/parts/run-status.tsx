@@ -55,6 +55,8 @@ interface RunStatusBadgeProps {
 
 export const RunStatusBadge = ({ status, pauseReason = null }: RunStatusBadgeProps): ReactNode => (
   <span
+    data-status={status}
+    data-pause-reason={pauseReason}
     className={`inline-flex items-center gap-1.5 rounded-full px-2 text-2xs leading-5 font-medium ${looks[status].colour}`}
   >
     <span aria-hidden="true" className="grid size-3 place-items-center">

@@ -44,7 +44,7 @@ export const ShownOnce = ({ title, children, secrets, onClose }: ShownOnceProps)
         ))}
       </dl>
       <div className="mt-5 flex justify-end">
-        <Button weight="primary" onClick={onClose}>
+        <Button weight="primary" data-testid="copied" onClick={onClose}>
           I have copied {isOne ? "it" : "them"}
         </Button>
       </div>

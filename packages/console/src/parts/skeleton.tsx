@@ -4,7 +4,7 @@
 import type { ReactNode } from "react"
 
 export const Skeleton = ({ label = "Reading …" }: { readonly label?: string }): ReactNode => (
-  <div role="status" className="grid gap-3">
+  <div role="status" data-testid="reading" className="grid gap-3">
     <span className="sr-only">{label}</span>
     {[0, 1, 2].map((place) => (
       <div key={place} aria-hidden="true" className="pulse-dot rounded-xl border border-line bg-surface p-4">

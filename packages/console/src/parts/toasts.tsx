@@ -14,6 +14,8 @@ export interface Message {
   readonly tone: "done" | "refused"
   readonly title: string
   readonly sentence: string
+  /** Of a refusal: the server gave no answer, so it may have been done. */
+  readonly isUnknown?: boolean
   /** What can be done about it while it is shown. */
   readonly action?: { readonly label: string; readonly run: () => void }
 }
@@ -58,6 +60,7 @@ const ToastCard = ({ message, onClose }: ToastCardProps): ReactNode => {
   const isDone = message.tone === "done"
   return (
     <Toast.Root
+      data-outcome={message.isUnknown === true ? "unknown" : message.tone}
       type={isDone ? "background" : "foreground"}
       duration={isDone && message.action === undefined ? limits.toastMs : limits.refusalToastMs}
       onEscapeKeyDown={(event) => {

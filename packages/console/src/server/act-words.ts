@@ -17,6 +17,7 @@ export const failedMessage = (what: string, error: unknown): Message =>
   isLeftOpen(error)
     ? {
         tone: "refused",
+        isUnknown: true,
         title: `${what}: not known`,
         sentence: "The server gave no answer. Look whether it was done before you do it again."
       }

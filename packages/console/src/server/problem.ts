@@ -96,6 +96,14 @@ export const isBeside = (error: unknown, fields: ReadonlyArray<string>): boolean
   return faults.length > 0 && faults.every((fault) => fields.some((field) => isWithin(fault, field)))
 }
 
+/** A failure as a code for programs: the reason of a conflict, the last part of the problem's type, or why there is no answer. */
+export const failureCode = (error: unknown): string => {
+  if (error instanceof Unreachable) return error.isOpen === true ? "outcomeUnknown" : "unreachable"
+  if (!(error instanceof Problem)) return "notUnderstood"
+  const { reason, type } = error.document
+  return reason ?? type?.split("/").at(-1) ?? String(error.status)
+}
+
 /** Any failure as a sentence; only the two kinds above are expected. `nameOf` says what a place in what was sent is called. */
 export const failureSentence = (error: unknown, nameOf = fieldName): string =>
   error instanceof Problem
