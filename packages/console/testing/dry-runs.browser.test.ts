@@ -2,14 +2,23 @@
  * Dry runs in the console against the whole program: every event is reached, named, and one that takes too long is ended.
  */
 import { Effect } from "effect"
+import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { eventually } from "../../server/testing/platform.ts"
 import { make, saying, silentFor, watcher } from "../../server/testing/story-words.ts"
+import { buttonOf, fieldAt, sending } from "./form-fields.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
+
+/** The dry run of a version that has this status and this many of its events behind it. */
+const dryRun = (page: Page, version: number, status: string, done: number, chosen: number) =>
+  page
+    .getByRole("list", { name: "Dry runs" })
+    .locator(`[data-status=${status}]`)
+    .filter({ hasText: new RegExp(`\\b${version}\\b.*\\b${done}\\b.*\\b${chosen}\\b`) })
 
 const manyEvents = 53
 
@@ -30,23 +39,22 @@ it("a dry run lists its events page by page, says how many there are, and names 
   const agent = await run(story.post("/agents", watcher({ name: "trier", model: saying("Seen.") })))
   const { page } = await real.visit(story, `/agents/${agent.id}?tab=backtests`)
   // A first look costs little and shows something; the command is that of the form.
-  expect(await page.getByLabel("Newest events").inputValue()).toBe("20")
+  const maxEvents = fieldAt(page, "/maxEvents")
+  expect(await maxEvents.inputValue()).toBe("20")
   await page.getByText(/npx tropism backtest trier --days 30 --max-events 20/).waitFor()
-  await page.getByLabel("Newest events").fill("100")
-  await page.getByLabel("Of the last days").fill("3")
+  await maxEvents.fill("100")
+  await fieldAt(page, "/days").fill("3")
   await page.getByText(/npx tropism backtest trier --days 3 --max-events 100/).waitFor()
-  await page.getByRole("button", { name: "Begin a dry run", disabled: false }).press("Enter")
-  await page
-    .getByRole("button", { name: `Version 1: completed, ${manyEvents} of ${manyEvents} events` })
-    .waitFor({ timeout: 120_000 })
+  await sending(page.locator("main form")).press("Enter")
+  await dryRun(page, 1, "completed", manyEvents, manyEvents).waitFor({ timeout: 120_000 })
   const events = page.getByRole("list", { name: "Events" })
   await inTime(() => events.locator(":scope > li").count()).toBe(50)
-  await page.getByText(`The first 50 of ${manyEvents} events.`).waitFor()
+  await page.getByText(new RegExp(`\\b50\\b.*\\b${manyEvents}\\b`)).waitFor()
   await events.getByRole("link", { name: "Person ada", exact: true }).waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
-  await page.getByRole("button", { name: "Show more events", disabled: false }).press("Enter")
+  await buttonOf(page, "more-events").press("Enter")
   await inTime(() => events.locator(":scope > li").count()).toBe(manyEvents)
-  expect(await page.getByRole("button", { name: "Show more events" }).count()).toBe(0)
+  expect(await page.getByTestId("more-events").count()).toBe(0)
 }, 180_000)
 
 it("a dry run that is under way is cancelled where it is listed, and another one begins", async () => {
@@ -55,20 +63,17 @@ it("a dry run that is under way is cancelled where it is listed, and another one
   await run(eventually(story.get("/events"), ({ items }) => items.length === 1))
   const agent = await run(story.post("/agents", watcher({ name: "sleeper", model: silentFor(600_000) })))
   const { page } = await real.visit(story, `/agents/${agent.id}?tab=backtests`)
-  const begin = page.getByRole("button", { name: "Begin a dry run", disabled: false })
+  const begin = sending(page.locator("main form"))
   await begin.press("Enter")
-  await page.getByRole("button", { name: "Version 1: running, 0 of 1 event" }).waitFor()
+  await dryRun(page, 1, "running", 0, 1).waitFor()
   await page.getByRole("button", { name: "Cancel it", disabled: false }).press("Enter")
-  await page
-    .getByRole("dialog")
-    .getByRole("button", { name: "Cancel the dry run", disabled: false })
-    .press("Enter")
-  await page.getByRole("button", { name: /^Version 1: cancelled/ }).waitFor()
+  await buttonOf(page.getByRole("dialog"), "confirm").press("Enter")
+  await dryRun(page, 1, "cancelled", 0, 1).waitFor()
   expect(await page.getByRole("button", { name: "Cancel it" }).count()).toBe(0)
   await run(story.patch(`/agents/${agent.id}`, { model: saying("Awake.") }))
   await begin.press("Enter")
-  await page.getByRole("button", { name: "Version 2: completed, 1 of 1 event" }).waitFor()
+  await dryRun(page, 2, "completed", 1, 1).waitFor()
   // Who may begin none may end none.
   const reader = await real.visit(story, `/agents/${agent.id}?tab=backtests`, { role: "viewer" })
-  await reader.page.getByText("Editors may begin one.").waitFor()
+  await reader.page.getByTestId("editors-only").waitFor()
 })

@@ -2,6 +2,7 @@
  * How a form that was not taken speaks of its fields, against the whole program: by their labels, all at once, before it asks anything else.
  */
 import { expect, it } from "vitest"
+import { faultAt, fieldAt, labelAt, sending } from "./form-fields.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -13,26 +14,31 @@ it("the form of an agent tells all its faults by their labels, before it asks ab
   const form = page.getByRole("form", { name: "Agent" })
   await form.getByLabel("Name").fill("not a name")
   await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
-  await form.getByLabel("Types of objects", { exact: true }).fill("Person")
+  await fieldAt(form, "/reactionConfig/objectTypes").fill("Person")
   // A number that JSON cannot hold hides none of the others.
-  await form.getByLabel("Tokens of one run, at most").fill("9007199254740993")
-  await form.getByLabel("Steps of one run at most").fill("0")
-  await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
+  await fieldAt(form, "/budget/perRun/maxTokens").fill("9007199254740993")
+  await fieldAt(form, "/maxSteps").fill("0")
+  await sending(form).press("Enter")
   const told = form.getByRole("alert")
-  await told.getByText(/Name: A name has 1 to 100 letters/).waitFor()
+  await told.waitFor()
   const words = await told.innerText()
-  expect(words).toMatch(/Tokens of one run, at most: /)
-  expect(words).toMatch(/Steps of one run at most: /)
+  const faulty = ["/name", "/budget/perRun/maxTokens", "/maxSteps"]
+  for (const pointer of faulty) {
+    expect(await fieldAt(form, pointer).getAttribute("aria-invalid")).toBe("true")
+    expect(words).toContain(`${await labelAt(form, pointer)}: ${await faultAt(form, pointer).innerText()}`)
+  }
+  // A field goes by what it is called on the page, not by its place in what is sent.
   expect(words).not.toMatch(/max steps|max tokens|budget/i)
   expect(await page.getByRole("dialog").count()).toBe(0)
-  for (const label of ["Name", "Tokens of one run, at most", "Steps of one run at most"])
-    expect(await form.getByLabel(label).getAttribute("aria-invalid")).toBe("true")
   // Only then.
   await form.getByLabel("Name").fill("greeter")
-  await form.getByLabel("Tokens of one run, at most").fill("")
-  await form.getByLabel("Steps of one run at most").fill("5")
-  await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
-  await page.getByRole("dialog", { name: /no model can be asked/ }).waitFor()
+  await fieldAt(form, "/budget/perRun/maxTokens").fill("")
+  await fieldAt(form, "/maxSteps").fill("5")
+  await sending(form).press("Enter")
+  await page
+    .getByRole("dialog")
+    .filter({ hasText: /_API_KEY/ })
+    .waitFor()
 })
 
 it("the bounds of a chain are refused by their labels", async () => {
@@ -63,7 +69,7 @@ it("what is no number is refused at its field, and no bound goes for it", async 
       .waitFor()
     await inTime(() => dollars.getAttribute("aria-invalid")).toBe("true")
     expect(await dollars.inputValue()).toBe(typed)
-    await page.getByRole("button", { name: "Save the bounds", disabled: false }).waitFor()
+    await sending(page.locator("main form")).waitFor()
     expect((await run(story.get("/settings"))).chainLimits.maxCostUsd).toBe(15)
   }
   expect(await page.getByText(/undefined/).count()).toBe(0)
