@@ -1,10 +1,12 @@
 /**
  * The chat against the whole program: tool calls are seen, words come as they are made, and a cut or a reload says nothing twice.
  */
+import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { newAssistant } from "../../server/testing/chat-words.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { buttonOf } from "./form-fields.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -24,21 +26,34 @@ const adding = (latencyMs: number) =>
     { say: "It is on <b>your</b> list.", latencyMs }
   ])
 
+/** Stands on the page while an agent is at work on an answer. */
+const atWork = (page: Page, agentName: string) =>
+  page.locator("[data-connection=open]").filter({ hasText: agentName })
+
+/** Stands on the page while the connection is cut and it tries again. */
+const lost = (page: Page) => page.locator("[data-connection=lost]")
+
+/** The lines of a conversation. */
+const transcript = (page: Page) => page.getByTestId("transcript")
+
+/** The tool calls of a conversation that have worked. */
+const worked = (page: Page) => transcript(page).locator("[data-outcome=worked]")
+
 /** What the page asks the server when something is said. */
 const isSaying = (url: URL): boolean => url.pathname.startsWith("/api/") && url.pathname.endsWith("/chat")
 
 it("speaks with TodoAssistant by itself, says that a script answers, and renames, exports and deletes", async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story, "/chat")
-  await page.getByText(/script answers for TodoAssistant/).waitFor()
-  await page.getByLabel("Message to TodoAssistant").fill("add buy milk")
+  await page.getByTestId("script-notice").filter({ hasText: "TodoAssistant" }).waitFor()
+  await page.getByLabel("Message to TodoAssistant").fill("add water plants")
   await page.keyboard.press("Enter")
   await page.waitForURL("**/chat/*")
-  const said = page.getByRole("list", { name: "What was said" })
-  await said.getByText("worked").waitFor()
+  const said = transcript(page)
+  await worked(page).waitFor()
   await page.getByRole("button", { name: "Send" }).waitFor()
   await said.getByText("add_task").click()
-  await said.getByText('"Buy milk"').first().waitFor()
+  await said.getByText('"Water plants"').first().waitFor()
   await screenshot(page, "chat")
   expect(await axeFaultsInBoth(page)).toEqual([])
   const { items } = await run(story.get("/conversations"))
@@ -52,9 +67,9 @@ it("speaks with TodoAssistant by itself, says that a script answers, and renames
   await page.getByRole("link", { name: "Export" }).click()
   expect((await download).suggestedFilename()).toBe(`conversation-${items[0].id}.json`)
   await page.getByRole("button", { name: "Delete" }).click()
-  await page.getByRole("dialog").getByRole("button", { name: "Delete it" }).click()
-  await page.getByRole("heading", { name: "A new conversation" }).waitFor()
-  await page.getByText("None yet").waitFor()
+  await buttonOf(page.getByRole("dialog"), "confirm").click()
+  await page.getByTestId("new-conversation").waitFor()
+  await page.getByTestId("empty").waitFor()
 })
 
 it("goes on over a cut and a reload without saying anything twice, and stops when it is told to", async () => {
@@ -74,11 +89,11 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   )
   await field.fill("Buy bread")
   await page.keyboard.press("Enter")
-  await page.getByText("The connection is lost; what you said is kept.").waitFor()
-  const said = page.getByRole("list", { name: "What was said" })
-  await said.getByText("worked").waitFor()
+  await lost(page).waitFor()
+  const said = transcript(page)
+  await worked(page).waitFor()
   await page.reload()
-  await page.getByText("slow works …").waitFor()
+  await atWork(page, "slow").waitFor()
   // What somebody opened while it was being said stays open when it is kept.
   await said.getByText("add_task").click()
   await said.getByText('"Buy bread"').first().waitFor()
@@ -95,14 +110,14 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   await page.getByRole("button", { name: "Send" }).waitFor()
   await field.fill("Buy eggs")
   await page.keyboard.press("Enter")
-  await page.getByText("slow works …").waitFor()
-  await said.getByText("worked").nth(1).waitFor()
+  await atWork(page, "slow").waitFor()
+  await worked(page).nth(1).waitFor()
   await page.getByRole("button", { name: "Stop" }).click()
-  await page.getByText("It was stopped.").waitFor()
+  const sayAgain = page.getByTestId("say-again").and(page.locator("[data-answer=interrupted]"))
   await run(story.patch(`/agents/${agent.id}`, { model: adding(0) }))
-  await page.getByRole("button", { name: "Say it again" }).click()
+  await sayAgain.click()
   await inTime(() => said.getByText("Buy eggs", { exact: true }).count()).toBe(2)
-  await page.getByText("slow works …").waitFor({ state: "detached" })
+  await atWork(page, "slow").waitFor({ state: "detached" })
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.setViewportSize({ width: 375, height: 700 })
   expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(375)
@@ -144,8 +159,8 @@ it("an answer that is told anew after a cut is told from its beginning, its call
   await page.getByLabel("Message to slow").fill("Buy bread")
   await page.keyboard.press("Enter")
   await told.promise
-  const answer = page.getByRole("list", { name: "What was said" }).locator(":scope > li").last()
-  await answer.getByText("worked").waitFor()
+  const answer = transcript(page).locator(":scope > li").last()
+  await answer.locator("[data-outcome=worked]").waitFor()
   // What is said behind a call begins a paragraph.
   expect(await answer.innerText()).toMatch(/One moment\.\s+It is noted\.$/)
   again.resolve()
@@ -164,14 +179,14 @@ it("a call that somebody opened stays open, and it alone, when an answer of seve
   const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
   await page.getByLabel("Message to shopper").fill("Milk and bread")
   await page.keyboard.press("Enter")
-  const said = page.getByRole("list", { name: "What was said" })
+  const said = transcript(page)
   const calls = said.locator("details")
-  await inTime(() => said.getByText("worked").count()).toBe(2)
+  await inTime(() => worked(page).count()).toBe(2)
   await said.getByText("add_task").nth(1).click()
   await said.getByText('"Bread"').first().waitFor()
   expect(await said.getByText('"Milk"').first().isVisible()).toBe(false)
   // It is being said in one line, and is kept in three, of which two have a call each.
-  await page.getByText("shopper works …").waitFor()
+  await atWork(page, "shopper").waitFor()
   await inTime(() => said.locator("time").count()).toBe(4)
   const opened = () => calls.evaluateAll((all) => all.map((each) => each.hasAttribute("open")))
   await inTime(opened).toEqual([false, true])
@@ -187,12 +202,12 @@ it("the call that the keyboard is on keeps it when the answer is kept", async ()
   const { page } = await real.visit(story, `/chat?agentId=${agent.id}`)
   await page.getByLabel("Message to slow").fill("Buy tea")
   await page.keyboard.press("Enter")
-  const said = page.getByRole("list", { name: "What was said" })
-  await said.getByText("worked").waitFor()
+  const said = transcript(page)
+  await worked(page).waitFor()
   await said.locator("summary").focus()
   await page.keyboard.press("Enter")
   await said.getByText('"Buy tea"').first().waitFor()
-  await page.getByText("slow works …").waitFor()
+  await atWork(page, "slow").waitFor()
   await inTime(() => said.locator("time").count()).toBe(3)
   expect(await said.locator("summary").evaluate((summary) => summary === document.activeElement)).toBe(true)
   await page.keyboard.press("Enter")
@@ -211,12 +226,12 @@ it("keeps the field in view below a long conversation, with the newest words abo
     await field.fill(words)
     await page.keyboard.press("Enter")
     await page.getByText(`That was all of ${words}.`).waitFor()
-    await page.getByText("talker works …").waitFor({ state: "detached" })
+    await atWork(page, "talker").waitFor({ state: "detached" })
   }
   const places = () =>
     page.evaluate(() => {
       const area = document.querySelector("main textarea")?.getBoundingClientRect()
-      const said = document.querySelector("ol[aria-label='What was said'] > li:last-child")
+      const said = document.querySelector("[data-testid=transcript] > li:last-child")
       const head = document.querySelector("main form")?.getBoundingClientRect()
       const words = said?.getBoundingClientRect()
       return area !== undefined && head !== undefined && words !== undefined
@@ -236,7 +251,7 @@ it("keeps the field in view below a long conversation, with the newest words abo
 it("says to who may only read who may speak, and offers no field", async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story, "/chat", { role: "viewer" })
-  await page.getByText("Your role may read but not speak: editors, reviewers and admins may.").waitFor()
+  await page.getByTestId("may-not-speak").waitFor()
   expect(await page.getByRole("textbox").count()).toBe(0)
   expect(await page.getByRole("button", { name: "New conversation" }).count()).toBe(0)
   expect(await axeFaultsInBoth(page)).toEqual([])
@@ -253,7 +268,7 @@ it("what is written and not yet said stays: beside the first answer, on other pa
   await page.waitForURL(/\/chat\/[0-9a-f-]+/)
   await inTime(() => page.evaluate(() => document.activeElement?.tagName)).toBe("TEXTAREA")
   await page.keyboard.type("next")
-  await page.getByText("slow works …").waitFor({ state: "detached" })
+  await atWork(page, "slow").waitFor({ state: "detached" })
   expect(await field.inputValue()).toBe("and next")
   const here = new URL(page.url())
   const path = `/api/projects/${story.projectId}/kill-switch`
@@ -273,7 +288,7 @@ it("what is written and not yet said stays: beside the first answer, on other pa
   await inTime(() => field.inputValue()).toBe("and next")
   await run(story.send("PUT", path, { stopped: false }))
   await field.press("Enter")
-  const said = page.getByRole("list", { name: "What was said" })
+  const said = transcript(page)
   await said.getByText("and next", { exact: true }).waitFor()
   expect(await field.inputValue()).toBe("")
 })
@@ -286,11 +301,11 @@ it("who has scrolled up to read stays there while the answer comes, until they s
   const viewport = { width: 800, height: 500 }
   const { page } = await real.visit(story, `/chat?agentId=${agent.id}`, { viewport })
   const field = page.getByLabel("Message to talker")
-  const works = page.getByText("talker works …")
+  const works = atWork(page, "talker")
   const place = () => page.evaluate(() => window.scrollY)
   const isEndInView = () =>
     page.evaluate(() => {
-      const words = document.querySelector("ol[aria-label='What was said'] > li:last-child")
+      const words = document.querySelector("[data-testid=transcript] > li:last-child")
       const form = document.querySelector("main form")
       if (words === null || form === null) return undefined
       return words.getBoundingClientRect().bottom <= form.getBoundingClientRect().top
@@ -374,9 +389,9 @@ it("a conversation that begins is opened once, and not where somebody has gone e
   await field.fill("Buy bread")
   await page.keyboard.press("Enter")
   await page.waitForURL("**/chat/*")
-  await page.getByText("The connection is lost; what you said is kept.").waitFor()
+  await lost(page).waitFor()
   await page.getByRole("button", { name: "New conversation" }).click()
-  await page.getByRole("heading", { name: "A new conversation" }).waitFor()
+  await page.getByTestId("new-conversation").waitFor()
   await field.fill("Something else")
   again.resolve()
   // It has begun once more by then, and was answered.

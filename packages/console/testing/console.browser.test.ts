@@ -14,6 +14,7 @@ import {
 } from "../../server/testing/suggestion-words.ts"
 import { builtConsole } from "./built-console.ts"
 import { mixed, suggestedAll } from "./inbox-plants.ts"
+import { sending } from "./form-fields.ts"
 import { cardOf, currentNumber, inTime, heard, listed, press } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -36,13 +37,13 @@ describe("addresses", () => {
 
     await run(reject(story, three, { reason: "The licence is fine." }))
     await goTo(`/tasks/${three.id}`)
-    const linked = page.getByRole("region", { name: "The linked task" })
-    await linked.getByText("was rejected by admin").waitFor()
+    const linked = page.locator("section[data-state=rejected]").filter({ hasText: `#${three.number}` })
+    await linked.getByText(/\badmin\b/).waitFor()
     await linked.getByText("The licence is fine.").waitFor()
     await goTo(`/tasks/${nowhere}`)
-    await page.getByText("There is no such task in this project.").waitFor()
+    await page.locator("section[data-state=not-found]").waitFor()
     await goTo("/nowhere")
-    await page.getByText("There is no such page").waitFor()
+    await page.locator("[data-fault=noSuchPage]").waitFor()
   })
 
   it("carry the project when there are several", async () => {
@@ -62,21 +63,22 @@ describe("who may see what", () => {
     const [task] = await run(pendingOf(story))
     const { page } = await real.visit(story, `/tasks/${task.id}`, { role: "reviewer" })
     await listed(page, 1)
+    const signIn = page.getByTestId("sign-in")
     await page.context().clearCookies()
     await cardOf(page, task)
       .getByRole("button", { name: /^Approve/ })
       .click()
-    await page.getByRole("heading", { name: "Sign in to Tropism" }).waitFor()
-    const field = page.getByLabel("Or paste a token")
+    await signIn.waitFor()
+    const field = signIn.locator("input[type=password]")
     await field.fill("wrong")
     await field.press("Enter")
-    await page.getByText("The server does not know this token, or it has expired.").waitFor()
+    await signIn.locator("[data-failure='401']").waitFor()
     await field.fill(story.token)
     await field.press("Enter")
     await listed(page, 1)
     expect(page.url()).not.toContain(story.token)
     await page.getByRole("button", { name: "Sign out" }).click()
-    await page.getByRole("heading", { name: "Sign in to Tropism" }).waitFor()
+    await signIn.waitFor()
   })
 })
 
@@ -84,14 +86,15 @@ describe("with nothing to show", () => {
   it("says what to try when nothing has happened yet, and rests when everything is decided", async () => {
     const story = await real.newStory()
     const { page } = await real.visit(story)
-    await page.getByText("Nothing has happened yet").waitFor()
-    await page.getByText("npx tropism import package-lock.json").waitFor()
-    await page.getByText("No agent has run yet.").waitFor()
+    const empty = page.getByTestId("empty-inbox")
+    await empty.getByText("npx tropism import package-lock.json").waitFor()
+    await page.getByText("npx tropism run AGENT").waitFor()
     const agent = await run(suggesting(story))
     await run(suggestingOnce(story, agent, creating("one")))
     await listed(page, 1)
     await press(page, "j")
-    await heard(page, "a", async () => (await page.getByText("Nothing waits for you").count()) > 0)
+    await heard(page, "a", async () => (await empty.count()) > 0)
+    await empty.getByText("npx tropism tail").waitFor()
     await screenshot(page, "inbox-rests")
     expect(await axeFaultsInBoth(page)).toEqual([])
   })
@@ -108,10 +111,10 @@ describe("for every screen", () => {
     })
     await listed(page, 9)
     await cardOf(page, tasks.outdated).scrollIntoViewIfNeeded()
-    await cardOf(page, tasks.outdated).getByText("The agent saw 5.6.0").waitFor()
+    await cardOf(page, tasks.outdated).getByTestId("seen-by-agent").getByText("5.6.0").waitFor()
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(340)
     await cardOf(page, tasks.plain).getByRole("button", { name: /^Edit/ }).click()
-    await page.getByRole("dialog", { name: /then approve$/ }).waitFor()
+    await sending(page.getByRole("dialog", { name: new RegExp(`#${tasks.plain.number}\\b`) })).waitFor()
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(340)
     await screenshot(page, "inbox-phone")
     expect(await axeFaultsInBoth(page)).toEqual([])
