@@ -37,7 +37,11 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
       )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
       {data === undefined && error === null && <Skeleton label="Reading the dry runs …" />}
-      {data?.items.length === 0 && <p className="mb-2 text-sm text-ink-soft">There was none yet.</p>}
+      {data?.items.length === 0 && (
+        <p data-testid="no-dry-runs" className="mb-2 text-sm text-ink-soft">
+          There was none yet.
+        </p>
+      )}
       <ul aria-label="Dry runs" className="m-0 list-none p-0">
         {data?.items.map((backtest) => (
           <li key={backtest.id} className="border-b border-line py-2 text-sm">

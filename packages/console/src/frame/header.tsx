@@ -86,7 +86,9 @@ export const Waiting = ({ project }: { readonly project: Project }): ReactNode =
     <p className="flex items-center gap-2.5 px-2 text-sm text-ink-soft">
       <FeedDot />
       <span>
-        <span className="font-semibold text-ink">{text}</span>
+        <span data-testid="waiting-count" className="font-semibold text-ink">
+          {text}
+        </span>
         <span className="sr-only sm:not-sr-only"> waiting</span>
       </span>
     </p>
@@ -103,7 +105,7 @@ const feedWords: Readonly<Record<StreamState, string>> = {
 const FeedDot = (): ReactNode => {
   const feed = useFeedState()
   return (
-    <span className="flex items-center gap-1.5" title={feedWords[feed]}>
+    <span data-testid="feed" data-state={feed} className="flex items-center gap-1.5" title={feedWords[feed]}>
       <span role="img" aria-label={feedWords[feed]} className="relative grid size-2">
         <span
           className={`size-2 rounded-full ${feed === "live" ? "bg-leaf" : feed === "lost" ? "bg-caution-ink" : "bg-line-strong"}`}

@@ -23,7 +23,7 @@ export const lazyPage = <Name extends string>(
     isPage: true,
     fetching: () => <Skeleton label="Fetching the page …" />,
     missing: (_, again) => (
-      <PageFault title="This page is not here yet" onAgain={again}>
+      <PageFault fault="notFetched" title="This page is not here yet" onAgain={again}>
         The code of this page could not be fetched from the server. Either the server does not answer, or it
         has another version by now: then reload the console.
       </PageFault>

@@ -7,13 +7,15 @@ import type { ReactNode } from "react"
 import { Button } from "../parts/button.tsx"
 
 interface PageFaultProps {
+  /** Its code was not fetched, or it threw something. */
+  readonly fault: "notFetched" | "failed"
   readonly title: string
   readonly children: ReactNode
   readonly onAgain: () => void
 }
 
-export const PageFault = ({ title, children, onAgain }: PageFaultProps): ReactNode => (
-  <div role="alert" className="grid max-w-prose justify-items-start gap-3">
+export const PageFault = ({ fault, title, children, onAgain }: PageFaultProps): ReactNode => (
+  <div role="alert" data-fault={fault} className="grid max-w-prose justify-items-start gap-3">
     <h1 className="text-xl font-semibold tracking-tight">{title}</h1>
     <p className="text-sm text-pretty text-ink-soft">{children}</p>
     <Button onClick={onAgain}>Try again</Button>
@@ -26,6 +28,7 @@ export const PageFailed = ({ reset }: ErrorComponentProps): ReactNode => {
   const queryClient = useQueryClient()
   return (
     <PageFault
+      fault="failed"
       title="This page has failed."
       onAgain={() => {
         // What the page could not show is asked for anew; what the frame reads stays.

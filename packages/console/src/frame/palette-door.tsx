@@ -15,7 +15,7 @@ const Palette = lazyPart(() => import("../palette/palette.tsx"), "Palette", {
   fetching: () => null,
   missing: ({ onClose }, again) => (
     <DialogFrame isOpen title="Not here yet" onClose={onClose} returnsFocus>
-      <p className="mt-2 text-sm text-ink-soft">
+      <p data-fault="notFetched" className="mt-2 text-sm text-ink-soft">
         What finds anything could not be fetched: the server does not answer.
       </p>
       <p className="mt-4">

@@ -77,7 +77,11 @@ const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
             <Visible text={text} />
           </p>
         )}
-        <p className="mt-0.5 truncate text-2xs text-ink-faint">
+        <p
+          data-status={run.status}
+          data-pause-reason={run.pauseReason}
+          className="mt-0.5 truncate text-2xs text-ink-faint"
+        >
           {runStatusWord(run.status, run.pauseReason)} · <TimeAgo instant={run.createdAt} />
           {run.model !== null && (
             <>

@@ -16,6 +16,7 @@ export const StopStrip = ({ projectId }: { readonly projectId: string }): ReactN
   return (
     <section
       aria-label="Kill switch is on"
+      data-testid="kill-switch"
       className="border-b border-caution-line bg-caution text-sm text-caution-ink"
     >
       <div className="mx-auto flex max-w-[100rem] flex-wrap items-baseline gap-x-4 gap-y-1 px-4 py-2.5 sm:px-6">

@@ -88,7 +88,13 @@ const DrawnGraph = ({ parameters }: DrawnGraphProps): ReactNode => {
   return (
     <>
       {progress.error !== null && <Failure error={progress.error} hasOlder={progress.objects > 0} />}
-      <p role="status" className="mb-2 text-xs text-ink-soft">
+      <p
+        role="status"
+        data-state={progress.state}
+        data-objects={progress.objects}
+        data-relationships={progress.relationships}
+        className="mb-2 text-xs text-ink-soft"
+      >
         {progressText(progress)}
       </p>
       <div className="grid gap-4 lg:grid-cols-[minmax(0,1fr)_18rem]">

@@ -22,7 +22,7 @@ import { ordersOf, useGraphSearch } from "./use-graph-search.ts"
 const GraphCanvas = lazyPart(() => import("./graph-canvas.tsx"), "GraphCanvas", {
   fetching: () => <Skeleton label="Loading the picture …" />,
   missing: (_, again) => (
-    <div role="alert" className="grid max-w-prose justify-items-start gap-3">
+    <div role="alert" data-fault="notFetched" className="grid max-w-prose justify-items-start gap-3">
       <p className="text-sm text-pretty text-ink-soft">
         What draws the picture could not be fetched from the server. The list shows the same objects.
       </p>

@@ -24,7 +24,11 @@ export const ImportProgress = (): ReactNode => {
     >
       <ul className="m-0 grid list-none gap-2 p-0">
         {told.map((one) => (
-          <li key={one.id} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1">
+          <li
+            key={one.id}
+            data-status={one.status}
+            className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1"
+          >
             <div className="min-w-0 grow basis-64">
               <p className="font-medium">
                 <Visible text={cutText(importStatusText(one), 1, 300)} />

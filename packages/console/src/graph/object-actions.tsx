@@ -29,7 +29,12 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
   )
   const { objectId, version, deleted } = provenance
   useHeadingAfter(deleted !== null, isBusy)
-  if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may change it.</span>
+  if (!canAnswer)
+    return (
+      <span data-testid="editors-only" className="text-xs text-ink-faint">
+        Editors may change it.
+      </span>
+    )
   if (deleted !== null)
     return (
       <>

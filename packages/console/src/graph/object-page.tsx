@@ -87,6 +87,7 @@ const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode
       {deleted !== null && (
         <p
           role="status"
+          data-testid="deleted-notice"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
           It was deleted <TimeAgo instant={deleted.createdAt} /> by <Visible text={makerText(deleted)} />.

@@ -69,7 +69,9 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
       )}
       {mayEdit && (
         <p className="mt-4">
-          <Button onClick={() => setIsRelating(true)}>Relate it to something</Button>
+          <Button data-testid="relate" onClick={() => setIsRelating(true)}>
+            Relate it to something
+          </Button>
         </p>
       )}
       {isRelating && <RelateObject objectId={objectId} onClose={() => setIsRelating(false)} />}

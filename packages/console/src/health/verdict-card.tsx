@@ -16,6 +16,9 @@ export const VerdictCard = ({ health }: { readonly health: ProjectHealth }): Rea
   return (
     <section
       aria-label="Verdict"
+      data-state={health.state}
+      data-part={health.nextStep?.part}
+      data-subject={health.nextStep?.subject?.type}
       className="mb-8 rounded-2xl border border-line bg-surface p-5 shadow-card sm:p-6"
     >
       <div className="flex items-start gap-3.5" aria-live="polite">

@@ -85,24 +85,23 @@ const usePeople = (assignees: ReadonlyArray<string | null>) => {
   ]
 }
 
-const asItIs = "as it is"
-const withoutEnd = "without an end"
+const asItIs = "asItIs"
+const withoutEnd = "withoutEnd"
 const dayMs = 86_400_000
 
-const daysOf: Readonly<Record<string, number>> = {
-  "1 day from now": 1,
-  "3 days from now": 3,
-  "1 week from now": 7,
-  "4 weeks from now": 28
-}
+/** Choices by how many days they are from now. */
+const daysFromNow = [
+  { value: "1", label: "1 day from now" },
+  { value: "3", label: "3 days from now" },
+  { value: "7", label: "1 week from now" },
+  { value: "28", label: "4 weeks from now" }
+]
 
 const untilChoices = (expiresAt: string | null) => [
   { value: asItIs, label: expiresAt === null ? "as it is: without an end" : "as it is" },
-  ...Object.keys(daysOf).map((value) => ({ value, label: value })),
-  ...(expiresAt === null ? [] : [{ value: withoutEnd, label: withoutEnd }])
+  ...daysFromNow,
+  ...(expiresAt === null ? [] : [{ value: withoutEnd, label: "without an end" }])
 ]
 
-const instantOf = (until: string): string | null => {
-  const days = daysOf[until]
-  return days === undefined ? null : new Date(readClock() + days * dayMs).toISOString()
-}
+const instantOf = (until: string): string | null =>
+  until === withoutEnd ? null : new Date(readClock() + Number(until) * dayMs).toISOString()

@@ -148,7 +148,7 @@ interface OnlyMineProps {
 }
 
 const OnlyMine = ({ isOnly, onChange }: OnlyMineProps): ReactNode => (
-  <div className="mb-6 px-1">
+  <div data-testid="only-mine" className="mb-6 px-1">
     <CheckField label="Only what waits for me" isChecked={isOnly} onChange={onChange} />
   </div>
 )

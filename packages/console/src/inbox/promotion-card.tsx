@@ -37,10 +37,15 @@ export const PromotionCard = ({ projectId, task, canDecide }: PromotionCardProps
       </p>
       {canDecide && (
         <p className="flex flex-wrap gap-2">
-          <Button weight="primary" disabled={isSending} onClick={() => settle({ how: "approve" })}>
+          <Button
+            weight="primary"
+            data-decision="approve"
+            disabled={isSending}
+            onClick={() => settle({ how: "approve" })}
+          >
             Let it
           </Button>
-          <Button disabled={isSending} onClick={() => settle({ how: "reject" })}>
+          <Button data-decision="reject" disabled={isSending} onClick={() => settle({ how: "reject" })}>
             Let it ask again
           </Button>
         </p>

@@ -1,6 +1,7 @@
 /**
  * Says before the click that the graph moved since the agent looked.
  */
+import type { StalenessState } from "@tropism/domain/staleness"
 import type { SuggestionTask } from "@tropism/domain/task"
 import type { ReactNode } from "react"
 import { CautionIcon, ClockIcon } from "../parts/icons.tsx"
@@ -14,18 +15,22 @@ export const StaleNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
   const versions = `from version ${baseVersion} to ${staleness.currentVersion}`
   if (staleness.state === "gone") {
     return (
-      <Caution title="Gone">
+      <Caution state="gone" title="Gone">
         What this would change was deleted after it was suggested. Approving can do nothing; rejecting clears
         it away.
       </Caution>
     )
   }
   if (staleness.takenBy !== null) {
-    return <Caution title="Outdated">What this would make is there already.</Caution>
+    return (
+      <Caution state="outdated" title="Outdated">
+        What this would make is there already.
+      </Caution>
+    )
   }
   if (staleness.added.length > 0) {
     return (
-      <Caution title="Outdated">
+      <Caution state="outdated" title="Outdated">
         Since the agent looked, <Names names={staleness.added.map(({ type }) => type)} /> was tied to the
         object and would go with it. Approving is likely to be refused.
       </Caution>
@@ -33,7 +38,7 @@ export const StaleNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
   }
   if (staleness.state === "outdated") {
     return (
-      <Caution title="Outdated">
+      <Caution state="outdated" title="Outdated">
         The {what} went {versions} since the agent looked, and{" "}
         <Names names={staleness.conflicts.map(placeName)} /> moved, which this suggestion touches. Approving
         is likely to be refused.
@@ -41,7 +46,7 @@ export const StaleNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
     )
   }
   return (
-    <Note title="Stale">
+    <Note state="rebasable" title="Stale">
       The {what} went {versions} since the agent looked.{" "}
       {staleness.moved.length === 0 ? (
         "Its properties are the same again."
@@ -71,12 +76,16 @@ const Names = ({ names }: { readonly names: ReadonlyArray<string> }): ReactNode 
 )
 
 interface NoticeProps {
+  readonly state: StalenessState
   readonly title: string
   readonly children: ReactNode
 }
 
-const Caution = ({ title, children }: NoticeProps): ReactNode => (
-  <p className="flex items-start gap-2.5 rounded-lg border border-caution-line bg-caution px-3.5 py-2.5 text-xs text-caution-ink">
+const Caution = ({ state, title, children }: NoticeProps): ReactNode => (
+  <p
+    data-staleness={state}
+    className="flex items-start gap-2.5 rounded-lg border border-caution-line bg-caution px-3.5 py-2.5 text-xs text-caution-ink"
+  >
     <CautionIcon className="mt-0.5" />
     <span className="min-w-0">
       <strong className="font-semibold">{title}.</strong> {children}
@@ -84,8 +93,11 @@ const Caution = ({ title, children }: NoticeProps): ReactNode => (
   </p>
 )
 
-const Note = ({ title, children }: NoticeProps): ReactNode => (
-  <p className="flex items-start gap-2.5 rounded-lg border border-line bg-sunken px-3.5 py-2.5 text-xs text-ink-soft">
+const Note = ({ state, title, children }: NoticeProps): ReactNode => (
+  <p
+    data-staleness={state}
+    className="flex items-start gap-2.5 rounded-lg border border-line bg-sunken px-3.5 py-2.5 text-xs text-ink-soft"
+  >
     <ClockIcon className="mt-0.5" />
     <span className="min-w-0">
       <strong className="font-semibold text-ink">{title}.</strong> {children}

@@ -63,6 +63,7 @@ export const SuggestionCard = memo((props: SuggestionCardProps): ReactNode => {
     // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions -- the focus only says which card is current; every action has a control of its own
     <article
       id={cardElementId(task.id)}
+      data-number={task.number}
       ref={watch}
       tabIndex={-1}
       aria-labelledby={titleId}

@@ -55,7 +55,7 @@ const Group = ({
   const ids = group.tasks.map((task) => task.id)
   const isWholeSelected = ids.every((id) => inbox.selected.has(id))
   return (
-    <section aria-labelledby={headingId} className="min-w-0">
+    <section aria-labelledby={headingId} data-kind={group.type} className="min-w-0">
       <header className="mb-3 flex items-baseline justify-between gap-4 px-1">
         <h2 id={headingId} className="min-w-0 text-base">
           <span className="font-semibold">

@@ -25,7 +25,10 @@ export const TaintNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
   const { untrusted } = task
   if (untrusted.length === 0) return null
   return (
-    <p className="flex items-start gap-2.5 rounded-lg border border-caution-line bg-caution px-3.5 py-2.5 text-xs text-caution-ink">
+    <p
+      data-testid="untrusted-sources"
+      className="flex items-start gap-2.5 rounded-lg border border-caution-line bg-caution px-3.5 py-2.5 text-xs text-caution-ink"
+    >
       <CautionIcon className="mt-0.5" />
       <span className="min-w-0 [overflow-wrap:anywhere]">
         <strong className="font-semibold">Untrusted sources.</strong> The agent had read{" "}

@@ -26,6 +26,7 @@ export const TaskFrame = ({ task, mark, isBusy, kind, refusal, children }: TaskF
   return (
     <article
       {...attributes}
+      data-kind={kind}
       aria-labelledby={titleId}
       aria-busy={isBusy}
       className={`rounded-2xl border bg-surface p-4 shadow-card transition-opacity duration-150 sm:p-5 ${frame} ${

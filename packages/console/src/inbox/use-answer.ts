@@ -48,10 +48,11 @@ export const useAnswer = (projectId: string, task: QuestionTask, onAnswered: () 
     },
     onError: (failure) => {
       stay(task.id)
-      const title = isLeftOpen(failure)
+      const isUnknown = isLeftOpen(failure)
+      const title = isUnknown
         ? `It is not known whether #${task.number} was answered`
         : `#${task.number} was not answered`
-      show({ tone: "refused", title, sentence: failureSentence(failure) })
+      show({ tone: "refused", isUnknown, title, sentence: failureSentence(failure) })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })

@@ -227,16 +227,23 @@ const maxRefusalsTold = 3
 
 const refusalMessage = (decision: Decision, refused: ReadonlyArray<Told>): Message => {
   const [only] = refused
+  const isUnknown = !refused.every(isKnown)
   const verb = decision === "approve" ? "approved" : "rejected"
   const title = (what: string, was: string): string =>
-    refused.every(isKnown) ? `${what} ${was} not ${verb}` : `It is not known whether ${what} ${was} ${verb}`
+    isUnknown ? `It is not known whether ${what} ${was} ${verb}` : `${what} ${was} not ${verb}`
   if (refused.length === 1 && only) {
-    return { tone: "refused", title: title(`#${only.task.number}`, "was"), sentence: only.refusal ?? "" }
+    return {
+      tone: "refused",
+      isUnknown,
+      title: title(`#${only.task.number}`, "was"),
+      sentence: only.refusal ?? ""
+    }
   }
   const told = refused.slice(0, maxRefusalsTold).map(({ task, refusal }) => `#${task.number}: ${refusal}`)
   const rest = refused.length - told.length
   return {
     tone: "refused",
+    isUnknown,
     title: title(`${refused.length} suggestions`, "were"),
     sentence: [...told, ...(rest > 0 ? [`And ${rest} more; each says why.`] : [])].join(" ")
   }

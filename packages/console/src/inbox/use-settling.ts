@@ -74,8 +74,9 @@ export const useSettling = (projectId: string, task: Task) => {
     onError: (failure) => {
       isSettling.current = false
       stay(task.id)
-      const title = isLeftOpen(failure) ? `It is not known what became of ${name}` : `${name} stays as it was`
-      show({ tone: "refused", title, sentence: failureSentence(failure) })
+      const isUnknown = isLeftOpen(failure)
+      const title = isUnknown ? `It is not known what became of ${name}` : `${name} stays as it was`
+      show({ tone: "refused", isUnknown, title, sentence: failureSentence(failure) })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }
   })

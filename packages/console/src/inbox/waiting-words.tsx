@@ -19,7 +19,7 @@ export const WaitingWords = ({ task }: { readonly task: SuggestionTask | Questio
   return (
     <>
       {assignee !== null && (
-        <span className="text-ink-soft">
+        <span data-assignee={assignee} className="text-ink-soft">
           for {assignee === principal.userId ? "you" : <Visible text={assignee} />}
         </span>
       )}
