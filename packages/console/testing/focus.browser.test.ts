@@ -7,7 +7,7 @@ import type { Page } from "playwright-core"
 import { asked, asking } from "../../server/testing/question-words.ts"
 import { make } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
-import { card, cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
+import { card, cardOf, heard, inTime, listed, press, refusedAt } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -51,10 +51,13 @@ it("the keyboard stays at the card after Escape and after a refusal, and goes to
   await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
 
   await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
-  await cardOf(page, suggestion)
-    .getByRole("button", { name: /^Approve/, disabled: false })
-    .press("Enter")
-  await cardOf(page, suggestion).getByRole("status").getByText("The agent is disabled").waitFor()
+  const refusal = await refusedAt(page, "**/approve", () =>
+    cardOf(page, suggestion)
+      .getByRole("button", { name: /^Approve/, disabled: false })
+      .press("Enter")
+  )
+  expect(refusal).toMatchObject({ reason: "agentDisabled" })
+  await cardOf(page, suggestion).getByRole("status").waitFor()
   await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
 
   await cardOf(page, first).getByRole("button", { name: "MIT", disabled: false }).press("Enter")
@@ -83,7 +86,7 @@ it("the keyboard goes to the heading of an object that was deleted or brought ba
   const { page } = await real.visit(story, `/objects/${ada.id}`)
   await page.getByRole("button", { name: "Delete", exact: true, disabled: false }).press("Enter")
   await page.getByRole("dialog").getByRole("button", { name: "Delete it", disabled: false }).press("Enter")
-  await page.getByText(/It was deleted .* by admin/).waitFor()
+  await page.getByTestId("deleted-notice").filter({ hasText: "admin" }).waitFor()
   await inTime(() => focusOf(page)).toMatch(/ada/)
   await page.getByRole("button", { name: "Bring it back", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Delete", exact: true }).waitFor()
@@ -101,24 +104,23 @@ it("the keyboard goes to the first field that is at fault when an agent is not s
   await form.getByLabel("Provider").selectOption("scripted")
   await form.getByLabel("Model", { exact: true }).fill("story")
   const script = form.getByLabel("Script")
+  const prompt = form.getByLabel("Prompt", { exact: true })
   const hasFocus = (field: typeof script) =>
     inTime(() => field.evaluate((it) => it === document.activeElement))
+  const isWrong = (field: typeof script) => inTime(() => field.getAttribute("aria-invalid")).toBe("true")
   await script.fill("{")
   await make.press("Enter")
-  await form.getByText(/Script: This is no JSON object/).waitFor()
+  await isWrong(script)
   await hasFocus(form.getByLabel("Name")).toBe(true)
   await form.getByLabel("Name").fill("greeter")
   await make.press("Enter")
   await hasFocus(script).toBe(true)
   // What the server refuses as well.
   await script.fill('{"rules": [{"say": "Hello."}]}')
-  await form.getByLabel("Prompt", { exact: true }).fill("{{ nothing.of.it }}")
+  await prompt.fill("{{ nothing.of.it }}")
   await make.press("Enter")
-  await form
-    .getByText(/The template speaks of "nothing"/)
-    .first()
-    .waitFor()
-  await hasFocus(form.getByLabel("Prompt", { exact: true })).toBe(true)
+  await isWrong(prompt)
+  await hasFocus(prompt).toBe(true)
 })
 
 it("the keyboard goes on from the page's content when the button that was pressed is gone", async () => {

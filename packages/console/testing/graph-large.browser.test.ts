@@ -1,8 +1,9 @@
 /**
  * Ten thousand objects as a picture; `npm run test:console` runs it, and `npm test` does not.
  */
-import { it } from "vitest"
+import { expect, it } from "vitest"
 import { importLines, jsonl } from "../../server/testing/import-words.ts"
+import { inTime } from "./inbox-words.ts"
 import { screenshot, watchLongTasks } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
 
@@ -34,16 +35,19 @@ const lines = () => {
 it("draws ten thousand objects, and answers while it does", async () => {
   const story = await real.newStory()
   const all = lines()
-  const relationships = (all.length - count).toLocaleString("en")
   await run(importLines(story, jsonl(...all)))
   const { page } = await real.visit(story, "/graph?tab=picture")
   const longest = await watchLongTasks(page)
-  await page.getByText(/[1-9],\d00 objects, .* so far, reading more/).waitFor()
+  const progress = page.locator("[data-state][data-objects]")
+  await inTime(async () => Number(await progress.getAttribute("data-objects"))).toBeGreaterThanOrEqual(1_000)
+  expect(await progress.getAttribute("data-state")).toBe("reading")
   // The page answers in the middle of it.
   await page.keyboard.press("?")
-  await page.getByRole("dialog").getByText("Show these keys").waitFor()
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor()
   await page.keyboard.press("Escape")
-  await page.getByText(`10,000 objects, ${relationships} relationships drawn.`).waitFor({ timeout: 90_000 })
+  await page
+    .locator(`[data-state=whole][data-objects="${count}"][data-relationships="${all.length - count}"]`)
+    .waitFor({ timeout: 90_000 })
   await page
     .getByRole("list", { name: "Types" })
     .getByRole("button", { name: /Team\s*1,000/ })

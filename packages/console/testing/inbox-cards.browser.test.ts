@@ -15,7 +15,7 @@ import {
   updating
 } from "../../server/testing/suggestion-words.ts"
 import { suggestedAll } from "./inbox-plants.ts"
-import { card, cardOf, inTime, listed } from "./inbox-words.ts"
+import { card, cardOf, inTime, listed, refusedAt } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -35,15 +35,17 @@ it("why an approval was refused stands on its card until the card changes, and n
   const refusal = shown.getByRole("status")
 
   await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
-  await approve.press("Enter")
-  await refusal.getByText("The agent is disabled").waitFor()
+  const problem = await refusedAt(page, "**/approve", () => approve.press("Enter"))
+  expect(problem).toMatchObject({ reason: "agentDisabled" })
+  await refusal.getByText(problem.detail).waitFor()
   // Another card comes, and this one has not changed: what it says still holds.
   await run(story.post("/tasks", { title: "Look at Ada" }))
   await card(page, "Look at Ada").waitFor()
   expect(await refusal.count()).toBe(1)
   // The object moves elsewhere, and the card with it.
   await run(change(story, person, { name: "Ada L." }))
-  await shown.getByText("Only name moved").waitFor()
+  const stale = (state: string) => shown.locator(`[data-staleness=${state}]`)
+  await stale("rebasable").getByText("name", { exact: true }).waitFor()
   await inTime(() => refusal.count()).toBe(0)
 
   // What moves while it is sent is on the card with the refusal, which stays to be read.
@@ -52,9 +54,10 @@ it("why an approval was refused stands on its card until the card changes, and n
     await run(change(story, person, { age: 38 }))
     await route.continue()
   })
-  await approve.press("Enter")
-  await shown.getByText(/^Outdated/).waitFor()
-  await refusal.getByText(/moved|changed/).waitFor()
+  const second = await refusedAt(page, "**/approve", () => approve.press("Enter"))
+  expect(second).toMatchObject({ reason: "outdated" })
+  await stale("outdated").getByText("age", { exact: true }).waitFor()
+  await refusal.getByText(second.detail).waitFor()
   // Twice the list is read again, and nothing is new in it.
   for (const title of ["One more", "And one more"]) {
     await run(story.post("/tasks", { title }))
@@ -62,7 +65,9 @@ it("why an approval was refused stands on its card until the card changes, and n
   }
   expect(await refusal.count()).toBe(1)
   await run(change(story, person, { name: "Countess" }))
-  await shown.getByText(/version 1 to 4/).waitFor()
+  await stale("outdated")
+    .filter({ hasText: /\b1\b.*\b4\b/ })
+    .waitFor()
   await inTime(() => refusal.count()).toBe(0)
 })
 
@@ -146,7 +151,7 @@ it("answers to choose from stand whole on a phone, however long, and the run say
     expect((box?.x ?? 0) + (box?.width ?? 0)).toBeLessThanOrEqual(375)
   }
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(375)
-  await page.getByText("paused: it asks a person").waitFor()
+  await page.locator("[data-status=paused][data-pause-reason=question]").waitFor()
 })
 
 it("on a phone no long word makes the page wider, also of cards that are far from view", async () => {

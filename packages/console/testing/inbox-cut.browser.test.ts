@@ -14,7 +14,7 @@ import {
   updating
 } from "../../server/testing/suggestion-words.ts"
 import { cutLine } from "./cut-line.ts"
-import { card, cardOf, inTime, heard, listed } from "./inbox-words.ts"
+import { card, cardOf, inTime, heard, listed, numbered, toasts, told } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -32,28 +32,34 @@ it("offline it keeps what it has and what is being written and says so; back aga
     if (new URL(request.url()).pathname.endsWith("/events")) asked.push(request.headers()["last-event-id"])
   })
   await listed(page, 1)
-  await page.getByRole("img", { name: "Live: changes appear at once" }).waitFor({ state: "attached" })
+  const live = page.locator("[data-testid=feed][data-state=live]")
+  await live.waitFor({ state: "attached" })
   await run(story.patch(`/objects/${person.id}`, { properties: { seen: true } }))
-  await cardOf(page, task).getByText("Only seen moved").waitFor()
+  const moved = (state: string, name: string) =>
+    cardOf(page, task).locator(`[data-staleness=${state}]`).getByText(name, { exact: true })
+  await moved("rebasable", "seen").waitFor()
   const { items } = await run(story.get("/events?limit=200"))
   await cardOf(page, task).focus()
   await heard(page, "r", async () => (await page.getByRole("dialog").count()) === 1)
   await page.getByRole("textbox", { name: "Reason" }).fill("half a rea")
 
   line.cut()
-  await page.getByText("The server does not answer.").first().waitFor({ state: "attached" })
+  await page
+    .locator("[role=alert][data-failure=unreachable][data-has-older]")
+    .first()
+    .waitFor({ state: "attached" })
   await inTime(() => page.locator("article").count()).toBe(1)
   await run(story.patch(`/objects/${person.id}`, { properties: { age: 3 } }))
   await run(suggestingOnce(story, agent, creating("while-away")))
   // What is decided meanwhile is taken neither for done nor for not done: it stays, and says why.
   await page.keyboard.press("Control+Enter")
-  await page.getByText(`It is not known whether #${task.number} was rejected`).first().waitFor()
+  await told(page, "unknown", numbered(task))
   expect((await run(story.get(`/tasks/${task.id}`))).status).toBe("pending")
 
   line.mend()
   await listed(page, 2)
-  await cardOf(page, task).getByText("age moved, which this suggestion touches").waitFor()
-  await page.getByRole("img", { name: "Live: changes appear at once" }).waitFor({ state: "attached" })
+  await moved("outdated", "age").waitFor()
+  await live.waitFor({ state: "attached" })
   // The feed goes on behind the last event that was heard, so that none in between is lost.
   await inTime(() => asked.at(-1)).toBe(String(items.length))
 })
@@ -72,11 +78,11 @@ it("a decision whose answer was lost is told as what became of it, with its way 
   await cardOf(page, first)
     .getByRole("button", { name: /^Approve/, disabled: false })
     .press("Enter")
-  await page.getByText(`Approved #${first.number}`).first().waitFor()
+  await told(page, "done", numbered(first))
   await page.getByRole("button", { name: /Undo/ }).first().waitFor()
   for (const task of others) await cardOf(page, task).getByRole("checkbox").check()
-  await heard(page, "A", async () => (await page.getByText("Approved 2 suggestions").count()) > 0)
-  expect(await page.getByText(/not approved|not known/).count()).toBe(0)
+  await heard(page, "A", async () => (await toasts(page, "done", /^[^#\d]*2\b/).count()) > 0)
+  for (const outcome of ["refused", "unknown"] as const) expect(await toasts(page, outcome).count()).toBe(0)
   for (const { id } of [first, ...others])
     expect((await run(story.get(`/tasks/${id}`))).status).toBe("completed")
 })
@@ -96,19 +102,13 @@ it("an answer and a todo that are lost on their way back are told as what became
   await page.route(isLost, (route) => route.abort("connectionreset"))
   await field.fill("The first")
   await send.press("Enter")
-  await page
-    .getByText(/^#\d+ was not answered/)
-    .first()
-    .waitFor()
+  await told(page, "refused", /#\d/)
   expect(await field.inputValue()).toBe("The first")
   // Nor can it be asked.
   await page.route(/\/tasks\/[^/?]+$/, (route) => route.abort("connectionreset"))
   await send.press("Enter")
-  await page
-    .getByText(/^It is not known whether #\d+ was answered/)
-    .first()
-    .waitFor()
-  await question.getByText("Trying again does nothing twice.").waitFor()
+  await told(page, "unknown", /#\d/)
+  await question.getByRole("status").waitFor()
   await page.unrouteAll()
   // It does what it is asked, and only its answer is lost.
   await page.route(isLost, async (route) => {
@@ -116,11 +116,8 @@ it("an answer and a todo that are lost on their way back are told as what became
     await route.abort("connectionreset")
   })
   await send.press("Enter")
-  await page
-    .getByText(/^Answered #\d+/)
-    .first()
-    .waitFor()
+  await told(page, "done", /#\d/)
   await card(page, "Call Ada").getByRole("button", { name: "Complete" }).press("Enter")
-  await page.getByText(`Done t${todo.number}`).first().waitFor()
+  await told(page, "done", new RegExp(`t${todo.number}\\b`))
   await listed(page, 0)
 })

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { make, watcher } from "../../server/testing/story-words.ts"
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
-import { inTime, listed } from "./inbox-words.ts"
+import { inTime, listed, toasts, told } from "./inbox-words.ts"
 import { goWhenAsked } from "./leaving-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"
@@ -13,8 +13,9 @@ import { realConsole, run } from "./real-visit.ts"
 const real = realConsole()
 
 const dialog = (page: Page) => page.getByRole("dialog")
-const busy = (page: Page) =>
-  dialog(page).getByText("It is being done. This closes once the server has answered.")
+/** What the dialog says where it does not close because its request is under way. */
+const busy = (page: Page) => dialog(page).locator("[data-kept-open=busy]")
+const outcomeUnknown = (page: Page) => dialog(page).locator("[role=alert][data-failure=outcomeUnknown]")
 
 /** Keeps what is asked for by a method at an address from the server until it is let through, or lost. */
 const holdRequests = async (page: Page, method: string, address: string) => {
@@ -66,10 +67,7 @@ it("a question stays open while what it asked about is done, and closes by one E
   await dialog(page).getByRole("button", { name: "Keep it", disabled: false }).press("Enter")
   await busy(page).waitFor()
   lose()
-  await dialog(page)
-    .getByRole("alert")
-    .getByText(/it is not known whether this was done/)
-    .waitFor()
+  await outcomeUnknown(page).waitFor()
   expect(await busy(page).count()).toBe(0)
   await page.keyboard.press("Escape")
   await dialog(page).waitFor({ state: "detached" })
@@ -92,12 +90,7 @@ it("a dialog whose request is never answered says after a while that it is not k
   await page.keyboard.press("Escape")
   await busy(page).waitFor()
   await page.clock.fastForward(130_000)
-  await dialog(page)
-    .getByRole("alert")
-    .getByText(
-      "The server gave no answer, so it is not known whether this was done. Trying again does nothing twice."
-    )
-    .waitFor()
+  await outcomeUnknown(page).waitFor()
   lose()
   await page.unrouteAll({ behavior: "wait" })
   await make.press("Enter")
@@ -111,7 +104,7 @@ const leftWhileMade = async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story, "/agents/new")
   const form = page.getByRole("form", { name: "Agent" })
-  await form.getByLabel("Woken by").selectOption({ label: "A person" })
+  await form.getByLabel("Woken by").selectOption("manual")
   await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
   await form.getByLabel("Name").fill("greeter")
   await form.getByLabel(/^Enabled: /).press("Space")
@@ -127,7 +120,7 @@ const leftWhileMade = async () => {
 it("whoever left a form that was being sent is told that it was done, and is taken nowhere", async () => {
   const { page, tell } = await leftWhileMade()
   tell()
-  await page.getByText("Make an agent: done").first().waitFor()
+  await told(page, "done")
   expect(new URL(page.url()).pathname).toBe("/runs")
   await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
 })
@@ -135,7 +128,7 @@ it("whoever left a form that was being sent is told that it was done, and is tak
 it("whoever left a form whose answer was lost is told that it is not known", async () => {
   const { page, lose } = await leftWhileMade()
   lose()
-  await page.getByText("Make an agent: not known").first().waitFor()
+  await told(page, "unknown")
   expect(new URL(page.url()).pathname).toBe("/runs")
 })
 
@@ -156,11 +149,11 @@ it("whoever went on while an undo was being planned is told where the plan is, a
   await page.getByRole("link", { name: "Runs", exact: true }).first().press("Enter")
   await page.getByRole("heading", { level: 1, name: "Runs" }).waitFor()
   tell()
-  const told = page.getByRole("listitem").filter({ hasText: "The undo is planned" })
-  await told.waitFor()
+  const message = toasts(page, "done").filter({ has: page.getByRole("button", { name: "Open it" }) })
+  await message.waitFor()
   expect(new URL(page.url()).pathname).toBe("/runs")
   const [plan] = await run(pendingOf(story))
-  await told.getByRole("button", { name: "Open it" }).click()
+  await message.getByRole("button", { name: "Open it" }).click()
   await page.waitForURL(`**/tasks/${plan.id}**`)
   await inTime(() => new URL(page.url()).searchParams.get("only")).toBe(person.id)
 })

@@ -8,7 +8,7 @@ import { it, onTestFinished } from "vitest"
 import { until } from "../../cli/testing/invoke.ts"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
 import { launchChromium, plainContext } from "./chromium.ts"
-import { currentNumber, heard, inTime, press } from "./inbox-words.ts"
+import { currentNumber, heard, inTime, press, told } from "./inbox-words.ts"
 
 const root = join(import.meta.dirname, "../../..")
 
@@ -62,14 +62,13 @@ const tour = async (link: string) => {
 
   // 2. Decide: by the keys that the README names.
   await page.getByRole("article").first().waitFor()
-  const waiting = async () =>
-    Number(/(\d+) waiting/.exec((await page.getByRole("banner").textContent()) ?? "")?.[1])
+  const waiting = async () => Number(await page.getByTestId("waiting-count").textContent())
   await inTime(waiting).toBeGreaterThan(1)
   await press(page, "j")
   await inTime(() => currentNumber(page)).toBeDefined()
   const first = await currentNumber(page)
   await press(page, "a")
-  await page.getByText("Approved", { exact: false }).first().waitFor()
+  await told(page, "done", `#${first}`)
   await inTime(() => currentNumber(page)).not.toBe(first)
   await heard(page, "r", async () => (await page.getByRole("dialog").count()) === 1)
   const dialog = page.getByRole("dialog")
@@ -78,17 +77,21 @@ const tour = async (link: string) => {
   await dialog.waitFor({ state: "detached" })
 
   // 1. See what happened.
+  const endedRun = (agent: string) =>
+    page
+      .getByRole("heading", { level: 1, name: agent })
+      .filter({ has: page.locator("[data-status=completed]") })
   await press(page, "g", "r")
   await page.getByLabel("Status").selectOption("completed")
   await page.waitForURL(/status=completed/)
-  await inTime(() => page.getByRole("main").getByRole("listitem").filter({ hasText: "queued" }).count()).toBe(
-    0
-  )
+  await inTime(() =>
+    page.getByRole("main").locator("li [data-status]:not([data-status=completed])").count()
+  ).toBe(0)
   await page
     .getByRole("link", { name: /licence-review/ })
     .first()
     .press("Enter")
-  await page.getByRole("heading", { level: 1, name: /licence-review\s*completed/ }).waitFor()
+  await endedRun("licence-review").waitFor()
   await page.getByRole("list", { name: "Steps", exact: true }).getByRole("heading").first().waitFor()
 
   // Why a value is there.
@@ -98,8 +101,12 @@ const tour = async (link: string) => {
   await page.waitForURL(/q=vitest/)
   await page.getByRole("link", { name: "tropism-workspace/vitest", exact: true }).press("Enter")
   await page.getByRole("heading", { level: 1, name: /tropism-workspace\/vitest/ }).waitFor()
-  await page.getByRole("button", { name: /^Why is version so/, disabled: false }).press("Enter")
-  await page.getByRole("list", { name: "Back to the root" }).getByRole("listitem").first().waitFor()
+  const version = page
+    .getByRole("list", { name: "Properties" })
+    .getByRole("listitem")
+    .filter({ has: page.getByRole("heading", { name: "version", exact: true }) })
+  await version.getByRole("button", { name: /^Why/, disabled: false }).press("Enter")
+  await version.getByRole("listitem").first().waitFor()
 
   // The third agent is asked for its report now.
   await page.keyboard.press("Control+k")
@@ -111,7 +118,7 @@ const tour = async (link: string) => {
   await page.keyboard.press("Enter")
   await page.getByRole("button", { name: "Run now", disabled: false }).press("Enter")
   await dialog.getByRole("button", { name: "Run", exact: true, disabled: false }).press("Enter")
-  await page.getByRole("heading", { level: 1, name: /daily-digest\s*completed/ }).waitFor()
+  await endedRun("daily-digest").waitFor()
 
   // 3. What happened, as it happened, and who woke.
   await press(page, "g", "l")
@@ -129,8 +136,7 @@ const tour = async (link: string) => {
   await page.getByLabel("Message to TodoAssistant").fill("add buy milk")
   await page.keyboard.press("Enter")
   const said = page.getByRole("list", { name: "What was said" })
-  await said.getByText("worked").waitFor()
   await page.getByRole("button", { name: "Send" }).waitFor()
   await said.getByText("add_task").click()
-  await said.getByText('"Buy milk"').first().waitFor()
+  await said.getByRole("figure").last().getByText('"Buy milk"').waitFor()
 }
