@@ -55,7 +55,7 @@ export const told = (...message: Parameters<typeof toasts>): Promise<void> =>
     .waitFor()
 
 /** The number of a task as people read it, and no longer number that begins with it. */
-export const numbered = ({ number }: Json): RegExp => new RegExp(`#${number}\\b`)
+export const numbered = ({ number }: Json): RegExp => new RegExp(`#${number}(?!\\d)`)
 
 /** The link of a card to the task that it shows. */
 export const linkOf = (page: Page, task: Json): Locator =>

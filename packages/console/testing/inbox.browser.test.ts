@@ -37,12 +37,12 @@ it("shows by agent and kind what changes, from what to what, why and how sure, a
         sections.map((section) => [section.dataset["kind"], section.querySelector("h2")?.innerText])
       )
   await inTime(groups).toEqual([
-    ["create", expect.stringMatching(/^install-script-watch\b.*\b1$/s)],
-    ["createRelationship", expect.stringMatching(/^install-script-watch\b.*\b1$/s)],
-    ["update", expect.stringMatching(/^licence-review\b.*\b4$/s)],
-    ["update", expect.stringMatching(/^tidy-up\b.*\b1$/s)],
-    ["delete", expect.stringMatching(/^tidy-up\b.*\b1$/s)],
-    ["deleteRelationship", expect.stringMatching(/^tidy-up\b.*\b1$/s)]
+    ["object_create_suggestion", expect.stringMatching(/^install-script-watch\b.*\D1$/s)],
+    ["relationship_create_suggestion", expect.stringMatching(/^install-script-watch\b.*\D1$/s)],
+    ["object_update_suggestion", expect.stringMatching(/^licence-review\b.*\D4$/s)],
+    ["object_update_suggestion", expect.stringMatching(/^tidy-up\b.*\D1$/s)],
+    ["object_delete_suggestion", expect.stringMatching(/^tidy-up\b.*\D1$/s)],
+    ["relationship_delete_suggestion", expect.stringMatching(/^tidy-up\b.*\D1$/s)]
   ])
   await page.getByTestId("waiting-count").getByText("9", { exact: true }).waitFor()
   await inTime(() => page.title()).toBe("(9) A story · Tropism")
@@ -181,7 +181,8 @@ it("is worked through by keyboard: approve, reject with a reason, bulk, and what
   // The keys are explained, and can be turned off.
   await press(page, "?")
   const help = page.getByRole("dialog", { name: "Keyboard" })
-  await help.getByText("E", { exact: true }).waitFor()
+  await help.waitFor()
+  expect(await help.locator("kbd").allInnerTexts()).toEqual(expect.arrayContaining(["A", "E", "R", "X"]))
   await help.getByRole("checkbox", { name: "Use these keys" }).uncheck()
   await press(page, "Escape", "j", "a")
   expect(await run(pendingOf(story))).toHaveLength(3)
