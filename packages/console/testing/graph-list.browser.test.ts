@@ -165,7 +165,7 @@ it("says how far an import is while it is at work, and what came of it", async (
   // Lines read, objects made, lines that failed.
   await imports
     .locator("li[data-status=finished]")
-    .filter({ hasText: /2,401\b.*\b2,400\b.*\b1\b/s })
+    .filter({ hasText: /(?=.*2,401\b)(?=.*2,400\b)(?=.*\b1\b)/s })
     .waitFor()
   await imports.getByRole("button", { name: /packages\.jsonl/ }).press("Enter")
   await imports.waitFor({ state: "detached" })

@@ -121,7 +121,7 @@ it("a task and an event are found by the numbers by which they are called everyw
   await goTo("/tasks/4711")
   await page.locator("section[data-state=not-found]").waitFor()
   await goTo("/events/1")
-  await page.getByRole("heading", { level: 1, name: /Person ada/ }).waitFor()
+  await page.getByRole("heading", { level: 1, name: /\bada\b/ }).waitFor()
 })
 
 /** A question above two suggestions, each of which a key would decide. */

@@ -66,7 +66,7 @@ it("why an approval was refused stands on its card until the card changes, and n
   expect(await refusal.count()).toBe(1)
   await run(change(story, person, { name: "Countess" }))
   await stale("outdated")
-    .filter({ hasText: /\b1\b.*\b4\b/ })
+    .filter({ hasText: /(?=.*\b1\b)(?=.*\b4\b)/ })
     .waitFor()
   await inTime(() => refusal.count()).toBe(0)
 })

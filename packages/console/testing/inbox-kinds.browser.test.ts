@@ -68,8 +68,8 @@ it("a suggestion is edited property by property and approved, and taken back by 
   await page.getByRole("button", { name: "Undo" }).click()
   const plan = planOf(page)
   await inTime(() => plan.locator("del").allTextContents()).toEqual([
-    expect.stringMatching(/\b38$/),
-    expect.stringMatching(/\b007$/)
+    expect.stringContaining("38"),
+    expect.stringContaining("007")
   ])
   expect((await now()).properties).toEqual({ name: "007", age: 38, old: true })
   await screenshot(page, "inbox-undo")
@@ -94,7 +94,10 @@ it("what is edited while the object moves says how it is now, and is approved fo
   await fields.getByLabel("age as JSON").fill("38")
   await run(story.patch(`/objects/${person.id}`, { properties: { age: 50 } }))
   const moved = fields.getByTestId("moved-notice")
-  await moved.getByText(/\bage\b.*\b50\b/).waitFor()
+  await moved
+    .filter({ hasText: "age" })
+    .filter({ hasText: /\b50\b/ })
+    .waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
   // Unread it is refused, and what was typed stays.
   const problem = await refusedAt(page, "**/approve", () =>
@@ -267,7 +270,10 @@ it("an agent's earned trust, its question, and one's own todo are told and settl
   const { page } = await real.visit(story)
   await listed(page, 4)
   const trust = page.getByRole("article", { name: /earner/ })
-  await trust.getByText(/\b2\b.*\b100\b/).waitFor()
+  await trust
+    .filter({ hasText: /\b2\b/ })
+    .filter({ hasText: /\b100\b/ })
+    .waitFor()
   await card(page, "Which <b>one</b>?").getByText("asker").waitFor()
   await screenshot(page, "inbox-kinds")
   expect(await axeFaultsInBoth(page)).toEqual([])

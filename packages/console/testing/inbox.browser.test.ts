@@ -51,10 +51,10 @@ it("shows by agent and kind what changes, from what to what, why and how sure, a
 
   const plain = cardOf(page, tasks.plain)
   await plain.scrollIntoViewIfNeeded()
-  await inTime(() => plain.locator("del").allTextContents()).toEqual([expect.stringMatching(/\b1\.0\.0$/)])
+  await inTime(() => plain.locator("del").allTextContents()).toEqual([expect.stringContaining("1.0.0")])
   await inTime(async () => (await plain.locator("ins").allTextContents()).toSorted()).toEqual([
-    expect.stringMatching(/\+review$/),
-    expect.stringMatching(/\b1\.1\.0$/)
+    expect.stringContaining("+review"),
+    expect.stringContaining("1.1.0")
   ])
   await plain.getByText("CC-BY-4.0 is not on the list").waitFor()
   await plain.getByText(/\b55\b/).waitFor()
@@ -245,11 +245,11 @@ it("questions are answered in words by keyboard alone, come and go by themselves
         story.post(`/agents/${agent.id}/trigger?wait=false`)
       )
     )
-  await ask("first", "What shall I call <b>it</b>?\nIt has no name.")
+  await ask("first", "How does <b>this</b> look?\nIt is new.")
   const { page } = await real.visit(story)
   await listed(page, 1)
   expect(await page.locator("article b").count()).toBe(0)
-  const field = card(page, "What shall I call").getByRole("textbox")
+  const field = card(page, "How does").getByRole("textbox")
   await field.fill("   ")
   expect(await page.getByRole("button", { name: "Answer", exact: true }).isDisabled()).toBe(true)
   await field.fill("half an ans")
