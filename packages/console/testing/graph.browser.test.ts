@@ -164,7 +164,7 @@ it("each fault of a new object stands at its field, and nowhere else", async () 
     { Key: "k".repeat(501), said: { Key: /500/ }, sent: [422] },
     { Key: "ada", said: { Key: /(?=.*\bPerson\b)(?=.*\bada\b)/ }, sent: [409] },
     { Properties: "{", said: { Properties: /./ }, sent: [] },
-    { Properties: "[1]", said: { Properties: /\{"name": "Ada"\}/ }, sent: [] },
+    { Properties: "[1]", said: { Properties: /\{.*\}/ }, sent: [] },
     { Properties: '{"a": 1, "a": 2}', said: { Properties: /^a: / }, sent: [] },
     { Properties: '{"a": {"b": 9007199254740993}}', said: { Properties: /^a › b: / }, sent: [] },
     { Properties: '{"a": 1e999}', said: { Properties: /^a: / }, sent: [] },
