@@ -62,7 +62,11 @@ const columns: ReadonlyArray<Column<ChainSummary>> = [
     title: "State",
     width: "9rem",
     cell: (chain) => (
-      <span className={`text-xs ${chain.isStopped ? "text-caution-ink" : "text-ink-soft"}`}>
+      <span
+        data-state={chain.openRuns > 0 ? "goesOn" : "atRest"}
+        data-is-stopped={chain.isStopped}
+        className={`text-xs ${chain.isStopped ? "text-caution-ink" : "text-ink-soft"}`}
+      >
         {stateText(chain)}
       </span>
     )
@@ -71,7 +75,7 @@ const columns: ReadonlyArray<Column<ChainSummary>> = [
     title: "Used",
     width: "11rem",
     cell: ({ events, runs, use }) => (
-      <span className="text-xs text-ink-soft">
+      <span data-events={events} data-runs={runs} className="text-xs text-ink-soft">
         {countText(events, "event")}, {countText(runs, "run")}, depth {use.depth}
         <br />
         {tokensText(use.inputTokens + use.outputTokens)}, {moneyText(use.costUsd)}

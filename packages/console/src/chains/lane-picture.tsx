@@ -22,6 +22,7 @@ export const LanePicture = ({ links }: { readonly links: ReadonlyArray<ChainLink
         {lanes.map(({ key, name, type }) => (
           <li
             key={key}
+            data-lane={type}
             style={{ height: laneHeightPx }}
             className={`flex items-center truncate px-3 ${type === "agent" ? "font-medium" : "text-ink-soft"}`}
           >

@@ -23,6 +23,8 @@ export const LinkList = ({ links, names }: LinkListProps): ReactNode => (
   <DataList label="What came of it" rows={links} keyOf={({ id }) => id} estimatedHeightPx={52}>
     {(link) => (
       <div
+        data-link={link.type}
+        data-state={linkState(link)}
         className="relative border-b border-line py-2.5 pr-3 text-sm focus-within:bg-sunken hover:bg-sunken"
         style={{ paddingLeft: `${0.75 + Math.min(depthOf(link), maxIndent) * 1.25}rem` }}
       >
@@ -41,6 +43,7 @@ export const LinkList = ({ links, names }: LinkListProps): ReactNode => (
                 <Link
                   to="/tasks/$taskId"
                   params={{ taskId: link.undoneBy.taskId }}
+                  data-testid="undone-by"
                   className="relative font-medium text-leaf underline-offset-2 hover:underline"
                 >
                   undone by #{link.undoneBy.number}

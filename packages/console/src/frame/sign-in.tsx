@@ -59,7 +59,10 @@ const LostSecret = ({ hadOpenSecret }: SignInProps): ReactNode => {
 export const SignedIn = ({ principal }: { readonly principal: Principal }): ReactNode => {
   const { signOut, isPending, error } = useSignOut()
   return (
-    <p className="mt-6 flex flex-wrap items-baseline gap-x-2 px-1 text-xs text-ink-faint">
+    <p
+      data-user={principal.userId}
+      className="mt-6 flex flex-wrap items-baseline gap-x-2 px-1 text-xs text-ink-faint"
+    >
       <span className="min-w-0">
         Signed in as <Visible text={principal.userId} />
       </span>

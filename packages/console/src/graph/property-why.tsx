@@ -68,7 +68,7 @@ const EarnedTrust = ({ agentId, agentVersion, promotionId }: EarnedTrustProps): 
   const { data } = useQuery(autonomyQuery(project.id, agentId, agentVersion))
   const promotion = data?.promotions.find(({ id }) => id === promotionId)
   return (
-    <p className="mb-2">
+    <p data-testid="earned-trust" className="mb-2">
       Nobody was asked: the agent had earned it.{" "}
       {promotion === undefined ? (
         <Link to="/agents/$agentId" params={{ agentId }} className={linkClass}>

@@ -27,6 +27,7 @@ const StoppedCard = ({ stopped }: { readonly stopped: Stopped }): ReactNode => {
   return (
     <article
       {...attributes}
+      data-stopped={stopped.type}
       aria-labelledby={titleId}
       className={`grid gap-1.5 rounded-2xl border bg-surface p-4 shadow-card sm:p-5 ${frame}`}
     >

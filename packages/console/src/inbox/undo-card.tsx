@@ -123,6 +123,7 @@ const PlanItem = ({ item, isTaken, canDecide, onToggle }: PlanItemProps): ReactN
   const isReady = item.status === "ready"
   return (
     <div
+      data-status={item.status}
       className={`grid gap-2 rounded-lg border border-line p-3 ${isTaken || !isReady ? "" : "opacity-70"}`}
     >
       <p className="flex flex-wrap items-center gap-x-2.5 gap-y-1 text-xs">

@@ -136,7 +136,13 @@ const Finder = ({ onClose }: Pick<PaletteProps, "onClose">): ReactNode => {
         />
       </label>
       <EntryList id={listId} entries={entries} place={place} onChoose={setChosen} onOpen={open} />
-      <p role="status" className="border-t border-line px-4 py-2 text-2xs text-ink-faint">
+      <p
+        role="status"
+        data-state={
+          error !== null ? "failed" : isSearching ? "searching" : entries.length === 0 ? "nothing" : "found"
+        }
+        className="border-t border-line px-4 py-2 text-2xs text-ink-faint"
+      >
         {error !== null
           ? failureSentence(error)
           : isSearching

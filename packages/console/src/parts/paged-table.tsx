@@ -26,7 +26,7 @@ export const PagedTable = <A extends { readonly id: string }>(props: PagedTableP
   return (
     <div {...press}>
       {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      <p role="status" className="sr-only">
+      <p role="status" data-testid={given.isOlder ? "reading" : undefined} className="sr-only">
         {given.isOlder && reading}
       </p>
       {list.isPending && <Skeleton label={reading} />}

@@ -50,6 +50,7 @@ export const Tabs = ({ label, tabs, parameter = "tab" }: TabsProps): ReactNode =
           <RadixTabs.Trigger
             key={id}
             value={id}
+            data-tab={id}
             onKeyDown={(event) => {
               if (event.key !== "Enter" && event.key !== " ") return
               // Else the same press would answer the question whether to leave what is being written.

@@ -25,7 +25,12 @@ export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode 
   const { run, isBusy, error, forget } = useWrite<UndoTask>("Plan an undo", ({ id }) =>
     navigate({ to: "/tasks/$taskId", params: { taskId: id } })
   )
-  if (nothing !== undefined) return <span className="text-xs text-ink-faint">{nothing}</span>
+  if (nothing !== undefined)
+    return (
+      <span data-testid="nothing-to-undo" className="text-xs text-ink-faint">
+        {nothing}
+      </span>
+    )
   if (!canDecide) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
   return (
     <>

@@ -63,7 +63,7 @@ const columns: ReadonlyArray<Column<Denial>> = [
     title: "Why not",
     width: "minmax(0,2fr)",
     cell: ({ detail, reason }) => (
-      <span className="block min-w-0 text-xs [overflow-wrap:anywhere]">
+      <span data-reason={reason} className="block min-w-0 text-xs [overflow-wrap:anywhere]">
         <span className="font-medium">{missingRight(reason)}</span>
         <span className="mt-0.5 block text-ink-soft">
           <Visible text={cutText(detail, 3, 300)} />

@@ -69,7 +69,11 @@ const columns: ReadonlyArray<Column<ProcessingEntry>> = [
     cell: (entry) => {
       const reason = entryReason(entry)
       return (
-        <span className="block min-w-0 text-xs [overflow-wrap:anywhere]">
+        <span
+          data-status={entry.status}
+          data-attempt={entry.attempt}
+          className="block min-w-0 text-xs [overflow-wrap:anywhere]"
+        >
           <span className="font-medium">{entryStatusWord(entry.status)}</span>
           {entry.attempt > 1 && `, attempt ${entry.attempt}`}
           {entry.deadLetteredAt !== null && ", a dead letter"}

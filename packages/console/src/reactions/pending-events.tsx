@@ -63,7 +63,7 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
               <span id={note}>Each begins a chain of its own.</span>
             </>
           ) : (
-            "Editors may run the agent for them."
+            <span data-testid="editors-only">Editors may run the agent for them.</span>
           )}
         </div>
       )}

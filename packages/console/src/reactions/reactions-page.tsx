@@ -63,7 +63,10 @@ const columns: ReadonlyArray<Column<ReactionQueue>> = [
     title: "Now",
     width: "minmax(0,2fr)",
     cell: (queue) => (
-      <span className={queue.deadLetters > 0 || !queue.enabled ? "text-caution-ink" : "text-ink-soft"}>
+      <span
+        data-dead-letters={queue.deadLetters}
+        className={queue.deadLetters > 0 || !queue.enabled ? "text-caution-ink" : "text-ink-soft"}
+      >
         <Visible text={queueText(queue)} />
       </span>
     )

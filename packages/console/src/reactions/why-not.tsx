@@ -122,7 +122,7 @@ const Answer = ({ agent, eventId }: { readonly agent: Agent; readonly eventId: s
   if (data === undefined)
     return error === null ? <Skeleton label="Asking why …" /> : <Failure error={error} />
   return (
-    <section aria-label="Answer" className="rounded-xl border border-line p-4">
+    <section aria-label="Answer" data-outcome={data.outcome} className="rounded-xl border border-line p-4">
       <h2 className="text-base font-semibold">{headlines[data.outcome]}</h2>
       <p className="mt-1 mb-4 text-sm text-pretty">
         <Visible text={data.reason} />

@@ -44,7 +44,7 @@ export const EventRow = (props: EventRowProps): ReactNode => {
           <span className="min-w-0 grow basis-40 truncate text-xs text-ink-soft">
             <Visible text={eventWords(event)} />
           </span>
-          <span className="text-2xs text-ink-faint">
+          <span data-took-ms={tookMs} className="text-2xs text-ink-faint">
             {elapsed}
             {tookMs !== null && `, took ${durationText(tookMs)}`}, <TimeAgo instant={event.timestamp} />
           </span>

@@ -66,7 +66,7 @@ const Folded = ({ place, name, line, children }: FoldedProps): ReactNode => {
   const [{ call }, change] = useAddress()
   const isOpen = call === place
   return (
-    <li className="min-w-0 rounded-xl border border-line p-3">
+    <li data-testid={`call-${place}`} className="min-w-0 rounded-xl border border-line p-3">
       <div className="flex flex-wrap items-center justify-between gap-2">
         {line}
         <Button
@@ -102,7 +102,7 @@ const OpenCall = ({ run }: { readonly run: Run }): ReactNode => {
       place="open"
       name="the open model call"
       line={
-        <p className="min-w-0 text-sm">
+        <p data-state={isAtWork ? "underWay" : "brokenOff"} className="min-w-0 text-sm">
           <span className="font-medium">{isAtWork ? "The request under way" : "Broken off"}</span>{" "}
           <span className="text-xs text-ink-soft">
             {request && `for step ${request.step}, `}
@@ -139,7 +139,7 @@ const OpenExchange = ({ request }: { readonly request: OpenRequest }): ReactNode
         </>
       )}
     </p>
-    <ModelMessages label="What the model reads" messages={request.messages} />
+    <ModelMessages part="read" label="What the model reads" messages={request.messages} />
     {request.said === "" ? (
       <p className="text-sm text-ink-soft">
         {request.isUnderWay ? "It has said nothing yet." : "It had said nothing."}
@@ -187,6 +187,7 @@ const Exchange = ({ runId, number }: { readonly runId: string; readonly number: 
               return (
                 <span
                   key={name}
+                  data-called={places.length > 0 ? places.join(" ") : undefined}
                   className={`mr-2 font-mono ${places.length > 0 ? "font-semibold text-ink" : ""}`}
                 >
                   <Visible text={name} />
@@ -195,12 +196,12 @@ const Exchange = ({ runId, number }: { readonly runId: string; readonly number: 
               )
             })}
       </p>
-      <ModelMessages label="What the model read" messages={data.request.messages} />
+      <ModelMessages part="read" label="What the model read" messages={data.request.messages} />
       <JsonView label="Parameters" value={data.request.parameters} />
       {data.response === null ? (
         <p className="text-sm text-ink-soft">There was no answer.</p>
       ) : (
-        <ModelMessages label="What it answered" messages={[answerOf(data.response)]} />
+        <ModelMessages part="answered" label="What it answered" messages={[answerOf(data.response)]} />
       )}
     </div>
   )

@@ -11,19 +11,21 @@ import { countText } from "../words/amounts.ts"
 import { shownMessage, type ShownPart } from "./shown-message.ts"
 
 interface ModelMessagesProps {
+  /** What the model read, or what it answered. */
+  readonly part: "read" | "answered"
   /** What they are, for who does not see them. */
   readonly label: string
   readonly messages: ReadonlyArray<unknown>
 }
 
-export const ModelMessages = ({ label, messages }: ModelMessagesProps): ReactNode => {
+export const ModelMessages = ({ part, label, messages }: ModelMessagesProps): ReactNode => {
   const [isJson, setIsJson] = useState(false)
   const [isWhole, setIsWhole] = useState(false)
   const shown = useMemo(() => messages.map(shownMessage), [messages])
   // What was said last is what the answer follows from.
   const hidden = isWhole ? 0 : Math.max(0, shown.length - limits.maxMessages)
   return (
-    <section aria-label={label} className="grid gap-2">
+    <section aria-label={label} data-part={part} className="grid gap-2">
       <div className="flex flex-wrap items-center justify-between gap-2">
         <p className="text-xs text-ink-faint">
           {label}: {countText(messages.length, "message")}

@@ -75,14 +75,14 @@ const Verdict = ({ replay, onLeave }: VerdictProps): ReactNode => {
   const { events, engineEvents, firstDifference } = replay
   if (firstDifference === undefined)
     return (
-      <p role="status" className="font-medium">
+      <p role="status" data-replay="same" className="font-medium">
         It replays to itself: {countText(events, "event")}, of which the engine wrote{" "}
         {engineEvents.toLocaleString("en")}.
       </p>
     )
   const { eventId, detail, expected, found } = firstDifference
   return (
-    <div role="status" className="grid gap-3">
+    <div role="status" data-replay="different" className="grid gap-3">
       <p className="font-medium text-removed-ink">It does not replay to itself.</p>
       <p className="[overflow-wrap:anywhere]">
         <Link

@@ -31,7 +31,7 @@ export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDi
       onSubmit={() => onResume({ ...changedLimits(before, texts), ...(message !== "" && { message }) })}
       onClose={onClose}
     >
-      <p className="text-sm">
+      <p data-pause-reason={run.pauseReason} className="text-sm">
         {outcomeText(run)} {run.rootEventId !== null && <ChainBound rootEventId={run.rootEventId} />}
       </p>
       <p className="text-xs text-ink-soft">A field that is empty or left as it is changes nothing.</p>

@@ -44,7 +44,12 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
   const needsMore = run.pauseReason !== "timeout"
   const goOn = (): void => act.run({ verb: "resume" })
   if (!canCancel(run)) return null
-  if (!canAnswer) return <span className="text-xs text-ink-faint">Editors may cancel and resume runs.</span>
+  if (!canAnswer)
+    return (
+      <span data-testid="editors-only" className="text-xs text-ink-faint">
+        Editors may cancel and resume runs.
+      </span>
+    )
   return (
     <>
       {mayResume && (

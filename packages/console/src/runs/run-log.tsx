@@ -53,7 +53,9 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
       <FilterBar label="Find events" filters={filters} />
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       {rows.length === 0 && !hasNextPage && (
-        <p className="text-sm text-ink-soft">None of its {countText(all.length, "event")} says that.</p>
+        <p data-testid="nothing-found" className="text-sm text-ink-soft">
+          None of its {countText(all.length, "event")} says that.
+        </p>
       )}
       <DataList
         label="Events of the log"

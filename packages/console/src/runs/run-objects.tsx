@@ -47,7 +47,9 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
             <Link to="/tasks/$taskId" params={{ taskId }} className={linkClass}>
               <Visible text={`#${number} ${title}`} />
             </Link>{" "}
-            <span className="text-xs text-ink-soft">{statusWords[status]}</span>
+            <span data-status={status} className="text-xs text-ink-soft">
+              {statusWords[status]}
+            </span>
           </li>
         ))}
       </Section>
@@ -55,7 +57,12 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
         {read.map((one) => (
           <li key={`${one.objectId} ${one.version}`} className="border-b border-line py-1.5">
             <ObjectLink objectId={one.objectId} type={one.type} name={one.key} version={one.version} />
-            {one.isOwn && <span className="text-xs text-ink-soft"> as it wrote it itself</span>}
+            {one.isOwn && (
+              <span data-testid="own-write" className="text-xs text-ink-soft">
+                {" "}
+                as it wrote it itself
+              </span>
+            )}
           </li>
         ))}
       </Section>

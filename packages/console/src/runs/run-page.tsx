@@ -66,7 +66,7 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
         {isTerminal(run.status) && <UndoRun run={run} />}
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
-      <p className="mb-6 max-w-prose text-sm text-pretty">
+      <p data-testid="outcome" className="mb-6 max-w-prose text-sm text-pretty">
         <LongText text={outcomeText(run)} />{" "}
         {run.pauseReason === "budget" && run.rootEventId !== null && (
           <ChainBound rootEventId={run.rootEventId} />
@@ -142,19 +142,23 @@ const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definitio
   {
     name: "Time",
     value: (
-      <>
+      <span data-instant={run.completedAt === null ? "made" : "ended"}>
         {run.completedAt === null ? "made " : "ended "}
         <TimeAgo instant={run.completedAt ?? run.createdAt} />
         {run.durationMs !== null && `, took ${durationText(run.durationMs)}`}
         {run.attempt > 1 && `, attempt ${run.attempt}`}
-      </>
+      </span>
     )
   },
   {
     name: "Used",
-    value: [usedText(run, now), totalText(run)]
-      .filter((text) => text !== undefined)
-      .join("; with the runs below it ")
+    value: (
+      <span data-testid="used">
+        {[usedText(run, now), totalText(run)]
+          .filter((text) => text !== undefined)
+          .join("; with the runs below it ")}
+      </span>
+    )
   },
   ...(run.rootEventId === null
     ? []

@@ -85,7 +85,7 @@ export const SpawnedRuns = ({ run }: { readonly run: Run }): ReactNode => {
   const { rows } = usePagedList<Run>(spawnedBy(project.id, run))
   if (rows.length === 0) return null
   return (
-    <section aria-label="Runs that it spawned" className="mb-8">
+    <section aria-label="Runs that it spawned" data-testid="spawned-runs" className="mb-8">
       <h2 className="mb-1 text-sm font-semibold">Runs that it spawned</h2>
       <ul className="m-0 list-none p-0 text-sm">
         {rows.map((child) => (

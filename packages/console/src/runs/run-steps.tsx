@@ -147,10 +147,17 @@ const ToolCall = ({ call, records }: ToolCallProps): ReactNode => {
 
 /** Why nothing more of a call is said here. Whether it was made is its status, not whether its record was read. */
 const WithoutRecord = ({ call, records }: ToolCallProps): ReactNode => {
-  if (call.status === "pending") return <p className="text-xs text-ink-soft">It was not made yet.</p>
+  if (call.status === "pending")
+    return (
+      <p data-record="notMade" className="text-xs text-ink-soft">
+        It was not made yet.
+      </p>
+    )
   if (records.isReading) return <Skeleton label="Reading the tool calls …" />
   if (records.error !== null) return <Failure error={records.error} />
   return (
-    <p className="text-xs text-ink-soft">What it was asked and answered is not read here; the log has it.</p>
+    <p data-record="notRead" className="text-xs text-ink-soft">
+      What it was asked and answered is not read here; the log has it.
+    </p>
   )
 }

@@ -43,7 +43,7 @@ export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
       <p className="mt-2 flex justify-between gap-3 text-2xs text-ink-faint">
         <span>made</span>
         {breaks.length > 0 && (
-          <span className="text-center">
+          <span data-testid="not-to-scale" className="text-center">
             Not to scale: it waited {durationText(lengthOf(breaks))}, which is drawn short.
           </span>
         )}
@@ -72,7 +72,10 @@ const Line = ({ span, flowHead, whole, breaks }: LineProps): ReactNode => {
   const { start, width } = placeIn(span, whole, breaks)
   const colour = span.hasFailed ? "border-removed-ink bg-removed" : colours[span.type]
   return (
-    <li className="relative grid items-center gap-x-4 gap-y-0.5 rounded px-2 py-1.5 hover:bg-sunken sm:grid-cols-[minmax(8rem,14rem)_minmax(0,1fr)]">
+    <li
+      data-state={span.isOpen ? "open" : span.hasFailed ? "failed" : "done"}
+      className="relative grid items-center gap-x-4 gap-y-0.5 rounded px-2 py-1.5 hover:bg-sunken sm:grid-cols-[minmax(8rem,14rem)_minmax(0,1fr)]"
+    >
       {flowHead !== undefined && (
         <span className="col-span-full mt-2 text-xs font-semibold [overflow-wrap:anywhere]">
           <Visible text={flowHead} />
@@ -131,6 +134,7 @@ const BreakMark = ({ of, span, place: { start, width } }: BreakMarkProps): React
       />
       {hasWaited && (
         <span
+          data-testid="waited"
           className="absolute inset-y-0 z-10 px-1.5 text-2xs leading-4 whitespace-nowrap text-ink-soft"
           style={isLate ? { right: percent(1 - start) } : { left: percent(start + width) }}
         >

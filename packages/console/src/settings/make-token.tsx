@@ -141,7 +141,7 @@ const OfWhom = ({ wish, error, onChange }: OfWhomProps): ReactNode => {
         onChange={onChange}
       />
       {isNeeded && (
-        <p className="text-xs text-ink-soft">
+        <p data-testid="lets-in" className="text-xs text-ink-soft">
           You are no member of this project yet. A token is a member's: this lets you in as admin.
         </p>
       )}

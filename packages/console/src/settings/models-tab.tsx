@@ -39,7 +39,10 @@ export const ModelsTab = (): ReactNode => {
 }
 
 const Default = ({ models }: { readonly models: ModelsState }): ReactNode => (
-  <div className="mb-3 rounded-xl border border-line bg-surface px-4 py-3 text-sm">
+  <div
+    data-default-model={models.default?.name ?? "none"}
+    className="mb-3 rounded-xl border border-line bg-surface px-4 py-3 text-sm"
+  >
     {models.default === null ? (
       <p>
         No model is asked where an agent names none. <Visible text={models.defaultMissing ?? ""} />

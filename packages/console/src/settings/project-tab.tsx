@@ -137,7 +137,7 @@ const KillSwitch = (): ReactNode => {
       {release.error !== null && <Failure error={release.error} />}
       {data === undefined && error === null && <Skeleton label="Reading the kill switch …" />}
       {data !== undefined && stopped === null && (
-        <p className="text-sm">
+        <p data-switch="off" className="text-sm">
           The agents may work. A kill switch stops all of them at once: no run begins, no agent writes, and
           what happens meanwhile waits; subscribers are told of it afterwards.
         </p>
@@ -160,7 +160,10 @@ const KillSwitch = (): ReactNode => {
 }
 
 const Stopped = ({ stop }: { readonly stop: Stop }): ReactNode => (
-  <div className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink">
+  <div
+    data-switch="on"
+    className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+  >
     <p>
       All agents {stop.scope === "server" ? "of the server" : "of the project"} were stopped by{" "}
       <Visible text={stop.stoppedBy} /> <TimeAgo instant={stop.stoppedAt} />:

@@ -32,7 +32,11 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
       {allow.error !== null && <Failure error={allow.error} />}
       <ul aria-label={`Tools of ${server.name}`} className="m-0 mt-3 grid list-none gap-2.5 p-0 pl-3">
         {server.tools.map((tool) => (
-          <li key={tool.name} className="border-l-2 border-line pl-3 text-xs">
+          <li
+            key={tool.name}
+            data-is-changed={tool.changedAt !== null}
+            className="border-l-2 border-line pl-3 text-xs"
+          >
             <span className="flex flex-wrap items-baseline gap-x-2">
               <code className="text-sm">
                 <Visible text={tool.name} />

@@ -30,7 +30,9 @@ export const ServersTab = (): ReactNode => {
     <>
       <SectionHead lead="Where agents get tools from beside the built-in ones. A test connects and trusts what the server lists now.">
         {isAdmin ? (
-          <Button onClick={() => setIsAdding(true)}>Add an MCP server</Button>
+          <Button data-testid="add-server" onClick={() => setIsAdding(true)}>
+            Add an MCP server
+          </Button>
         ) : (
           <OnlyAdmins>Admins add, test, change and remove them.</OnlyAdmins>
         )}
@@ -117,7 +119,13 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
         </>
       }
     >
-      {stateText(server)}
+      <span
+        data-state={server.enabled ? (wasReached(server) ? "answers" : "failed") : "disabled"}
+        data-allowed={allowedTools(server).length}
+        data-changed={changedTools(server).length}
+      >
+        {stateText(server)}
+      </span>
       {server.lastError !== null && (
         <span className="mt-1 block border-l-2 border-line-strong pl-3">
           <Visible text={cutText(server.lastError, 20, 1_000)} />
@@ -174,13 +182,17 @@ const RemoveServer = ({ server, touches }: RemoveServerProps): ReactNode => {
   )
 }
 
+const allowedTools = ({ tools }: McpServer) => tools.filter(({ isAllowed }) => isAllowed)
+
+const changedTools = (server: McpServer) => allowedTools(server).filter(({ changedAt }) => changedAt !== null)
+
 const stateText = (server: McpServer): string => {
-  const allowed = server.tools.filter(({ isAllowed }) => isAllowed)
-  const changed = allowed.filter(({ changedAt }) => changedAt !== null).length
+  const allowed = allowedTools(server).length
+  const changed = changedTools(server).length
   const state = server.enabled ? (wasReached(server) ? "It answers" : "It could not be used") : "Disabled"
   const words =
     changed === 0
       ? ""
       : ` ${countText(changed, "tool")} changed since somebody looked: test it to trust them.`
-  return `${state}; agents may have ${allowed.length} of ${countText(server.tools.length, "tool")}.${words}`
+  return `${state}; agents may have ${allowed} of ${countText(server.tools.length, "tool")}.${words}`
 }

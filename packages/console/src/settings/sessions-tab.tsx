@@ -66,7 +66,7 @@ const SessionRow = ({ session }: { readonly session: Session }): ReactNode => {
   return (
     <Row
       title={
-        <span title={session.browser ?? undefined}>
+        <span data-is-current={session.isCurrent} title={session.browser ?? undefined}>
           <Visible text={browserText(session.browser)} />
           {session.isCurrent && <span className="font-normal text-leaf"> (this browser)</span>}
         </span>
