@@ -8,6 +8,7 @@ import { newAssistant } from "../../server/testing/chat-words.ts"
 import { scripted, type Story } from "../../server/testing/platform.ts"
 import { creating, pendingOf, suggesting, suggestingOnce } from "../../server/testing/suggestion-words.ts"
 import { inTime } from "./inbox-words.ts"
+import { failure, messages, numbered } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -19,10 +20,22 @@ const spoken = async (latencyMs = 0) => {
   const agent = await run(newAssistant(story, model, { name: "keeper" }))
   const { token } = await run(addGrace(story))
   const { page, goTo } = await real.visit(story, `/chat?agentId=${agent.id}`, { role: "editor" })
-  await page.getByText("Signed in as a-editor").waitFor()
-  const field = page.getByLabel(/^Message to/)
+  await signedIn(page, "a-editor").waitFor()
+  const field = page.getByRole("main").locator("textarea")
   return { story, page, goTo, field, signInGrace: () => signInGrace(page, token) }
 }
+
+/** What shows who is signed in. */
+const signedIn = (page: Page, userId: string) => page.locator(`[data-user="${userId}"]`)
+
+/** Where a token is pasted to sign in. */
+const tokenField = (page: Page) => page.locator("input[type=password]")
+
+/** What shows that the agent works on an answer. */
+const atWork = (page: Page) => page.locator("[data-connection=open]")
+
+/** Where a conversation begins that has no message yet. */
+const beginning = (page: Page) => page.getByTestId("new-conversation")
 
 /** Another member, with a token. */
 const addGrace = (story: Story) =>
@@ -38,9 +51,9 @@ const signInGrace = async (page: Page, token: string) => {
 }
 
 const signIn = async (page: Page, token: string) => {
-  await page.getByLabel("Or paste a token").fill(token)
+  await tokenField(page).fill(token)
   await page.keyboard.press("Enter")
-  await page.getByText("Signed in as grace").waitFor()
+  await signedIn(page, "grace").waitFor()
 }
 
 /** All that the tab keeps. */
@@ -53,8 +66,8 @@ const kept = (page: Page): Promise<string> =>
 
 /** What a page shows of the conversation of somebody else. */
 const showsNothing = async (page: Page) => {
-  await page.getByText("None yet").waitFor()
-  await page.getByRole("alert").getByText("There is no such conversation").waitFor()
+  await page.getByTestId("empty").waitFor()
+  await failure(page, "not-found").waitFor()
   expect(await page.getByText("I earn too little").count()).toBe(0)
   expect(await page.getByText("That stays between us.").count()).toBe(0)
 }
@@ -64,11 +77,11 @@ it("whoever signs in after somebody has signed out finds neither their conversat
   await field.fill("I earn too little")
   await page.keyboard.press("Enter")
   await page.getByText("That stays between us.").waitFor()
-  await page.getByText("keeper works …").waitFor({ state: "detached" })
+  await atWork(page).waitFor({ state: "detached" })
   await field.fill("I will leave")
   const conversation = page.url()
   await page.getByRole("button", { name: "New conversation" }).click()
-  await page.getByRole("heading", { name: "A new conversation" }).waitFor()
+  await beginning(page).waitFor()
   await field.fill("Who else will")
   await page.evaluate("history.back()")
   await page.waitForURL(conversation)
@@ -77,7 +90,7 @@ it("whoever signs in after somebody has signed out finds neither their conversat
   await showsNothing(page)
   expect(await kept(page)).toBe("")
   await page.getByRole("button", { name: "New conversation" }).click()
-  await page.getByRole("heading", { name: "A new conversation" }).waitFor()
+  await beginning(page).waitFor()
   expect(await field.inputValue()).toBe("")
 })
 
@@ -89,17 +102,14 @@ it("what somebody was told goes with them, also where it offers to take somethin
   const { token } = await run(addGrace(story))
   const { page } = await real.visit(story, "/", { role: "reviewer" })
   await page.getByRole("button", { name: /^Approve/ }).press("Enter")
-  const told = page.getByText(`Approved #${task.number}`)
+  const message = messages(page, "done", numbered(task))
   // A message on which the pointer rests stays.
-  await page
-    .getByRole("listitem")
-    .filter({ hasText: `Approved #${task.number}` })
-    .hover()
+  await message.hover()
   await page.getByRole("button", { name: "Sign out" }).dispatchEvent("click")
-  await page.getByLabel("Or paste a token").waitFor()
-  expect(await told.count()).toBe(0)
+  await tokenField(page).waitFor()
+  expect(await message.count()).toBe(0)
   await signIn(page, token)
-  expect(await told.count()).toBe(0)
+  expect(await message.count()).toBe(0)
 })
 
 it("what somebody was saying when they signed out is not said by the next", async () => {
@@ -107,7 +117,7 @@ it("what somebody was saying when they signed out is not said by the next", asyn
   await field.fill("I earn too little")
   await page.keyboard.press("Enter")
   await page.waitForURL("**/chat/*")
-  await page.getByText("keeper works …").waitFor()
+  await atWork(page).waitFor()
   const said: Array<string> = []
   page.on("request", (request) => {
     if (request.method() === "POST" && request.url().endsWith("/chat")) said.push(request.postData() ?? "")
@@ -116,9 +126,9 @@ it("what somebody was saying when they signed out is not said by the next", asyn
   // Also where the page is opened anew.
   await showsNothing(page)
   await goTo("/chat")
-  await page.getByText("None yet").waitFor()
+  await page.getByTestId("empty").waitFor()
   expect(said).toEqual([])
-  expect(await page.getByText("keeper works …").count()).toBe(0)
+  expect(await atWork(page).count()).toBe(0)
   await cancelAll(story)
 })
 
@@ -133,14 +143,14 @@ it("a page turns to the one who has signed in in another tab, and shows nothing 
   await field.fill("I earn too little")
   await page.keyboard.press("Enter")
   await page.getByText("That stays between us.").waitFor()
-  await page.getByText("keeper works …").waitFor({ state: "detached" })
+  await atWork(page).waitFor({ state: "detached" })
   await field.fill("I will leave")
   const { url } = await run(story.post("/members/grace/login-link"))
   const other = await page.context().newPage()
   await other.goto(url)
   await other.getByRole("button", { name: "Sign in as grace" }).click()
-  await other.getByText("Signed in as grace").waitFor()
-  await page.getByText("Signed in as grace").waitFor()
+  await signedIn(other, "grace").waitFor()
+  await signedIn(page, "grace").waitFor()
   await showsNothing(page)
   expect(await kept(page)).toBe("")
 })
