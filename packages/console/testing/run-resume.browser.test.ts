@@ -1,13 +1,14 @@
 /**
  * Runs that rest because they have used what they may, against the whole program: they go on with more, from the console.
  */
-import type { Page } from "playwright-core"
+import type { Locator, Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { limitChains } from "../../server/testing/chain-words.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { watcher } from "../../server/testing/story-words.ts"
 import { reader } from "../../server/testing/time-words.ts"
 import { axeFaults, axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { failure, faultAt, fieldAt, sending } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -26,7 +27,11 @@ const looker = (overrides: Record<string, unknown>) =>
     ...overrides
   })
 
-const completed = (page: Page) => page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+const completed = (page: Page) => page.locator("h1 [data-status=completed]").waitFor()
+
+/** What a dialog says of why the run rests. */
+const reason = (dialog: Locator, pauseReason: string, text: string | RegExp = /\S/) =>
+  dialog.locator(`[data-pause-reason=${pauseReason}]`).filter({ hasText: text })
 
 it("a run that has spent its budget goes on with more, and says first why it rests", async () => {
   const story = await real.newStory()
@@ -37,18 +42,20 @@ it("a run that has spent its budget goes on with more, and says first why it res
   await page.getByRole("list", { name: "Steps" }).waitFor()
   expect(await axeFaults(page, "heading-order")).toEqual([])
   await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
-  const dialog = page.getByRole("dialog", { name: "Let this run go on" })
-  await dialog.getByText(/^The run has spent its token budget: \d+ of 1 tokens\./).waitFor()
-  const tokens = dialog.getByLabel("Tokens it may use in all")
+  const dialog = page.getByRole("dialog")
+  // The server says whose budget it is, of how much.
+  expect(resting.errorMessage).toMatch(/\b1\b/)
+  await reason(dialog, "budget", resting.errorMessage).waitFor()
+  const tokens = fieldAt(dialog, "/maxTokens")
   expect(await tokens.inputValue()).toBe("1")
   await screenshot(page, "run-resume")
   expect(await axeFaultsInBoth(page)).toEqual([])
   await tokens.fill("-5")
-  await dialog.getByRole("button", { name: "Let it go on", disabled: false }).press("Enter")
-  await dialog.getByRole("status").filter({ hasText: /\S/ }).first().waitFor()
+  await sending(dialog).press("Enter")
+  await faultAt(dialog, "/maxTokens").waitFor()
   await tokens.fill("1000000")
-  await dialog.getByLabel("Say to it").fill("Go on.")
-  await dialog.getByRole("button", { name: "Let it go on", disabled: false }).press("Enter")
+  await fieldAt(dialog, "/message").fill("Go on.")
+  await sending(dialog).press("Enter")
   await completed(page)
   expect((await run(story.get(`/runs/${resting.id}`))).limits.maxTokens).toBe(1_000_000)
 })
@@ -60,10 +67,10 @@ it("a run that has used its steps goes on with more of them", async () => {
   expect(resting.pauseReason).toBe("stepLimit")
   const { page } = await real.visit(story, `/runs/${resting.id}`)
   await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
-  const dialog = page.getByRole("dialog", { name: "Let this run go on" })
-  await dialog.getByText(/^It has used all its steps\./).waitFor()
-  await dialog.getByLabel("Steps it may take").fill("5")
-  await dialog.getByRole("button", { name: "Let it go on", disabled: false }).press("Enter")
+  const dialog = page.getByRole("dialog")
+  await reason(dialog, "stepLimit").waitFor()
+  await fieldAt(dialog, "/maxSteps").fill("5")
+  await sending(dialog).press("Enter")
   await completed(page)
 })
 
@@ -77,7 +84,7 @@ it("a run whose time was up goes on at once, and a refusal stands below the butt
   const { page } = await real.visit(story, `/runs/${resting.id}`)
   const resume = page.getByRole("button", { name: "Resume", exact: true, disabled: false })
   await resume.press("Enter")
-  const refusal = page.getByRole("alert").filter({ hasText: "disabled" })
+  const refusal = failure(page, "agentDisabled")
   await refusal.waitFor()
   const row = [resume, page.getByRole("button", { name: "Cancel run" })]
   const boxes = await Promise.all([refusal, ...row].map((each) => each.boundingBox()))
@@ -98,26 +105,26 @@ it("a run that the chain's budget stopped says whose budget it is, and leads to 
   const agent = await run(story.post("/agents", looker({})))
   const resting = await run(story.post(`/agents/${agent.id}/trigger`))
   expect(resting.pauseReason).toBe("budget")
-  const sentence =
-    /The chain that began with the same root event has spent its token budget: \d+ of 1 tokens\./
-  const way = { name: "Raise what a chain may use", exact: true } as const
+  const { errorMessage } = resting
+  expect(errorMessage).toMatch(/\b1\b/)
+  // The way is offered where the budget is the chain's, and nowhere else.
+  const way = 'a[href*="/settings"][href*="tab=project"]'
   const { page, goTo } = await real.visit(story, "/")
-  const card = page.getByRole("article", { name: /A run of looker is paused/ })
-  await card.getByText(sentence).waitFor()
-  await card.getByRole("link", way).waitFor()
+  const card = page.locator("[data-stopped=run]").filter({ hasText: "looker" })
+  await card.getByText(errorMessage).waitFor()
+  await card.locator(way).waitFor()
   await goTo(`/runs/${resting.id}`)
-  await page.getByText(sentence).first().waitFor()
-  expect(await page.getByText(/its budget is spent/i).count()).toBe(0)
+  await page.getByTestId("outcome").filter({ hasText: errorMessage }).locator(way).waitFor()
   await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
-  const dialog = page.getByRole("dialog", { name: "Let this run go on" })
-  await dialog.getByText(sentence).waitFor()
+  const dialog = page.getByRole("dialog")
+  await reason(dialog, "budget", errorMessage).waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
-  await dialog.getByRole("link", way).press("Enter")
+  await dialog.locator(way).press("Enter")
   await page.getByRole("tab", { name: "Project", selected: true }).waitFor()
   await run(limitChains(story, { maxTokens: 1_000_000 }))
   await goTo(`/runs/${resting.id}`)
   await page.getByRole("button", { name: "Resume …", disabled: false }).press("Enter")
-  expect(await dialog.getByRole("link", way).count()).toBe(0)
-  await dialog.getByRole("button", { name: "Let it go on", disabled: false }).press("Enter")
+  expect(await dialog.locator(way).count()).toBe(0)
+  await sending(dialog).press("Enter")
   await completed(page)
 })

@@ -1,7 +1,7 @@
 /**
  * A run as it goes on and along its time, against the whole program: words as they come, the timeline, questions, forks, undo.
  */
-import type { Route } from "playwright-core"
+import type { Page, Route } from "playwright-core"
 import { expect, it } from "vitest"
 import { eventually, scripted } from "../../server/testing/platform.ts"
 import { calling, endedRuns, saying, watcher } from "../../server/testing/story-words.ts"
@@ -18,10 +18,16 @@ import { acted } from "../../server/testing/undo-words.ts"
 import { limits } from "../src/limits.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { failure, fieldAt, sending } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 const manual = { triggerType: "manual", reactionConfig: null }
+
+/** A run that has come to its end. */
+const completed = (page: Page) => page.locator("h1 [data-status=completed]").waitFor()
+/** The request to the model that has no answer yet. */
+const openCall = (page: Page) => page.getByTestId("call-open")
 
 it("shows what the model says as it says it, and then what became of it", async () => {
   const story = await real.newStory()
@@ -42,25 +48,25 @@ it("shows what the model says as it says it, and then what became of it", async 
     )
   )
   const { page } = await real.visit(story, "/runs")
-  await page.getByText("No agent has run yet").waitFor()
+  await page.getByTestId("empty").waitFor()
   await run(story.post(`/agents/${agent.id}/trigger?wait=false`))
   await page.getByRole("link", { name: /talker/ }).press("Enter")
-  const says = page.getByRole("region", { name: "What it says now" })
+  const says = page.getByTestId("live-answer")
   await says.getByText(/eight nine ten/).waitFor()
   expect(await says.innerText()).not.toMatch(/(One two three four five six seven eight nine ten\. ){24}/)
   // What it has used is a guess while it speaks, and says so.
-  const used = page.getByRole("region", { name: "About this run" }).getByText(/tokens/)
-  await inTime(() => used.innerText()).toMatch(/^0 steps, ~[\d,]+ tokens, ~\$0 while it speaks$/)
+  const used = page.getByTestId("used")
+  await inTime(() => used.innerText()).toMatch(/^0\b[^~]*~[\d,]+\b[^~]*~\$0\b/)
   await page.getByRole("tab", { name: "Model calls" }).press("Enter")
-  await page.getByRole("button", { name: "Inspect the open model call", disabled: false }).press("Enter")
-  await page.getByRole("list", { name: "What the model reads" }).waitFor()
+  await openCall(page).getByRole("button", { expanded: false }).press("Enter")
+  await openCall(page).locator("[data-part=read]").getByRole("list").waitFor()
   await screenshot(page, "run-live")
   await run(endedRuns(story, agent, 1))
   await says.waitFor({ state: "detached" })
-  await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
-  await inTime(() => used.innerText()).toMatch(/^1 step, [\d,]+ tokens, \$0$/)
-  await page.getByText("Call 1", { exact: true }).waitFor()
-  expect(await page.getByRole("button", { name: /the open model call/ }).count()).toBe(0)
+  await completed(page)
+  await inTime(() => used.innerText()).toMatch(/^1\b[^~]*\$0$/)
+  await page.getByTestId("call-1").waitFor()
+  expect(await openCall(page).count()).toBe(0)
 })
 
 it("tells a run along its time, forks it after an event, and plans to take it back", async () => {
@@ -79,9 +85,11 @@ it("tells a run along its time, forks it after an event, and plans to take it ba
   const { page } = await real.visit(story, `/runs/${done.id}?tab=timeline`)
   const timeline = page.getByRole("list", { name: "Timeline" })
   await timeline.getByText("create_object").waitFor()
-  await inTime(async () =>
-    (await timeline.getByRole("listitem").allInnerTexts()).map((text) => text.split(" after ")[0])
-  ).toEqual(["Waits for a worker", "Step 1", "create_object", "Step 2"])
+  const kinds = () =>
+    timeline
+      .locator("[data-bar]")
+      .evaluateAll((bars) => bars.map((bar) => (bar instanceof HTMLElement ? bar.dataset["bar"] : "")))
+  await inTime(kinds).toEqual(["wait", "model", "tool", "model"])
   await screenshot(page, "run-timeline")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
@@ -89,10 +97,10 @@ it("tells a run along its time, forks it after an event, and plans to take it ba
   await page.getByRole("button", { name: /UserMessageEvent/, disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Fork after this", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
-  await dialog.getByLabel("Name of the new context").fill("other-way")
-  await dialog.getByLabel("Say in it").fill("Do something else.")
-  await dialog.getByRole("button", { name: "Fork", exact: true, disabled: false }).press("Enter")
-  await dialog.getByText("The fork is there.").waitFor()
+  await fieldAt(dialog, "/name").fill("other-way")
+  await fieldAt(dialog, "/message").fill("Do something else.")
+  await sending(dialog).press("Enter")
+  await dialog.getByText(/tropism contexts .*other-way/).waitFor()
   expect(await run(story.get("/contexts/other-way"))).toMatchObject({
     forkedFrom: { name: done.contextName }
   })
@@ -128,10 +136,7 @@ it("leads from a run to its question and to the runs that it spawned", async () 
   )
   const going = await run(story.post(`/agents/${boss.id}/trigger?wait=false`))
   const { page } = await real.visit(story, `/runs/${going.id}`)
-  await page
-    .getByRole("region", { name: "Runs that it spawned" })
-    .getByRole("link", { name: "helper" })
-    .waitFor()
+  await page.getByTestId("spawned-runs").getByRole("link", { name: "helper" }).waitFor()
   await page
     .getByRole("region", { name: "Waiting for people" })
     .getByRole("link", { name: /Is it enough/ })
@@ -142,12 +147,12 @@ it("leads from a run to its question and to the runs that it spawned", async () 
   const all = total.usage.inputTokens + total.usage.outputTokens
   expect(all).toBeGreaterThan(usage.inputTokens + usage.outputTokens)
   await page
-    .getByRole("region", { name: "About this run" })
-    .getByText(`with the runs below it ${all.toLocaleString("en")} tokens`)
+    .getByTestId("used")
+    .filter({ hasText: all.toLocaleString("en") })
     .waitFor()
   await run(story.post(`/runs/${going.id}/answer`, { answer: "Yes" }))
   await page.getByRole("region", { name: "Waiting for people" }).waitFor({ state: "detached" })
-  await page.getByRole("heading", { level: 1, name: /completed/ }).waitFor()
+  await completed(page)
 })
 
 it("a run says that it waits for a person where one below those that it spawned asks, and leads there", async () => {
@@ -162,9 +167,8 @@ it("a run says that it waits for a person where one below those that it spawned 
   await run(runWhen(story, going, isWaiting))
   const { page } = await real.visit(story, `/runs/${going.id}`)
   const waiting = page.getByRole("region", { name: "Waiting for people" })
-  await waiting.getByText("asker, which works for it, asks a person").waitFor()
+  await waiting.getByRole("heading", { name: /asker/ }).waitFor()
   await waiting.getByRole("link", { name: /Is it enough/ }).waitFor()
-  expect(await page.getByText(/by itself/).count()).toBe(0)
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
 
@@ -177,17 +181,14 @@ it("a fork in which nothing can be said is not made, and is made under that name
   await page.getByRole("button", { name: /UserMessageEvent/, disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Fork after this", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
-  await dialog.getByLabel("Name of the new context").fill("other-way")
-  await dialog.getByLabel("Say in it").fill("Do something else.")
-  await dialog.getByRole("button", { name: "Fork", exact: true, disabled: false }).press("Enter")
-  await dialog
-    .getByText(/disabled/)
-    .first()
-    .waitFor()
+  await fieldAt(dialog, "/name").fill("other-way")
+  await fieldAt(dialog, "/message").fill("Do something else.")
+  await sending(dialog).press("Enter")
+  await failure(dialog, "agentDisabled").waitFor()
   expect((await run(story.ask("GET", "/contexts/other-way"))).status).toBe(404)
   await run(story.patch(`/agents/${agent.id}`, { enabled: true }))
-  await dialog.getByRole("button", { name: "Fork", exact: true, disabled: false }).press("Enter")
-  await dialog.getByText("The fork is there.").waitFor()
+  await sending(dialog).press("Enter")
+  await dialog.getByText(/tropism contexts .*other-way/).waitFor()
   await run(
     eventually(story.get("/contexts/other-way/events?limit=200"), ({ items }) =>
       items.some(({ content }: { readonly content?: string }) => content === "Do something else.")
@@ -214,7 +215,7 @@ it("a page of the log that cannot be read is said, and asked for again after a w
   })
   await page.clock.install()
   await goTo(`/runs/${done.id}?tab=log`)
-  const alert = page.getByRole("alert").getByText(/What you see is from before\. Trying again\./)
+  const alert = page.locator("[data-failure=unreachable][data-has-older]")
   await alert.waitFor()
   // While time stands still nothing is asked again, and once it has gone on it is.
   await page.clock.pauseAt((await page.evaluate<number>("Date.now()")) + 1_000)
@@ -228,7 +229,7 @@ it("a page of the log that cannot be read is said, and asked for again after a w
   await alert.waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
   isCut = false
-  const rows = page.getByRole("list", { name: "Events of the log" }).getByRole("listitem")
+  const rows = page.getByRole("tabpanel").getByRole("listitem")
   await inTime(() => rows.count()).toBe(items.length)
   expect(await alert.count()).toBe(0)
 })
@@ -237,17 +238,22 @@ it("a tool call that was made is never said not to be made, where the records of
   const story = await real.newStory()
   const { run: done } = await run(acted(story, [creating("one"), creating("two")]))
   const { page, goTo } = await real.visit(story)
-  const calls = page.getByRole("list", { name: /^Tool calls of step/ }).getByRole("listitem")
+  const calls = page.getByRole("list", { name: "Steps", exact: true }).getByRole("list").getByRole("listitem")
   const openAll = async () => {
     await inTime(() => calls.count()).toBe(2)
     for (const place of [0, 1]) await calls.nth(place).locator("summary").click()
   }
+  /** What is said of the calls of which no record is shown. */
+  const withoutRecord = () =>
+    calls
+      .locator("[data-record]")
+      .evaluateAll((all) => all.map((each) => (each instanceof HTMLElement ? each.dataset["record"] : "")))
   const failing = (route: Route) => route.abort()
   await page.route("**/tool-calls?*", failing)
   await goTo(`/runs/${done.id}`)
   await openAll()
   await inTime(() => calls.getByRole("alert").count()).toBe(2)
-  expect(await page.getByText("It was not made yet.").count()).toBe(0)
+  expect(await withoutRecord()).toEqual([])
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   // One record is as much as a page holds: the run made more calls than are read.
@@ -259,7 +265,7 @@ it("a tool call that was made is never said not to be made, where the records of
   })
   await goTo(`/runs/${done.id}`)
   await openAll()
-  await page.getByText("is not read here; the log has it.").waitFor()
-  await page.getByText("Arguments of create_object", { exact: true }).waitFor()
-  expect(await page.getByText("It was not made yet.").count()).toBe(0)
+  await inTime(withoutRecord).toEqual(["notRead"])
+  // Its arguments and its result.
+  await inTime(() => calls.getByRole("figure").count()).toBe(2)
 })
