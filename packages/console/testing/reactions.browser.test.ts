@@ -2,6 +2,7 @@
  * How agents keep up and what followed from what, against the whole program: queues, dead letters, chains and their undo.
  */
 import { Effect } from "effect"
+import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { answering, chainAtRest, limitChains, rootOf } from "../../server/testing/chain-words.ts"
 import { eventually } from "../../server/testing/platform.ts"
@@ -10,9 +11,18 @@ import { entriesWhen, make, saying, watcher } from "../../server/testing/story-w
 import { handingOver, runThrough, worker } from "../../server/testing/sub-agent-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { failure, messages } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
+
+/** Where one of the newest events is chosen, and where any event is named. */
+const newest = (page: Page) => page.getByRole("tabpanel").getByRole("combobox")
+const anyEvent = (page: Page) => page.getByRole("tabpanel").getByRole("textbox")
+/** Why an agent did not wake. */
+const explained = (page: Page, outcome: string) => page.locator(`section[data-outcome=${outcome}]`)
+/** The links of a chain. */
+const linksOf = (page: Page) => page.getByRole("listitem").filter({ has: page.locator("[data-link]") })
 
 it("shows who does not keep up, why an agent did not wake, and tries dead letters again by keyboard", async () => {
   const story = await real.newStory()
@@ -25,29 +35,30 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   const { page, goTo } = await real.visit(story, "/")
   // The inbox tells of what waits for nobody, and leads there.
   const aside = page.getByRole("list", { name: "Dead letters" })
-  await aside.getByRole("link", { name: "Open the dead letters" }).press("Enter")
+  await aside.getByRole("link").press("Enter")
   await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
   await page.getByRole("tab", { name: "Dead letters", selected: true }).waitFor()
   await page.getByRole("button", { name: "Try all again" }).waitFor()
   await goTo("/reactions")
-  await page.getByText("1 failed for good and wait for a person.").waitFor()
+  await page.locator("[data-dead-letters='1']").filter({ hasText: "1" }).waitFor()
   await screenshot(page, "reactions")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.keyboard.press("j")
   await page.keyboard.press("Enter")
   await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
-  await page.getByRole("link", { name: "Person ada created, version 1" }).waitFor()
+  await page.getByRole("link", { name: /^Person ada created.* 1$/ }).waitFor()
   await page.getByRole("link", { name: "Person ada", exact: true }).waitFor()
   await screenshot(page, "reactions-log")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
-  await page.getByRole("tab", { name: "Why did it not wake?" }).press("Enter")
-  const label = `1: Note …${note.id.slice(-8)} created, version 1`
-  await page.getByLabel("One of the newest events").selectOption({ label })
-  const answer = page.getByRole("region", { name: "Answer" })
-  await answer.getByRole("heading", { name: "It did not wake." }).waitFor()
-  await answer.getByText(/Note/).first().waitFor()
+  await page.locator("[data-tab=why]").press("Enter")
+  const [event] = (await run(story.get("/events"))).items
+  expect(event).toMatchObject({ entityId: note.id, position: 1 })
+  const option = newest(page).locator(`option[value="${event.id}"]`)
+  await inTime(() => option.innerText()).toMatch(new RegExp(`^1: Note …${note.id.slice(-8)} created.* 1$`))
+  await newest(page).selectOption(event.id)
+  await explained(page, "refused").getByText(/Note/).first().waitFor()
   expect(new URL(page.url()).searchParams.get("event")).not.toBeNull()
   expect(await axeFaultsInBoth(page)).toEqual([])
   await screenshot(page, "reactions-why")
@@ -56,10 +67,10 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   await run(story.patch(`/agents/${agent.id}`, { model: saying("Hello.") }))
   await page.getByRole("tab", { name: "Dead letters" }).press("Enter")
   await page.getByRole("button", { name: "Try all again", disabled: false }).press("Enter")
-  await page.getByText("1 dead letter has a new attempt.").first().waitFor()
-  await page.getByText("Nothing failed for good").waitFor()
+  await messages(page, "done", "1").waitFor()
+  await page.getByTestId("empty").waitFor()
   await page.getByRole("tab", { name: "Processing log" }).press("Enter")
-  await page.getByText("handled, attempt 2").waitFor()
+  await page.locator("[data-status=completed][data-attempt='2']").waitFor()
 })
 
 it("says what agents were denied, by whom it was tried and why", async () => {
@@ -69,8 +80,10 @@ it("says what agents were denied, by whom it was tried and why", async () => {
   const denied = await run(Effect.flatMap(story.post("/agents", clerk), (agent) => runThrough(story, agent)))
   const { page } = await real.visit(story, "/reactions")
   await page.getByRole("tab", { name: "Denied" }).press("Enter")
-  await page.getByText("The agent's rights do not reach so far.").waitFor()
-  await page.getByText(/allowedObjectTypes does not include Company/).waitFor()
+  await page
+    .locator("[data-reason=notPermitted]")
+    .getByText(/allowedObjectTypes.*Company/)
+    .waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
   await screenshot(page, "reactions-denied")
   await page.getByRole("link", { name: /clerk/ }).first().press("Enter")
@@ -83,11 +96,11 @@ it("runs an agent for what was there before it, and lets a viewer only look", as
   await run(eventually(story.get("/events"), ({ items }) => items.length === 1))
   const agent = await run(story.post("/agents", watcher({ name: "late" })))
   const reader = await real.visit(story, `/reactions/${agent.id}?tab=pending`, { role: "viewer" })
-  await reader.page.getByText("Editors may run the agent for them.").waitFor()
+  await reader.page.getByTestId("editors-only").waitFor()
   expect(await reader.page.getByRole("button", { name: /Run/ }).count()).toBe(0)
   const { page } = await real.visit(story, `/reactions/${agent.id}?tab=pending`)
   await page.getByRole("button", { name: "Run for it", disabled: false }).press("Enter")
-  await page.getByText("It has handled everything").waitFor()
+  await page.getByTestId("empty").waitFor()
   expect(await run(entriesWhen(story, agent, 1))).toMatchObject([{ status: "completed" }])
 })
 
@@ -100,16 +113,17 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
   const root = await run(rootOf(story, await run(make(story, "Person"))))
   await run(chainAtRest(story, root))
   const { page } = await real.visit(story, "/chains")
-  await page.getByText("at rest, stopped by a cap").waitFor()
+  await page.locator("[data-state=atRest][data-is-stopped=true]").waitFor()
   await screenshot(page, "chains")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.getByRole("link", { name: /Person.* created/ }).press("Enter")
   await page
     .getByRole("region", { name: "What stopped it" })
-    .getByText(/Label-to-Person did not wake: .*depth cap: 2 of at most 2/)
+    .getByText(/Label-to-Person.*\b2\b.*\b2\b/)
     .waitFor()
-  await page.getByText("2 of 2, 0 left").waitFor()
+  // So many of so many, and nothing left.
+  await page.getByText(/^2\D+2\D+0\D*$/).waitFor()
   const lanes = page.getByTestId("lanes")
   await inTime(async () => (await lanes.getByRole("listitem").allInnerTexts()).slice(1)).toEqual([
     "Person-to-Note",
@@ -117,9 +131,7 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
   ])
   await inTime(() => lanes.locator("svg rect").count()).toBe(2)
   await inTime(() => lanes.locator("svg circle").count()).toBe(3)
-  await inTime(() => page.getByRole("list", { name: "What came of it" }).getByRole("listitem").count()).toBe(
-    5
-  )
+  await inTime(() => linksOf(page).count()).toBe(5)
   await screenshot(page, "chain")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
@@ -142,29 +154,25 @@ it("asks why an agent did not wake by the number of an event, and shows what the
   await run(story.post("/objects", { type: "Note", key: "first", properties: {} }))
   await run(eventually(story.get("/events"), ({ items }) => items[0]?.position === 1))
   const { page, goTo } = await real.visit(story, `/reactions/${agent.id}?tab=why`)
-  await page
-    .getByLabel("One of the newest events")
-    .getByText("1: Note first created, version 1")
+  await newest(page)
+    .getByText(/^1: Note first created.* 1$/)
     .waitFor({ state: "attached" })
-  const field = page.getByLabel("Or any event, by its number or id")
+  const field = anyEvent(page)
   await field.fill("99")
   await page.getByRole("button", { name: "Explain", disabled: false }).press("Enter")
-  await page.getByText("There is no event 99.").waitFor()
+  await failure(page, "404").filter({ hasText: "99" }).waitFor()
   await field.fill("1")
   await page.getByRole("button", { name: "Explain", disabled: false }).press("Enter")
-  await page
-    .getByRole("region", { name: "Answer" })
-    .getByRole("heading", { name: "It did not wake." })
-    .waitFor()
+  await explained(page, "refused").waitFor()
   const eventId = new URL(page.url()).searchParams.get("event")
   expect(eventId).toMatch(/^[0-9a-f-]{36}$/)
-  expect(await page.getByLabel("One of the newest events").inputValue()).toBe(eventId)
+  expect(await newest(page).inputValue()).toBe(eventId)
 
   // What is not among the newest stands in the field.
   await run(Effect.forEach(Array.from({ length: 20 }), () => make(story, "Label")))
   await run(eventually(story.get("/events?limit=200"), ({ items }) => items.length === 21))
   await goTo(`/reactions/${agent.id}?tab=why&event=${eventId}`)
-  await page.getByRole("region", { name: "Answer" }).waitFor()
+  await explained(page, "refused").waitFor()
   await inTime(() => field.inputValue()).toBe(eventId)
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
@@ -175,8 +183,7 @@ it("names the objects that an agent has not handled", async () => {
   await run(eventually(story.get("/events"), ({ items }) => items.length === 1))
   const agent = await run(story.post("/agents", watcher({ name: "late" })))
   const { page } = await real.visit(story, `/reactions/${agent.id}?tab=pending`)
-  await page.getByRole("link", { name: /^Person ada/ }).waitFor()
-  await page.getByText("version 1", { exact: true }).waitFor()
+  await page.getByRole("link", { name: /^Person ada.* 1$/ }).waitFor()
 })
 
 it("a chain says what people still have to do, what was undone, and how many runs it has, in its list and on its page", async () => {
@@ -194,16 +201,16 @@ it("a chain says what people still have to do, what was undone, and how many run
   const began = await run(runThrough(story, maker))
   await run(chainAtRest(story, began.id))
   const { page, goTo } = await real.visit(story, "/chains")
-  await page.getByText(/2 events, 2 runs/).waitFor()
+  await page.locator("[data-events='2'][data-runs='2']").waitFor()
   await goTo(`/chains/${began.id}`)
-  await page.getByText("2 in all; it led to 1 of 100, 99 left").waitFor()
-  const links = page.getByRole("list", { name: "What came of it" }).getByRole("listitem")
+  await page.getByText(/^2\D+1\D+100\D+99\D*$/).waitFor()
+  const links = linksOf(page)
   await inTime(() => links.count()).toBeGreaterThan(2)
 
   const task = await run(story.post(`/chains/${began.id}/undo`))
   await run(story.post(`/tasks/${task.id}/approve`, { digest: task.digest }))
   await goTo(`/chains/${began.id}`)
-  await inTime(() => page.getByRole("link", { name: `undone by #${task.number}` }).count()).toBe(2)
+  await inTime(() => page.getByTestId("undone-by").getByText(`#${task.number}`).count()).toBe(2)
   expect(await axeFaultsInBoth(page)).toEqual([])
 })
 
@@ -218,10 +225,12 @@ it("a question of a chain that was answered waits for nobody, and a long summary
   await run(answer(story, resting, "That one. ".repeat(60)))
   await run(ended(story, resting))
   const { page } = await real.visit(story, `/chains/${resting.rootEventId}`)
-  const list = page.getByRole("list", { name: "What came of it" })
-  await list.getByText(/^Run of asker: .*…$/).waitFor()
-  await page.getByTestId("lanes").getByText("Tasks for people", { exact: true }).waitFor()
-  expect(await page.getByText("Waiting for people").count()).toBe(0)
-  await list.getByText(/^Task \d+: Which one\?/).waitFor()
-  expect(question.number).toBeGreaterThan(0)
+  await page
+    .locator("[data-link=run]")
+    .getByText(/asker.*…$/)
+    .waitFor()
+  await page.getByTestId("lanes").locator("[data-lane=tasks]").waitFor()
+  const task = page.locator("[data-link=task]").filter({ hasText: "Which one?" })
+  await task.getByText(new RegExp(`\\b${question.number}\\b`)).waitFor()
+  expect(await task.getAttribute("data-state")).toBe("completed")
 })
