@@ -7,11 +7,14 @@ import { expect, it, onTestFinished } from "vitest"
 import { httpServer, newDiary } from "../../server/testing/mcp-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
+import { failure, fieldAt } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
 
 const dialog = (page: Page) => page.getByRole("dialog")
+/** What says that somebody else has changed what is being changed here. */
+const moved = (page: Page) => dialog(page).getByTestId("moved-notice")
 const rowOf = (page: Page, name: string) =>
   page.getByRole("main").getByRole("listitem").filter({ hasText: name }).first()
 
@@ -67,28 +70,22 @@ it("what another admin made of the same field is told before it is saved over", 
   const server = await run(story.post("/mcp-servers", { name: "shop", transport, allowedTools: ["get"] }))
   const { page } = await real.visit(story, "/settings?tab=servers")
   await rowOf(page, "shop").getByRole("button", { name: "Change", disabled: false }).press("Enter")
-  await dialog(page).getByLabel("Tools that agents may be given").fill("get charge")
+  await fieldAt(dialog(page), "/allowedTools").fill("get charge")
   const letGo = await holdList(page)
   await run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["look"], allowedEvents: ["order.*"] }))
   // The page does not know yet, and the server answers how it is.
   await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
-  await dialog(page)
-    .getByRole("alert")
-    .getByText(/Somebody has changed the same meanwhile/)
-    .waitFor()
+  await failure(dialog(page), "409").waitFor()
   letGo()
-  await dialog(page)
-    .getByRole("list", { name: "What it is now" })
-    .getByText("Tools that agents may be given: look")
-    .waitFor()
+  await inTime(() => moved(page).getByRole("listitem").allInnerTexts()).toEqual([
+    expect.stringMatching(/\blook$/)
+  ])
   await dialog(page).getByRole("button", { name: "Save", disabled: true }).waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])
-  expect(await dialog(page).getByLabel("Tools that agents may be given").inputValue()).toBe("get charge")
+  expect(await fieldAt(dialog(page), "/allowedTools").inputValue()).toBe("get charge")
   // What nobody touched here says what it is by now.
-  expect(await dialog(page).getByLabel("Events that agents may hear").inputValue()).toBe("order.*")
-  await dialog(page)
-    .getByRole("button", { name: "Keep mine, to be saved over it", disabled: false })
-    .press("Enter")
+  expect(await fieldAt(dialog(page), "/allowedEvents").inputValue()).toBe("order.*")
+  await moved(page).getByRole("button", { disabled: false }).press("Enter")
   await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
   await dialog(page).waitFor({ state: "detached" })
   expect(await run(story.get(`/mcp-servers/${server.id}`))).toMatchObject({
@@ -121,20 +118,15 @@ it("what another admin saves in the same moment is told, too, where it is the sa
   const kept = () => run(story.get(`/mcp-servers/${server.id}`))
   const { page } = await real.visit(story, "/settings?tab=servers")
   await rowOf(page, "shop").getByRole("button", { name: "Change", disabled: false }).press("Enter")
-  await dialog(page).getByLabel("Tools that agents may be given").fill("get charge")
+  await fieldAt(dialog(page), "/allowedTools").fill("get charge")
   await justBeforeItsChange(page, () =>
     run(story.patch(`/mcp-servers/${server.id}`, { allowedTools: ["look"] }))
   )
   await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
   // The answer says so, or the list does, whichever the page has first.
-  await dialog(page)
-    .getByText(/Somebody has changed the same meanwhile/)
-    .first()
-    .waitFor()
+  await failure(dialog(page), "409").or(moved(page)).first().waitFor()
   expect(await kept()).toMatchObject({ allowedTools: ["look"] })
-  await dialog(page)
-    .getByRole("button", { name: "Keep mine, to be saved over it", disabled: false })
-    .press("Enter")
+  await moved(page).getByRole("button", { disabled: false }).press("Enter")
   await justBeforeItsChange(page, () => run(story.patch(`/mcp-servers/${server.id}`, { untrusted: true })))
   await dialog(page).getByRole("button", { name: "Save", disabled: false }).press("Enter")
   await dialog(page).waitFor({ state: "detached" })
