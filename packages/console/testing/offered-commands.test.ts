@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { expect, it } from "vitest"
+import { exitCodes } from "../../cli/src/exit-codes.ts"
 import { invokeWith } from "../../cli/testing/invoke.ts"
 import { offeredCommand } from "../src/words/offered-command.ts"
 
@@ -46,9 +47,8 @@ it("every command that is offered is accepted by the command line", async () => 
     if (startsServer(command)) continue
     const told = offeredCommand(`npx ${command}`, { projectId: "a-project", origin: nowhere })
     const [, , ...words] = told.split(" ")
-    const { error } = await Effect.runPromise(invokeWith({ TROPISM_TOKEN: "a-token" }, ...words))
-    // What is refused before anything is tried is told with the way to its help.
-    if (error.includes('--help" to see')) refused.push(`${told}: ${error}`)
+    const { error, exitCode } = await Effect.runPromise(invokeWith({ TROPISM_TOKEN: "a-token" }, ...words))
+    if (exitCode === exitCodes.usage) refused.push(`${told}: ${error}`)
   }
   expect(refused).toEqual([])
 })

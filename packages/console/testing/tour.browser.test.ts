@@ -34,7 +34,7 @@ describe("the console", () => {
       await isOpen(page, title)
     }
     await goTo("/health-of-something")
-    await isOpen(page, "There is no such page")
+    await page.locator("[data-fault=noSuchPage] h1").waitFor()
   }, 300_000)
 
   it("puts its pages behind a button on a phone, and fits there", async () => {

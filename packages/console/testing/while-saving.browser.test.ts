@@ -6,6 +6,7 @@ import { expect, it } from "vitest"
 import { watcher } from "../../server/testing/story-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { asksBeforeReload, goWhenAsked, stayWhenAsked } from "./leaving-words.ts"
+import { messages, sending } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -28,8 +29,7 @@ it("of a definition, whose field keeps the focus", async () => {
   const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
   const answer = await holdAnswer(page, `**/agents/${agent.id}`)
   const form = page.getByRole("form", { name: "Agent" })
-  const atVersion = (version: number) =>
-    page.getByRole("heading", { level: 1, name: new RegExp(`version ${version}`) }).waitFor()
+  const atVersion = (version: number) => page.locator(`h1 [data-version="${version}"]`).waitFor()
   const role = form.getByLabel("Role")
   await role.fill("Keeps order, slowly")
   await page.keyboard.press("Enter")
@@ -43,12 +43,12 @@ it("of a definition, whose field keeps the focus", async () => {
   // A press in haste sends nothing, and does not count as sent.
   await page.keyboard.press("Enter")
   answer()
-  await page.getByText("The agent is at version 2.").first().waitFor()
+  await messages(page, "done", "2").waitFor()
   expect(await role.inputValue()).toBe("Keeps order, slowly and well")
   expect(await role.evaluate((field) => field === document.activeElement)).toBe(true)
   // It is not what is saved, so who leaves is asked.
   await stayWhenAsked(page, lookElsewhere)
-  await page.getByRole("button", { name: "Save as a new version", disabled: false }).press("Enter")
+  await sending(form).press("Enter")
   await atVersion(3)
   const kept = { version: 3, role: "Keeps order, slowly and well" }
   expect(await run(story.get(`/agents/${agent.id}`))).toMatchObject(kept)
@@ -66,7 +66,7 @@ it("of the bounds of a chain", async () => {
   await page.getByLabel("Runs").fill("50")
   await page.getByLabel("Tokens").fill("9000")
   answer()
-  await page.getByText("The bounds hold from the next event on.").first().waitFor()
+  await messages(page, "done").waitFor()
   expect(await page.getByLabel("Depth").inputValue()).toBe("3")
   expect(await page.getByLabel("Runs").inputValue()).toBe("50")
   expect(await page.getByLabel("Tokens").inputValue()).toBe("9000")
@@ -102,11 +102,11 @@ it("of the project's name", async () => {
   await page.keyboard.type(" of Eden")
   await stayWhenAsked(page, () => page.getByRole("tab", { name: "Models" }).click())
   answer()
-  await page.getByText("The project is called Garden now.").first().waitFor()
+  await messages(page, "done", "Garden").waitFor()
   expect(await name.inputValue()).toBe("Garden of Eden")
   await stayWhenAsked(page, () => page.getByRole("link", { name: /^Inbox/ }).click())
   await rename(false).press("Enter")
-  await page.getByText("The project is called Garden of Eden now.").first().waitFor()
+  await messages(page, "done", "Garden of Eden").waitFor()
   expect(await run(story.send("GET", project))).toMatchObject({ body: { name: "Garden of Eden" } })
   // What is saved is left as one likes.
   await inTime(() => asksBeforeReload(page)).toBe(false)
@@ -143,7 +143,7 @@ it("of a form that goes once it is saved, which takes no letter meanwhile", asyn
   await form.getByLabel("Woken by").selectOption({ label: "A person" })
   await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
   await form.getByLabel("Name").fill("greeter")
-  await form.getByLabel(/^Enabled: /).press("Space")
+  await form.getByLabel(/^Enabled/).press("Space")
   await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Make the agent", disabled: true }).waitFor()
   await stayWhenAsked(page, () => page.getByRole("link", { name: /^Inbox/ }).click())
@@ -172,13 +172,13 @@ it("of a form that goes, no box, choice or row of which changes meanwhile", asyn
   const form = page.getByRole("form", { name: "Agent" })
   await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
   await form.getByLabel("Name").fill("greeter")
-  const enabled = form.getByLabel(/^Enabled: /)
+  const enabled = form.getByLabel(/^Enabled/)
   await enabled.press("Space")
   await page.getByRole("button", { name: "Make the agent", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Make the agent", disabled: true }).waitFor()
   await enabled.press("Space")
   expect(await enabled.isChecked()).toBe(false)
-  const creates = form.getByLabel("Creates an object: allowed")
+  const creates = form.locator("[data-change=create]").getByRole("checkbox")
   await creates.click()
   expect(await creates.isChecked()).toBe(true)
   await form.getByLabel("Mode").selectOption("execute")
@@ -204,7 +204,7 @@ it("of a dialog that goes, no box or choice of which changes meanwhile", async (
   await ends.selectOption("30")
   await inTime(() => ends.inputValue()).toBe("90")
   makeToken()
-  await dialog.getByRole("button", { name: "I have copied it", disabled: false }).press("Enter")
+  await dialog.getByTestId("copied").press("Enter")
 
   await goTo(`/agents/${agent.id}?tab=webhooks`)
   const makeWebhook = await holdMaking(page, "**/webhooks")
@@ -212,7 +212,7 @@ it("of a dialog that goes, no box or choice of which changes meanwhile", async (
   await dialog.getByLabel("Name").fill("shop")
   await dialog.getByRole("button", { name: "Make", exact: true, disabled: false }).press("Enter")
   await dialog.getByRole("button", { name: "Make", exact: true, disabled: true }).waitFor()
-  const untrusted = dialog.getByLabel("What it delivers is untrusted")
+  const untrusted = dialog.getByRole("checkbox")
   await untrusted.click()
   expect(await untrusted.isChecked()).toBe(true)
   makeWebhook()
@@ -268,7 +268,7 @@ it("of the bounds of a chain, letter by letter while the answer comes", async ()
   await inTime(() => dollars.inputValue()).toMatch(/^12/)
   answer()
   await typing
-  await page.getByText("The bounds hold from the next event on.").first().waitFor()
+  await messages(page, "done").waitFor()
   expect(await dollars.inputValue()).toBe("123456789")
   // What was saved is not typed any more: what another admin says takes its place.
   await run(story.patch("/settings", { chainLimits: { maxRuns: 60 } }))

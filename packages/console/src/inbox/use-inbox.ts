@@ -38,12 +38,14 @@ const nothingToEdit: Message = {
 
 const deletionToEdit: Message = {
   tone: "refused",
+  reason: "deletion",
   title: "Nothing to edit",
   sentence: "A deletion has nothing to edit. Approve it or reject it as it is."
 }
 
 const goneFromView: Message = {
   tone: "refused",
+  reason: "gone",
   title: "Nothing to look at again",
   sentence: "What it is about was deleted. Rejecting clears it away."
 }

@@ -18,6 +18,8 @@ export interface Message {
   readonly isUnknown?: boolean
   /** What can be done about it while it is shown. */
   readonly action?: { readonly label: string; readonly run: () => void }
+  /** Of a refusal: why, as a code. */
+  readonly reason?: string
 }
 
 interface Shown extends Message {
@@ -70,6 +72,7 @@ const ToastCard = ({ message, onClose }: ToastCardProps): ReactNode => {
       onOpenChange={(isOpen) => {
         if (!isOpen) onClose()
       }}
+      data-reason={message.reason}
       className="enter flex items-start gap-3 rounded-xl border border-line bg-surface py-3 pr-2 pl-4 shadow-raised"
     >
       <span className={`mt-1 ${isDone ? "text-leaf" : "text-caution-ink"}`}>
