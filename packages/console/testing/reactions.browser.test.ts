@@ -231,6 +231,6 @@ it("a question of a chain that was answered waits for nobody, and a long summary
     .waitFor()
   await page.getByTestId("lanes").locator("[data-lane=tasks]").waitFor()
   const task = page.locator("[data-link=task]").filter({ hasText: "Which one?" })
-  await task.getByText(new RegExp(`\\b${question.number}\\b`)).waitFor()
+  await task.getByRole("link", { name: new RegExp(`\\b${question.number}\\b`) }).waitFor()
   expect(await task.getAttribute("data-state")).toBe("completed")
 })
