@@ -74,9 +74,13 @@ export const repeatedSentences = (files: ReadonlyArray<SourceFile>): ReadonlyArr
     )
 }
 
+/** A command to type is a fact, not wording. */
+const command = /(?:npx )?\btropism(?: [a-z][a-z-]*| [A-Z]+)+|git pull && npm ci/g
+
 /** What stands between the values of a sentence, where it is long enough to be known again. */
 const partsOf = (text: string): ReadonlyArray<string> =>
   text
+    .replaceAll(command, hole)
     .split(hole)
     .map((part) => part.trim())
     .filter((part) => wordsIn(part) >= leastWords)
@@ -105,17 +109,17 @@ const readTexts = (file: SourceFile): ReadonlyArray<Text> => {
   const found: Array<Text> = []
   const add = (text: string, start: number) =>
     found.push({ text: text.replaceAll(/\s+/g, " ").trim(), start })
-  const visit = (value: unknown): void => {
-    if (Array.isArray(value)) return value.forEach(visit)
-    if (!isNode(value)) return
-    if (skips(value)) return
+  /** `isPart`: the text of this node stands in the text around it already. */
+  const visit = (value: unknown, isPart = false): void => {
+    if (Array.isArray(value))
+      return value.forEach((one) => visit(one, isPart && isNode(one) && isInline(one)))
+    if (!isNode(value) || skips(value)) return
     const text = textOf(value)
-    if (text !== undefined) add(text, value.start)
-    if (text === undefined || value.type !== "Literal") {
-      for (const [member, inside] of Object.entries(value)) {
-        if (titles(value, member)) visit((inside as ReadonlyArray<unknown>).slice(1))
-        else if (text === undefined || holesOnly(value, member)) visit(inside)
-      }
+    if (text !== undefined && !isPart) add(text, value.start)
+    if (text !== undefined && value.type === "Literal") return
+    for (const [member, inside] of Object.entries(value)) {
+      if (titles(value, member)) visit((inside as ReadonlyArray<unknown>).slice(1))
+      else visit(inside, text !== undefined && ["children", "left", "right"].includes(member))
     }
   }
   visit(parseAst(file.text, { lang: file.path.endsWith("x") ? "tsx" : "ts" }) as unknown)
@@ -144,10 +148,6 @@ const rootName = (callee: unknown): string => {
   return rootName(callee["object"] ?? callee["callee"] ?? callee["tag"])
 }
 
-/** Of a node that is a text itself, the members in which others may stand. */
-const holesOnly = (node: Node, member: string): boolean =>
-  ["expressions", "children", "left", "right"].includes(member) && node.type !== "Literal"
-
 const inline = new Set(["a", "b", "code", "em", "i", "kbd", "q", "small", "span", "strong", "Link"])
 
 /** The text that a node is: a string, a template, strings put together, an element's own words. */
@@ -172,6 +172,11 @@ const textOf = (node: Node): string | undefined => {
   return undefined
 }
 
+/** Whether an element's words stand in those of the element around it. */
+const isInline = (node: Node): boolean =>
+  node.type === "JSXElement" &&
+  inline.has((node["openingElement"] as { name: { name?: string } }).name.name ?? "")
+
 const childrenText = (node: Node): string =>
   (node["children"] as ReadonlyArray<Node>)
     .map((child) => {
@@ -180,15 +185,13 @@ const childrenText = (node: Node): string =>
         const inside = child["expression"] as Node
         return inside.type === "Literal" ? (textOf(inside) ?? hole) : hole
       }
-      if (child.type !== "JSXElement") return hole
-      const { name } = (child["openingElement"] as { name: { name?: string } }).name
-      return inline.has(name ?? "") ? childrenText(child) : hole
+      return isInline(child) ? childrenText(child) : hole
     })
     .join("")
 
 /** What a regular expression matches to the letter; all else is a hole. */
 const plainPattern = (pattern: string): string =>
   pattern
-    .replaceAll(/\\([.?*+()[\]{}|/^$-])/g, "\u0000$1")
-    .replaceAll(/(?<!\u0000)(?:\\.|\[[^\]]*\]|[.()|^$?*+{}])+/g, hole)
-    .replaceAll("\u0000", "")
+    .replaceAll(/\\([.?*+()[\]{}|/^$-])/g, "\uE000$1")
+    .replaceAll(/(?<!\uE000)(?:\\.|\[[^\]]*\]|[.()|^$?*+{}])+/g, hole)
+    .replaceAll("\uE000", "")

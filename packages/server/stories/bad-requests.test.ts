@@ -63,23 +63,11 @@ const badAgents: ReadonlyArray<readonly [string, Record<string, unknown>, string
   ["a tag that is not closed", { prompt: "{% if event %}yes" }, "/prompt"],
   ["a tag that does not exist", { prompt: "{% wheel %}" }, "/prompt"],
   ["a filter that does not exist", { prompt: "{{ event | jsn }}" }, "/prompt"],
-  [
-    "a template that includes a file",
-    { prompt: "{% include '/etc/hostname' %}" },
-    "/prompt"
-  ],
-  [
-    "a template that includes what it computes",
-    { prompt: "{% include input.file %}" },
-    "/prompt"
-  ],
+  ["a template that includes a file", { prompt: "{% include '/etc/hostname' %}" }, "/prompt"],
+  ["a template that includes what it computes", { prompt: "{% include input.file %}" }, "/prompt"],
   ["a template that renders another", { prompt: "{% render input.file %}" }, "/prompt"],
   ["a system prompt with a layout", { systemPrompt: "{% layout 'x' %}" }, "/systemPrompt"],
-  [
-    "a condition that breaks off",
-    { model: scripted([{ when: "step ==" }]) },
-    "/model/script/rules/0/when"
-  ],
+  ["a condition that breaks off", { model: scripted([{ when: "step ==" }]) }, "/model/script/rules/0/when"],
   [
     "an answer with a filter that does not exist",
     { model: scripted([{ when: "step == 0" }, { say: "{{ message | shout }}" }]) },

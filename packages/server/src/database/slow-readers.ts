@@ -72,7 +72,10 @@ export const slowlyRead = ({
         const tell = (reason: UnfinishedReason, why: string) =>
           Queue.offer(queue, encoder.encode(failedLine(`This ${name} is not whole: ${why}`, reason)))
         return Effect.raceFirst(write(offer), Effect.andThen(lost, Effect.fail(new ReaderDismissed()))).pipe(
-          Effect.timeoutOrElse({ duration: maxMs, orElse: () => tell("tookTooLong", tookTooLong(maxMs, advice)) }),
+          Effect.timeoutOrElse({
+            duration: maxMs,
+            orElse: () => tell("tookTooLong", tookTooLong(maxMs, advice))
+          }),
           Effect.catchTag("ReaderStalled", () => tell("readerStalled", tookNothing)),
           Effect.catchTag("ReaderDismissed", () => tell("accessLost", lostToken)),
           Effect.catchCause((cause) =>

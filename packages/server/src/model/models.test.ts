@@ -136,9 +136,7 @@ describe("an agent without a model is told what to set", () => {
 
   it.effect("when TROPISM_MODEL names no provider, or one without a key", () =>
     Effect.gen(function* () {
-      expect(yield* resolveIn({ TROPISM_MODEL: "gpt-4o" }, "licence-review")).toContain(
-        '"gpt-4o"'
-      )
+      expect(yield* resolveIn({ TROPISM_MODEL: "gpt-4o" }, "licence-review")).toContain('"gpt-4o"')
       expect(yield* resolveIn({ TROPISM_MODEL: "openai:gpt-4o" }, "licence-review")).toContain(
         "OPENAI_API_KEY"
       )
@@ -163,9 +161,7 @@ describe("an agent without a model is told what to set", () => {
           script: { rules: [{ when: "step ==" }] }
         })
       ).toMatch(/\b1\b/)
-      expect(yield* resolveIn({}, "x", { provider: "scripted", name: "nowhere" })).toContain(
-        "nowhere"
-      )
+      expect(yield* resolveIn({}, "x", { provider: "scripted", name: "nowhere" })).toContain("nowhere")
     })
   )
 
