@@ -67,7 +67,7 @@ it("makes a webhook whose secret is shown once and works, gives it a new token, 
   await run(endedRuns(story, agent, 1))
   const row = page.getByRole("list", { name: "Webhooks" }).getByRole("listitem")
   await row.getByText("the <b>shop</b>").waitFor()
-  await row.getByRole("button", { name: "Copy the address of the <b>shop</b>" }).waitFor()
+  await row.getByRole("button", { name: /<b>shop<\/b>/ }).waitFor()
   expect((await run(story.get(`/agents/${agent.id}/webhooks`))).items).toMatchObject([
     { ratePerMinute: 30, untrusted: true }
   ])
@@ -101,9 +101,12 @@ it("lets who is no admin see the addresses and change none", async () => {
   const agent = await run(story.post("/agents", hooked()))
   await run(story.post(`/agents/${agent.id}/webhooks`, { name: "shop" }))
   const { page } = await real.visit(story, `/agents/${agent.id}?tab=webhooks`, { role: "editor" })
-  await page.getByRole("list", { name: "Webhooks" }).getByText("shop").waitFor()
+  const list = page.getByRole("list", { name: "Webhooks" })
+  await list.getByText("shop").waitFor()
   await page.getByTestId("admins-only").waitFor()
-  expect(await page.getByRole("button", { name: /Make a webhook|New token|End it/ }).count()).toBe(0)
+  // All that is left is to copy the address.
+  expect(await list.getByRole("button").count()).toBe(1)
+  expect(await page.getByRole("button", { name: "Make a webhook" }).count()).toBe(0)
 })
 
 it("tells what an agent used day by day, and what of its day is left", async () => {

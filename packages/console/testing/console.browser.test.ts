@@ -88,7 +88,7 @@ describe("with nothing to show", () => {
     const { page } = await real.visit(story)
     const empty = page.getByTestId("empty-inbox")
     await empty.getByText("npx tropism import package-lock.json").waitFor()
-    await page.getByText("npx tropism run AGENT").waitFor()
+    await page.getByText(/npx tropism run\b/).waitFor()
     const agent = await run(suggesting(story))
     await run(suggestingOnce(story, agent, creating("one")))
     await listed(page, 1)
