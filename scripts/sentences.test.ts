@@ -16,9 +16,9 @@ const files = readdirSync(join(root, "packages"), { recursive: true, encoding: "
   .map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }))
 
 describe("the sentences that people read", () => {
-  it.each(Object.entries(surfaces))("of the surface %s are as they were reviewed", async (name, surface) => {
-    await expect(sentencesOf(files, surface)).toMatchFileSnapshot(`sentences/${name}.txt`)
-  })
+  it.each(Object.entries(surfaces))("of the surface %s are as they were reviewed", (name, surface) =>
+    expect(sentencesOf(files, surface)).toMatchFileSnapshot(`sentences/${name}.txt`)
+  )
 
   it("are repeated by no test, so that a better wording turns no story red", () => {
     expect(repeatedSentences(files).map(({ line, message, path }) => `${path}:${line} ${message}`)).toEqual(

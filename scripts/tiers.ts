@@ -39,7 +39,7 @@ const inFolders = (name: string) => folders.map((folder) => `${folder}/**/${name
 const graded = (): ReadonlyArray<string> =>
   readdirSync(join(root, "packages"), { recursive: true, encoding: "utf8" })
     .map((path) => `packages/${path.replaceAll("\\", "/")}`)
-    .filter((path) => /\.test\.ts$/.test(path) && !path.includes("/node_modules/"))
+    .filter((path) => path.endsWith(".test.ts") && !path.includes("/node_modules/"))
     .filter((path) =>
       /\/testing\/tier\.ts"|simulated-for-tests\.ts"/.test(readFileSync(join(root, path), "utf8"))
     )
@@ -52,9 +52,9 @@ const included: Readonly<Record<Tier, () => Array<string>>> = {
 
 /** Files that take longest begin first, so that none of them is left at the end to work alone. */
 class LongestFirst extends BaseSequencer {
-  override async sort(files: Array<TestSpecification>) {
+  override sort(files: Array<TestSpecification>) {
     const seconds = ({ moduleId }: TestSpecification) => testTimes[moduleId.slice(root.length + 1)] ?? 0
-    return files.toSorted((one, other) => seconds(other) - seconds(one))
+    return Promise.resolve(files.toSorted((one, other) => seconds(other) - seconds(one)))
   }
 }
 
