@@ -14,19 +14,22 @@ import { until } from "../testing/invoke.ts"
 import { childrenOf, isAlive, nodePath } from "../testing/launch.ts"
 import { programOnTerminal } from "../testing/terminal-process.ts"
 
+/** How a line begins that says what becomes of the server. */
+const lineOf = (type: "ready" | "stopping" | "stopped") => `{"type":"${type}"`
+
 const checkout = fileURLToPath(new URL("../../..", import.meta.url))
 
 /** `npm start` on a terminal, ready, with the ids of all that runs; PostgreSQL is never left behind. */
 const npmStart = Effect.gen(function* () {
   const data = yield* quickDataFolder
-  const terminal = yield* programOnTerminal(["npm", "--prefix", checkout, "start"], {
+  const terminal = yield* programOnTerminal(["npm", "--prefix", checkout, "start", "--", "--json"], {
     PATH: nodePath,
     HOME: data,
     TROPISM_DATA: data,
     TROPISM_MODEL: "scripted:default",
     PORT: "0"
   })
-  yield* terminal.sees("The server was ready")
+  yield* terminal.sees(lineOf("ready"))
   const [launcher = 0] = childrenOf(terminal.pid)
   const [program = 0] = childrenOf(launcher)
   const postgres = Number(readFileSync(join(data, "postgres", "postmaster.pid"), "utf8").split("\n", 1)[0])
@@ -76,14 +79,14 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
         process.kill(postgres, "SIGSTOP")
         process.kill(launcher, "SIGSTOP")
         yield* press(ctrlC)
-        yield* sees("Stopping …")
+        yield* sees(lineOf("stopping"))
         yield* insistFor(5, program, () => process.kill(launcher, "SIGINT"))
         process.kill(launcher, "SIGCONT")
         yield* insistFor(5, program, () => process.kill(launcher, "SIGINT"))
         expect(isAlive(program)).toBe(true)
         process.kill(postgres, "SIGCONT")
         yield* exitCode
-        expect(seen()).toContain("Stopped.")
+        expect(seen()).toContain(lineOf("stopped"))
         expect([isAlive(program), isAlive(postgres)]).toEqual([false, false])
       }),
     300_000
@@ -96,7 +99,7 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
         const { exitCode, postgres, press, program, seen, sees } = yield* npmStart
         for (const pid of sessionsOf(postgres)) process.kill(pid, "SIGSTOP")
         yield* press(ctrlC)
-        yield* sees("Stopping …")
+        yield* sees(lineOf("stopping"))
         expect(isAlive(postgres)).toBe(true)
         yield* insist(
           () => Effect.runSync(press(ctrlC)),
@@ -104,7 +107,8 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
         )
         expect(isAlive(postgres)).toBe(false)
         yield* exitCode
-        expect(seen()).toMatch(/Stopped/)
+        expect(seen()).not.toContain(lineOf("stopped"))
+        expect(seen()).toContain('"exitCode":1')
       }),
     300_000
   )
@@ -121,11 +125,11 @@ describe("Requirement: a server that is stopped leaves nothing behind", () => {
             process.kill(launcher, signal)
           }
         })
-        yield* sees("Stopping …")
+        yield* sees(lineOf("stopping"))
         expect(isAlive(program)).toBe(true)
         process.kill(postgres, "SIGCONT")
         yield* exitCode
-        expect(seen()).toContain("Stopped.")
+        expect(seen()).toContain(lineOf("stopped"))
         expect([isAlive(program), isAlive(postgres)]).toEqual([false, false])
       }),
     300_000

@@ -146,12 +146,17 @@ const startServer = (raw: Screen["Service"], options: StartOptions) =>
     })
     yield* Effect.raceFirst(Fiber.join(server), open)
   }).pipe(
-    Effect.onInterrupt(() =>
-      Effect.flatMap(Screen, (screen) => Effect.andThen(screen.redraw(undefined), screen.print("Stopping …")))
-    ),
+    Effect.onInterrupt(() => sayStopState(raw, "stopping", "Stopping …")),
     Effect.scoped,
-    Effect.onInterrupt(() => Effect.flatMap(Screen, (screen) => screen.print("Stopped.")))
+    Effect.onInterrupt(() => sayStopState(raw, "stopped", "Stopped."))
   )
+
+/** Says how far a stop has come; a program reads the `type` of the line. */
+const sayStopState = (raw: Screen["Service"], type: "stopping" | "stopped", line: string) =>
+  Effect.gen(function* () {
+    yield* raw.redraw(undefined)
+    yield* raw.print((yield* JsonFlag) ? JSON.stringify({ type }) : line)
+  })
 
 /** Runs the server; its log goes to standard error and begins at warnings unless `--log-level` says otherwise. */
 const runServer = (
