@@ -27,7 +27,7 @@ describe("Requirement: tropism agents enable and disable", () => {
 
       expect(yield* tropism("disable", "one", other.id)).toEqual({
         exitCode: 0,
-        out: ["one is disabled now, as version 2.", "other is disabled now, as version 2."],
+        out: [expect.stringMatching(/\bone\b.*\b2\b/), expect.stringMatching(/\bother\b.*\b2\b/)],
         error: ""
       })
       yield* make(story, "Person")
@@ -35,8 +35,9 @@ describe("Requirement: tropism agents enable and disable", () => {
       expect(yield* enabled).toEqual(["TodoAssistant"])
 
       // Only what they are woken by from now on; one that is so already gets no version more.
-      expect((yield* tropism("enable", "one", "one")).out).toEqual(["one is enabled now, as version 3."])
-      expect((yield* tropism("enable", "one")).out).toEqual(["one was enabled already."])
+      expect((yield* tropism("enable", "one", "one")).out).toEqual([expect.stringMatching(/\bone\b.*\b3\b/)])
+      expect((yield* tropism("enable", "one")).out).toEqual([expect.stringMatching(/\bone\b(?!.*\d)/)])
+      expect((yield* story.get(`/agents/${one.id}`)).version).toBe(3)
       yield* make(story, "Person")
       yield* endedRuns(story, one, 1)
       expect(yield* runsOf(story, other)).toEqual([])
@@ -45,14 +46,13 @@ describe("Requirement: tropism agents enable and disable", () => {
       const partly = yield* tropism("enable", "nobody", "other", "--json")
       expect(partly.exitCode).toBe(1)
       expect(JSON.parse(partly.out.join("\n"))).toMatchObject([{ name: "other", enabled: true }])
-      expect(JSON.parse(partly.error)).toMatchObject({ error: { exitCode: 1 } })
-      expect(partly.error).toContain("There is no agent")
+      expect(JSON.parse(partly.error)).toMatchObject({
+        error: { exitCode: 1, message: expect.stringContaining('"nobody"') }
+      })
 
       expect((yield* tropism("disable", "--all")).out).toHaveLength(3)
       expect(yield* enabled).toEqual([])
-      expect((yield* tropism("disable", "--all")).out).toEqual([
-        "Every agent of the project is disabled already."
-      ])
+      expect((yield* tropism("disable", "--all", "--json")).out).toEqual(["[]"])
       expect((yield* tropism("enable", "--all")).out).toHaveLength(3)
       expect(yield* enabled).toEqual(["TodoAssistant", "one", "other"])
 
@@ -60,7 +60,7 @@ describe("Requirement: tropism agents enable and disable", () => {
         expect(yield* tropism(...wrong)).toEqual({
           exitCode: 2,
           out: [],
-          error: "Say which: names or ids of agents, or --all."
+          error: expect.stringContaining("--all")
         })
     }).pipe(Effect.provide(NodeServices.layer))
   )

@@ -149,7 +149,7 @@ describe("Requirement: the command line among other programs", () => {
           expect({ command: commands[index], code, error }).toEqual({
             command: commands[index],
             code: "1",
-            error: expect.stringMatching(/Standard output could not be written \(ENOSPC\)/)
+            error: expect.stringMatching(/\bENOSPC\b/)
           })
         expect(ends.map(({ error }) => error.trim().split("\n").length)).toEqual(commands.map(() => 1))
       }).pipe(Effect.provide(NodeServices.layer)),
@@ -164,7 +164,6 @@ describe("Requirement: the command line among other programs", () => {
         yield* make(story, "Thing")
         const renamed = yield* ended(story, "projects", "rename", "demo")
         expect([renamed.code, renamed.error]).toEqual([0, ""])
-        const lost = "Standard output could not be written (ENOSPC)"
         for (const command of ["export -o -", "dump -o -", "runs"]) {
           const { code, error } = yield* Effect.promise(() =>
             intoFullDevice(
@@ -172,7 +171,7 @@ describe("Requirement: the command line among other programs", () => {
               environmentOf(story)
             )
           )
-          expect([command, code, error]).toEqual([command, "1", expect.stringContaining(lost)])
+          expect([command, code, error]).toEqual([command, "1", expect.stringMatching(/\bENOSPC\b/)])
         }
         const ends = { SIGTERM: 143, SIGINT: 130 } as const
         for (const signal of ["SIGTERM", "SIGINT"] as const)
@@ -243,13 +242,10 @@ describe("Requirement: the command line among other programs", () => {
         const loud = yield* ended(story, "import", file)
         const quiet = yield* ended(story, "import", "--quiet", file)
         rmSync(folder, { recursive: true })
-        expect(loud.error).toMatch(/^Importing things\.jsonl: [^\n]+\n$/)
-        expect(loud.out).toMatch(/^Objects: 1 created\. [^\n]+\n$/)
-        expect(quiet).toEqual({
-          code: 0,
-          out: "Objects: 1 unchanged. Relationships: no change.\n",
-          error: ""
-        })
+        expect(loud.error).toMatch(/^[^\n]*\bthings\.jsonl: [^\n]+\n$/)
+        expect(loud.out).toMatch(/^\D*\b1\b\D*\n$/)
+        expect(quiet).toEqual({ code: 0, out: expect.stringMatching(/^\D*\b1\b\D*\n$/), error: "" })
+        expect(quiet.out).not.toBe(loud.out)
       }).pipe(Effect.provide(NodeServices.layer)),
     manyProgramsMs
   )
@@ -282,7 +278,7 @@ describe("Requirement: shell completions", () => {
       "completed",
       "--assignee",
       // Files, where the command has no word to offer.
-      expect.stringMatching(/^complete -o bashdefault -o default -F _tropism_or_shells tropism$/),
+      expect.stringMatching(/^complete .*-o default .*-F \w+ tropism$/),
       "bash fish zsh",
       ""
     ])
@@ -312,7 +308,7 @@ describe("Requirement: shell completions", () => {
 
   it.live("in a real zsh on a terminal, they do so, too", () =>
     Effect.gen(function* () {
-      expect(scriptOf("zsh")).toContain("--output[The file to write")
+      expect(scriptOf("zsh")).toContain("--output[")
       if (!isHere("zsh")) return
       const folder = mkdtempSync(join(tmpdir(), "tropism-zsh-"))
       writeFileSync(join(folder, "notes.jsonl"), "")

@@ -62,7 +62,7 @@ describe("start --cluster", () => {
 
         expect(yield* refusal(at(one))).toMatchObject({
           code: 1,
-          error: expect.stringContaining(`${one.host}:${one.port} is in use`)
+          error: expect.stringContaining(`${one.host}:${one.port}`)
         })
         expect(
           yield* refusal({
@@ -95,9 +95,7 @@ describe("start --cluster", () => {
           { concurrency: 2 }
         )
         const wrongCall = (said: string) => ({ code: 2, error: expect.stringContaining(said) })
-        expect(refusals).toEqual(
-          ["set DATABASE_URL", "TROPISM_ENCRYPTION_KEY", "--mcp-fixtures"].map(wrongCall)
-        )
+        expect(refusals).toEqual(["DATABASE_URL", "TROPISM_ENCRYPTION_KEY", "--mcp-fixtures"].map(wrongCall))
         expect(readdirSync(folder)).toEqual([])
       }).pipe(Effect.scoped),
     300_000
@@ -124,13 +122,12 @@ describe("start --cluster", () => {
           (addresses) => refusal({ ...common, ...addresses }),
           { concurrency: 2 }
         )
-        const both = `TROPISM_CLUSTER_ADDRESS has port ${free.port}, and so has PORT`
+        const both = `\\bTROPISM_CLUSTER_ADDRESS\\b.*\\b${free.port}\\b.*\\bPORT\\b`
         expect(refusals).toEqual(
-          [
-            both,
-            both,
-            `${nameOf(taken)} is in use: stop the program that holds it, or start with another TROPISM_CLUSTER_ADDRESS.`
-          ].map((said) => ({ code: 1, error: expect.stringContaining(said) }))
+          [both, both, `\\b${nameOf(taken)}\\b.*\\bTROPISM_CLUSTER_ADDRESS\\b`].map((named) => ({
+            code: 1,
+            error: expect.stringMatching(named)
+          }))
         )
         expect(yield* ask(access, "select nspname::text from pg_namespace where nspname like 'kb%'")).toEqual(
           []
@@ -157,9 +154,7 @@ describe("start --cluster", () => {
         )
         expect(refusals.map(({ code }) => code)).toEqual([2, 2, 1, 1, 1, 1])
         for (const { error } of refusals)
-          expect(JSON.parse(error).error.message).toMatch(
-            /^TROPISM_CLUSTER_ADDRESS must be where the other servers reach this one, .*\.$/
-          )
+          expect(JSON.parse(error).error.message).toMatch(/^[^\n]*\bTROPISM_CLUSTER_ADDRESS\b[^\n]*$/)
       }).pipe(Effect.scoped),
     300_000
   )

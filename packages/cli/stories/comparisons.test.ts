@@ -35,14 +35,14 @@ describe("Requirement: comparisons by the command line", () => {
       const { json, tropism } = commandsOf(story)
       yield* newContext(story, "talk", scripted([{ say: "You asked: {{ message }}" }]), { tools: [] })
       const variants = ["--variant", "plain", "--system", "brief=Be brief.", "--ask", "brief=Rose?"]
-      const said = yield* tropism("contexts", "compare", "talk", "What is a rose?", ...variants)
+      const said = yield* tropism("contexts", "compare", "talk", "Why a rose?", ...variants)
       const text = said.out.join("\n")
-      const [, id = ""] = /^Comparison (\S+)\n/.exec(text) ?? []
-      const begun = `The comparison ${id} has begun: "tropism contexts comparison talk ${id}" shows it.`
+      const [, id = ""] = /^\S+ (\S+)\n/.exec(text) ?? []
+      const begun = expect.stringContaining(`"tropism contexts comparison talk ${id}"`)
       expect({ exitCode: said.exitCode, error: said.error }).toEqual({ exitCode: 0, error: begun })
       expect(text.split("\n").slice(-5)).toEqual([
         "plain",
-        "You asked: What is a rose?",
+        "You asked: Why a rose?",
         "",
         "brief",
         "You asked: Rose?"
@@ -56,20 +56,22 @@ describe("Requirement: comparisons by the command line", () => {
       expect(yield* wrong("--model", "big=gpt-4o")).toEqual({
         exitCode: 2,
         out: [],
-        error: '--model wants LABEL=provider:name, not "gpt-4o".'
+        error: expect.stringMatching(/--model\b.*\bLABEL=provider:name\b.*"gpt-4o"/)
       })
-      expect((yield* wrong("--system", "Be brief.")).error).toContain("has no label")
-      expect((yield* wrong("--variant", "alone")).error).toContain("variants")
+      const unlabelled = yield* wrong("--system", "Be brief.")
+      expect([unlabelled.exitCode, unlabelled.error]).toEqual([
+        2,
+        expect.stringMatching(/--system\b.*\bLABEL=.*"Be brief\."/)
+      ])
+      const alone = yield* wrong("--variant", "alone")
+      expect([alone.exitCode, alone.error]).toEqual([2, expect.stringContaining("variants")])
       expect((yield* story.get("/contexts?limit=200")).items).toHaveLength(3)
 
       // Each variant would act for itself: the way on is this command's own flag.
       yield* newContext(story, "acts", scripted([{ say: "Done." }]), { tools: ["graph.*"] })
       const asked = ["contexts", "compare", "acts", "Q", "--variant", "a", "--variant", "b"]
       const refused = yield* tropism(...asked)
-      expect([refused.exitCode, refused.error]).toEqual([
-        1,
-        expect.stringContaining("pass --allow-writes if")
-      ])
+      expect([refused.exitCode, refused.error]).toEqual([1, expect.stringContaining("--allow-writes")])
       expect(refused.error).not.toContain("allowWrites")
       expect((yield* tropism(...asked, "--allow-writes")).exitCode).toBe(0)
     }).pipe(Effect.provide(NodeServices.layer))
@@ -111,7 +113,7 @@ describe("Requirement: comparisons by the command line", () => {
       const over = yield* tropism("backtests", "cancel", "teams", first.id)
       expect([over.exitCode, over.out]).toEqual([1, []])
       expect((yield* tropism("backtests", "show", "teams", "nothing")).error).toContain(
-        '"tropism backtests list AGENT" lists them'
+        "tropism backtests list"
       )
     }).pipe(Effect.provide(NodeServices.layer))
   )

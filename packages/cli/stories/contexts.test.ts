@@ -8,7 +8,7 @@ import { addEvent, logOf, newContext, quietLog } from "../../server/testing/cont
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { ask } from "../../server/testing/owner-rows.ts"
 import { newProject, startServer } from "../../server/testing/platform.ts"
-import { invokeWith, invokeWithInto, until } from "../testing/invoke.ts"
+import { type Invocation, invokeWith, invokeWithInto, until } from "../testing/invoke.ts"
 
 /** A server on which somebody has spoken with an agent, and the command. */
 const scene = Effect.gen(function* () {
@@ -28,12 +28,18 @@ const scene = Effect.gen(function* () {
   }
 }).pipe(Effect.provide(NodeServices.layer))
 
+/** How a command ended, and the problem that the server answered. */
+const problemOf = ({ error, exitCode }: Invocation) => [exitCode, JSON.parse(error).error.problem]
+
 describe("tropism contexts", () => {
   it.live("lists, shows, forks and interrupts, and says what cannot be done", () =>
     Effect.gen(function* () {
       const { contexts, log, story } = yield* scene
       const forked = yield* contexts("fork", "talk", "what-if", "--at", "3")
-      expect(forked).toMatchObject({ exitCode: 0, out: ["what-if shares the events of talk up to 3."] })
+      expect(forked).toMatchObject({
+        exitCode: 0,
+        out: [expect.stringMatching(/\bwhat-if\b.*\btalk\b.*\b3\b/)]
+      })
       const listed = yield* contexts()
       expect(listed.out.map((line) => line.split(/\s{2,}/).slice(0, 4))).toEqual([
         ["CONTEXT", "AGENT", "EVENTS", "FORKED FROM"],
@@ -43,12 +49,12 @@ describe("tropism contexts", () => {
       const json = yield* contexts("--agent", "agent-of-talk", "--json")
       expect(JSON.parse(json.out.join(""))).toEqual((yield* story.get("/contexts")).items)
       const shown = yield* contexts("show", "talk")
-      expect(shown.out).toContain("Turns     1")
-      expect(shown.out).toContain("Reducer   truncating")
-      const idle = yield* contexts("interrupt", "talk")
-      expect(idle).toMatchObject({ exitCode: 1, error: "No turn is open: there is nothing to end." })
-      const nowhere = yield* contexts("show", "nowhere")
-      expect(nowhere).toMatchObject({ exitCode: 1, error: "There is no such context." })
+      expect(shown.out).toContainEqual(expect.stringMatching(/^Turns +1$/))
+      expect(shown.out).toContainEqual(expect.stringMatching(/^Reducer +truncating$/))
+      const idle = yield* contexts("interrupt", "talk", "--json")
+      expect(problemOf(idle)).toEqual([1, expect.objectContaining({ status: 409, reason: "state" })])
+      const nowhere = yield* contexts("show", "nowhere", "--json")
+      expect(problemOf(nowhere)).toEqual([1, expect.objectContaining({ status: 404 })])
       expect((yield* contexts("show", "a:b")).exitCode).toBe(2)
     })
   )
@@ -60,15 +66,18 @@ describe("tropism contexts", () => {
       expect(forked).toMatchObject({
         exitCode: 0,
         out: [
-          expect.stringMatching(/^aside shares the events of talk up to \d+\.$/),
-          "What you said is answered there: tropism contexts tail aside"
+          expect.stringMatching(/\baside\b.*\btalk\b.*\b\d+\b/),
+          expect.stringContaining("tropism contexts tail aside")
         ]
       })
       expect((yield* contexts("log", "aside")).out.join("\n")).toContain("And in Spanish?")
       const silent = yield* contexts("fork", "talk", "silent", "--message", "")
       expect(silent.exitCode).not.toBe(0)
       expect(silent.error).toMatch(/message/)
-      expect((yield* contexts("show", "silent")).error).toBe("There is no such context.")
+      expect(problemOf(yield* contexts("show", "silent", "--json"))).toEqual([
+        1,
+        expect.objectContaining({ status: 404 })
+      ])
     })
   )
 
@@ -124,8 +133,8 @@ describe("tropism contexts", () => {
       expect(equal).toMatchObject({
         exitCode: 0,
         out: [
-          `Replayed ${log.length} events of talk, of which the engine wrote ${log.length - 1}.`,
-          "They are equal, byte for byte."
+          expect.stringMatching(`\\b${log.length}\\b.*\\btalk\\b.*\\b${log.length - 1}\\b`),
+          expect.not.stringContaining(":")
         ]
       })
       yield* ask(
@@ -135,9 +144,9 @@ describe("tropism contexts", () => {
       const { error, exitCode, out } = yield* contexts("replay", "talk")
       expect({ error, exitCode }).toEqual({
         exitCode: 1,
-        error: "The log of talk does not replay to itself."
+        error: expect.stringMatching(/\btalk\b/)
       })
-      expect(out.at(-2)).toMatch(/^talk:\d: The event differs in turnNumber\.$/)
+      expect(out.at(-2)).toMatch(/^talk:\d: .*\bturnNumber\b/)
       expect(out.at(-1)).toBe("  turnNumber: 1 → 4")
       const json = yield* contexts("replay", "talk", "--json")
       expect(JSON.parse(json.out.join(""))).toEqual(yield* story.get("/contexts/talk/replay"))

@@ -98,7 +98,7 @@ describe("Requirement: tropism agents apply", () => {
         yield* write("digest.yml", digest)
         const dry = yield* tropism("agents", "apply", "-f", folder, "--dry-run")
         expect(dry.exitCode).toBe(0)
-        expect(dry.out.join("\n")).toMatch(/WOULD BE[\s\S]*digest +1 +created[\s\S]*guard +1 +created/)
+        expect(dry.out.join("\n")).toMatch(/digest +1 +created[\s\S]*guard +1 +created/)
         expect(yield* agentsOf(story)).toEqual([])
 
         yield* tropism("agents", "apply", "-f", folder)
@@ -126,8 +126,7 @@ describe("Requirement: tropism agents apply", () => {
       yield* write("b.yaml", digest.replace("30 2 * * *", "0 0 30 2 *"))
       const { error, exitCode } = yield* tropism("agents", "apply", "-f", folder)
       expect(exitCode).toBe(1)
-      expect(error).toContain("Nothing was applied.")
-      expect(error).toContain(`${folder}/b.yaml: cronSchedule: "0 0 30 2 *" never fires`)
+      expect(error).toContain(`${folder}/b.yaml: cronSchedule: "0 0 30 2 *" `)
       expect(yield* agentsOf(story)).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -142,7 +141,7 @@ describe("Requirement: tropism agents apply", () => {
       const asked = yield* tropism("agents", "apply", "-f", folder, "--prune")
       expect(asked).toMatchObject({
         exitCode: 2,
-        error: expect.stringContaining("would delete digest. Say --yes")
+        error: expect.stringMatching(/--prune\b.*\bdigest\b.*--yes\b/)
       })
       expect(yield* agentsOf(story)).toHaveLength(3)
       const pruned = yield* tropism("agents", "apply", "-f", folder, "--prune", "--yes")
@@ -203,13 +202,14 @@ describe("Requirement: tropism agents export", () => {
   it.live("exports only the agents that are named, and says when there is none", () =>
     Effect.gen(function* () {
       const { story, tropism } = yield* scene
-      expect((yield* tropism("agents", "export")).error).toContain("no agent to export")
+      expect(yield* tropism("agents", "export")).toMatchObject({ exitCode: 1, out: [] })
       yield* story.post("/agents", watcher({ name: "one" }))
       yield* story.post("/agents", watcher({ name: "two" }))
       const { out } = yield* tropism("agents", "export", "two")
       expect(out.join("\n")).toMatch(/^name: two\n/)
       expect(out.join("\n")).not.toContain("one")
-      expect((yield* tropism("agents", "export", "three")).error).toContain('There is no agent "three"')
+      const missing = yield* tropism("agents", "export", "three")
+      expect([missing.exitCode, missing.error]).toEqual([1, expect.stringContaining('"three"')])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 })
@@ -228,16 +228,18 @@ describe("Requirement: An agent's history and schedule on the command line", () 
       expect(versions.out.join("\n")).toMatch(/2 .*admin +prompt, maxSteps[\s\S]*1 .*admin/)
       const diff = yield* tropism("agents", "diff", "watcher")
       expect(diff.out).toEqual([
-        "watcher: version 1 → 2",
+        expect.stringMatching(/^watcher: .*\b1 → 2$/),
         '  prompt: "One." → "Two."',
         "  maxSteps: null → 3"
       ])
-      expect((yield* tropism("agents", "diff", "watcher", "--from", "2", "--to", "2")).out).toContain(
-        "  They say the same."
-      )
-      expect((yield* tropism("agents", "restore", "watcher", "1")).out.join()).toContain("version 3")
+      const same = ["agents", "diff", "watcher", "--from", "2", "--to", "2"]
+      expect((yield* tropism(...same)).out).toEqual([
+        expect.stringMatching(/^watcher: .*\b2 → 2$/),
+        expect.not.stringContaining("→")
+      ])
+      expect((yield* tropism("agents", "restore", "watcher", "1")).out.join()).toMatch(/\b3\b/)
       expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ prompt: "One.", maxSteps: null })
-      expect((yield* tropism("agents", "versions", "watcher")).out.join("\n")).toContain("restored from 1")
+      expect((yield* tropism("agents", "versions", "watcher")).out.join("\n")).toMatch(/^ *3 .*\b1, prompt, maxSteps$/m)
       const schedule = yield* tropism("agents", "schedule", "watcher")
       expect(schedule.out.join("\n")).toMatch(/next +\d{4}-\d\d-\d\dT02:30:00\.000\+05:30/)
       expect(schedule.out.filter((line) => line.startsWith("then"))).toHaveLength(4)

@@ -16,7 +16,7 @@ describe("Requirement: tropism denials", () => {
       const story = yield* newProject(yield* startServer(access), access)
       const tropism = (...args: ReadonlyArray<string>) =>
         invokeWith({ TROPISM_TOKEN: story.token }, "denials", ...args, "--url", story.url)
-      expect((yield* tropism()).out.join()).toContain("Nothing was denied.")
+      expect((yield* tropism("--json")).out).toEqual(["[]"])
 
       const create = { tool: "create_object", arguments: { type: "Person", properties: {} } }
       const clerk = worker("clerk", handingOver(create, create), {
@@ -26,7 +26,7 @@ describe("Requirement: tropism denials", () => {
       const run = yield* story.post(`/agents/${agent.id}/trigger`)
       const listed = (yield* tropism()).out.join("\n")
       expect(listed).toMatch(/AGENT +DOOR +BY +TOOL +WHY +RUN +AGE/)
-      expect(listed).toMatch(/clerk +run +admin +create_object +The agent's capability canCreateObjects/)
+      expect(listed).toMatch(/clerk +run +admin +create_object .*\bcanCreateObjects\b/)
 
       const inRun = JSON.parse((yield* tropism("--run", run.id, "--json")).out.join("\n"))
       expect(JSON.stringify(inRun)).toContain(run.id)

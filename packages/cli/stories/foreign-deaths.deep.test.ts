@@ -82,15 +82,7 @@ describe("kill -9 while a foreign tool is at work", () => {
         expect(ended).toMatchObject({ status: "completed", summary: "Done.", attempt: 2 })
         expect(calls).toMatchObject([{ tool: "shop__charge", status: "unknown" }])
         const outcomes = log.filter((event: { readonly type: string }) => /^ToolCall(?:C|F)/.test(event.type))
-        expect(outcomes).toMatchObject([
-          {
-            type: "ToolCallFailedEvent",
-            error: {
-              reason: "unknownOutcome",
-              error: expect.stringContaining("may or may not have happened")
-            }
-          }
-        ])
+        expect(outcomes).toMatchObject([{ type: "ToolCallFailedEvent", error: { reason: "unknownOutcome" } }])
       }),
     300_000
   )

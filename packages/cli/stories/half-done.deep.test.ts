@@ -80,12 +80,12 @@ describe("Requirement: an import that is ended says how to go on", () => {
         const { code, error, id } = yield* signalled(signal, answer, "import", file, "--quiet")
         expect([code, error]).toEqual([
           exitCode,
-          `${file}: The import was interrupted. Go on with --resume ${id}.\n`
+          expect.stringMatching(`^${file}: [^\\n]*--resume ${id}\\b[^\\n]*\\n$`)
         ])
         const json = yield* signalled(signal, answer, "import", file, "--json")
         expect([json.code, JSON.parse(json.error)]).toEqual([
           exitCode,
-          { notice: expect.stringMatching(`Go on with --resume ${json.id}\\.$`) }
+          { notice: expect.stringMatching(`--resume ${json.id}\\b`) }
         ])
       }).pipe(Effect.provide(NodeServices.layer))
     )
@@ -101,7 +101,7 @@ describe("Requirement: an import that is ended says how to go on", () => {
       yield* until(() => server.asked.length > 0)
       yield* server.letGo
       yield* until(() => command.code() !== undefined)
-      const remedy = `import it from a file with --resume ${server.asked[0]?.searchParams.get("id")}.`
+      const remedy = `--resume ${server.asked[0]?.searchParams.get("id")}`
       expect([command.code(), command.error()]).toEqual([1, expect.stringContaining(remedy)])
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -117,7 +117,7 @@ describe("Requirement: a reader that goes ends no work", () => {
         "import",
         file
       )
-      expect(error).toContain("1 line was not imported.")
+      expect(error.trimEnd().split("\n").at(-1)).toMatch(/^tropism: .*\b1\b/)
       expect(code).toBe(1)
     }).pipe(Effect.provide(NodeServices.layer))
   )
@@ -132,9 +132,9 @@ describe("Requirement: a reader that goes ends no work", () => {
         file
       )
       expect(error.split("\n")).toEqual([
-        "Restoring things.jsonl: 1 of 4",
-        "Restoring things.jsonl: 2 of 4",
-        "Restoring things.jsonl: 3 of 4",
+        expect.stringMatching(/\bthings\.jsonl: 1 \w+ 4$/),
+        expect.stringMatching(/\bthings\.jsonl: 2 \w+ 4$/),
+        expect.stringMatching(/\bthings\.jsonl: 3 \w+ 4$/),
         "tropism: The dump is cut.",
         ""
       ])

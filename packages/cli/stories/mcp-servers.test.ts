@@ -21,7 +21,7 @@ describe("Requirement: tropism mcp-servers", () => {
       const diary = yield* newDiary
       const tropism = (...args: ReadonlyArray<string>) =>
         invokeWith({ TROPISM_TOKEN: story.token }, "mcp-servers", "--url", story.url, ...args)
-      expect((yield* tropism("list")).out.join()).toContain("has no MCP server")
+      expect((yield* tropism("list", "--json")).out).toEqual(["[]"])
 
       const flags = ["--env", `CALLS=${diary.calls}`, "--env", `OVERLAY=${diary.overlay}`, "--allow", "look*"]
       const made = yield* tropism("add", "shop", ...flags, "--", process.execPath, script)
@@ -41,10 +41,16 @@ describe("Requirement: tropism mcp-servers", () => {
       })
       yield* diary.say({ gift: { description: "Gives." } })
       expect((yield* tropism("refresh", "shop")).out.join("\n")).toContain("- shop__gift  Gives.")
-      expect((yield* tropism("set", "shop", "--no-enabled")).out.join("\n")).toContain("disabled")
-      expect((yield* tropism("refresh", "shop")).error).toContain("enable it first")
+      const off = yield* tropism("set", "shop", "--no-enabled", "--json")
+      expect(JSON.parse(off.out.join("\n"))).toMatchObject({ name: "shop", enabled: false })
+      const resting = yield* tropism("refresh", "shop", "--json")
+      expect([resting.exitCode, JSON.parse(resting.error).error.problem]).toEqual([
+        1,
+        expect.objectContaining({ status: 409, reason: "state" })
+      ])
       expect((yield* tropism("remove", "shop")).exitCode).toBe(0)
-      expect((yield* tropism("show", "shop")).error).toContain('There is no MCP server "shop"')
+      const gone = yield* tropism("show", "shop")
+      expect([gone.exitCode, gone.error]).toEqual([1, expect.stringContaining('"shop"')])
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
@@ -55,9 +61,16 @@ describe("Requirement: tropism mcp-servers", () => {
       const add = (...args: ReadonlyArray<string>) =>
         invokeWith({ TROPISM_TOKEN: story.token }, "mcp-servers", "add", "crm", "--url", story.url, ...args)
       const address = ["-a", "http://127.0.0.1:9/mcp", "--header"]
-      expect((yield* add(...address, "Authorization=Bearer abc")).error).toContain("looks like a secret")
-      expect((yield* add(...address, "nonsense")).error).toContain("NAME=value")
-      expect((yield* add()).error).toContain("one of the two")
+      const typed = yield* add(...address, "Authorization=Bearer abc")
+      expect([typed.exitCode, typed.error]).toEqual([
+        1,
+        expect.stringMatching(/Authorization: (?!.*Bearer).*"TROPISM_SECRET_/)
+      ])
+      const nameless = yield* add(...address, "nonsense")
+      expect([nameless.exitCode, nameless.error]).toEqual([2, expect.stringContaining("NAME=value")])
+      const nowhere = yield* add()
+      expect([nowhere.exitCode, nowhere.error]).toEqual([2, expect.stringContaining("--address")])
+      expect((yield* story.get("/mcp-servers")).items).toEqual([])
       const named = yield* add(...address, "Authorization=Bearer secret:TROPISM_SECRET_CRM", "--json")
       expect(JSON.parse(named.out.join("\n"))).toMatchObject({
         transport: { headers: { Authorization: { secret: "TROPISM_SECRET_CRM", prefix: "Bearer " } } },

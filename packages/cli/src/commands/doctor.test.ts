@@ -253,7 +253,7 @@ describe("tropism doctor", () => {
 
   it("says of a program that is older than its database how a newer one comes from where this one came", () => {
     const schema = databaseFindings({ ...well, schema: 48 }).find(({ check }) => check === "schema")
-    for (const command of ["git pull && npm ci", "npm install -g ./tropism-VERSION.tgz"])
+    for (const command of ["git pull", "npm ci", "npm install -g ./tropism-VERSION.tgz"])
       expect(schema?.fix).toContain(command)
     // No registry has the package.
     expect(schema?.fix).not.toContain("tropism@")

@@ -91,7 +91,7 @@ describe("choosing a project", () => {
   it.live("says what to do while there is none", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ projects: [] })
-      const remedy = expect.stringContaining('"tropism projects create NAME"')
+      const remedy = expect.stringContaining("tropism projects create")
       const refused = yield* invoke(server, "tasks")
       expect([refused.exitCode, refused.error]).toEqual([1, remedy])
       expect((yield* invoke(server, "projects")).out).toEqual([remedy])
