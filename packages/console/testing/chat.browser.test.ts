@@ -30,13 +30,8 @@ const adding = (latencyMs: number) =>
 const atWork = (page: Page, agentName: string) =>
   page.locator("[data-connection=open]").filter({ hasText: agentName })
 
-/** Stands on the page while the connection is cut and it tries again. */
-const lost = (page: Page) => page.locator("[data-connection=lost]")
-
-/** The lines of a conversation. */
+/** The lines of a conversation, and the tool calls in them that have worked. */
 const transcript = (page: Page) => page.getByTestId("transcript")
-
-/** The tool calls of a conversation that have worked. */
 const worked = (page: Page) => transcript(page).locator("[data-outcome=worked]")
 
 /** What the page asks the server when something is said. */
@@ -89,7 +84,7 @@ it("goes on over a cut and a reload without saying anything twice, and stops whe
   )
   await field.fill("Buy bread")
   await page.keyboard.press("Enter")
-  await lost(page).waitFor()
+  await page.locator("[data-connection=lost]").waitFor()
   const said = transcript(page)
   await worked(page).waitFor()
   await page.reload()
@@ -389,7 +384,7 @@ it("a conversation that begins is opened once, and not where somebody has gone e
   await field.fill("Buy bread")
   await page.keyboard.press("Enter")
   await page.waitForURL("**/chat/*")
-  await lost(page).waitFor()
+  await page.locator("[data-connection=lost]").waitFor()
   await page.getByRole("button", { name: "New conversation" }).click()
   await page.getByTestId("new-conversation").waitFor()
   await field.fill("Something else")

@@ -45,7 +45,7 @@ it("says how an agent fares, how often it failed in a row, and why it is disable
 })
 
 it("knows what happens with a change, and says how sure the agent must be", () => {
-  expect(outcomeOf(false, "execute", false)).toBe("refused")
+  for (const mode of ["execute", "hybrid", "suggest"]) expect(outcomeOf(false, mode, true)).toBe("refused")
   expect(outcomeOf(true, "execute", true)).toBe("done")
   expect(outcomeOf(true, "suggest", false)).toBe("suggested")
   expect(outcomeOf(true, "hybrid", true)).toBe("suggested")

@@ -83,4 +83,6 @@ it("says what began a chain and whether it goes on", () => {
     rests: state(false, 0),
     restsStopped: state(true, 0)
   })
+  // That a cap stopped it is said beside whether it goes on.
+  for (const openRuns of [0, 2]) expect(state(true, openRuns)[0]).toContain(`${state(false, openRuns)[0]}, `)
 })

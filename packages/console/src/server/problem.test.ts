@@ -7,6 +7,7 @@ import { expectOneSentencePerKind } from "../../testing/sentence-kinds.ts"
 import {
   faultAt,
   isBeside,
+  failureCode,
   failureSentence,
   isLeftOpen,
   isMissing,
@@ -112,6 +113,17 @@ describe("a refusal", () => {
       notUnderstood: [failureSentence(failures.notUnderstood), failureSentence(cause)]
     })
     expect(Object.values(failures).map(isLeftOpen)).toEqual([false, true, false])
+    expect(Object.values(failures).map(failureCode)).toEqual([
+      "unreachable",
+      "outcomeUnknown",
+      "notUnderstood"
+    ])
+    const unavailable = { type: "/problems/unavailable" }
+    expect(failureCode(new Problem({ status: 503, document: unavailable }))).toBe("unavailable")
+    expect(failureCode(new Problem({ status: 409, document: { ...unavailable, reason: "state" } }))).toBe(
+      "state"
+    )
+    expect(failureCode(new Problem({ status: 502, document: {} }))).toBe("502")
   })
 
   it("says whether it is about the session or about what is gone", () => {
