@@ -25,3 +25,11 @@ export const numbered = ({ number }: { readonly number: number }): RegExp => new
 /** What refused something, by its code: `lastAdmin`, `not-found`. */
 export const failure = (within: Page | Locator, code: string): Locator =>
   within.locator(`[role=alert][data-failure="${code}"]`)
+
+/** Of what was found that in which all these stand, in whatever order. */
+export const withAll = (found: Locator, ...values: ReadonlyArray<string | number>): Locator =>
+  values.reduce<Locator>(
+    (rest, value) =>
+      rest.filter({ hasText: typeof value === "number" ? new RegExp(`(?<!\\d)${value}(?!\\d)`) : value }),
+    found
+  )

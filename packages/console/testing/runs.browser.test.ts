@@ -8,6 +8,7 @@ import { scripted } from "../../server/testing/platform.ts"
 import { endedRuns, watcher } from "../../server/testing/story-words.ts"
 import { inTime } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
+import { withAll } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -57,10 +58,7 @@ it("tells what a run did, step by step, what its model was asked, and each event
   await page.getByRole("button", { name: "Replay", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   const { engineEvents, events } = await run(story.get(`/runs/${done.id}/replay`))
-  await dialog
-    .locator("[data-replay=same]")
-    .getByText(new RegExp(`\\b${events}\\b.*\\b${engineEvents}\\b`))
-    .waitFor()
+  await withAll(dialog.locator("[data-replay=same]"), events, engineEvents).waitFor()
   await screenshot(page, "run-replay")
   expect(await axeFaultsInBoth(page)).toEqual([])
   await page.keyboard.press("Escape")

@@ -8,7 +8,7 @@ import { change, endedRuns, make, saying, watcher } from "../../server/testing/s
 import { pendingOf, suggesting, suggestingOnce, updating } from "../../server/testing/suggestion-words.ts"
 import { acted, undoRun } from "../../server/testing/undo-words.ts"
 import { cardOf, heard, inTime, listed, press } from "./inbox-words.ts"
-import { messages, numbered } from "./page-parts.ts"
+import { withAll, messages, numbered } from "./page-parts.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -110,9 +110,7 @@ it("earned trust that is taken back, or kept, says what holds now", async () => 
   const { page } = await real.visit(story)
   await listed(page, 1)
   await cardOf(page, task).locator("[data-decision=reject]").press("Enter")
-  await messages(page, "done", numbered(task))
-    .filter({ hasText: /earner.*create.*Note/ })
-    .waitFor()
+  await withAll(messages(page, "done", numbered(task)), "earner", "create", "Note").waitFor()
   expect(await cardOf(page, task).count()).toBe(0)
 })
 
@@ -126,10 +124,7 @@ it("an undo that the graph moved under names the object and the button that plan
   await run(change(story, ada, { age: 3 }))
   const plan = cardOf(page, task)
   await plan.getByRole("button", { name: /^Undo 1 of 1/, disabled: false }).press("Enter")
-  await plan
-    .getByRole("status")
-    .getByText(/Person ada.*\b3\b.*\b2\b/)
-    .waitFor()
+  await withAll(plan.getByRole("status"), "Person ada", 3, 2).waitFor()
   expect(await page.locator("body").innerText()).not.toMatch(/POST|rerun|[0-9a-f]{8}-[0-9a-f]{4}/)
   await plan.getByRole("button", { name: "Plan anew", disabled: false }).press("Enter")
   await plan.locator("[data-status=conflict]").waitFor()
