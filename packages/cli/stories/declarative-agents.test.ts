@@ -239,7 +239,9 @@ describe("Requirement: An agent's history and schedule on the command line", () 
       ])
       expect((yield* tropism("agents", "restore", "watcher", "1")).out.join()).toMatch(/\b3\b/)
       expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ prompt: "One.", maxSteps: null })
-      expect((yield* tropism("agents", "versions", "watcher")).out.join("\n")).toMatch(/^ *3 .*\b1, prompt, maxSteps$/m)
+      expect((yield* tropism("agents", "versions", "watcher")).out.join("\n")).toMatch(
+        /^ *3 .*\b1, prompt, maxSteps$/m
+      )
       const schedule = yield* tropism("agents", "schedule", "watcher")
       expect(schedule.out.join("\n")).toMatch(/next +\d{4}-\d\d-\d\dT02:30:00\.000\+05:30/)
       expect(schedule.out.filter((line) => line.startsWith("then"))).toHaveLength(4)
