@@ -6,7 +6,7 @@ import { expect, it } from "vitest"
 import { newAssistant } from "../../server/testing/chat-words.ts"
 import { scripted } from "../../server/testing/platform.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
-import { buttonOf } from "./form-fields.ts"
+import { buttonOf } from "./page-parts.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 

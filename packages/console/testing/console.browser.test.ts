@@ -14,7 +14,7 @@ import {
 } from "../../server/testing/suggestion-words.ts"
 import { builtConsole } from "./built-console.ts"
 import { mixed, suggestedAll } from "./inbox-plants.ts"
-import { sending } from "./form-fields.ts"
+import { sending } from "./page-parts.ts"
 import { cardOf, currentNumber, inTime, heard, listed, press } from "./inbox-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"

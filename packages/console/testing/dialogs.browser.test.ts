@@ -12,7 +12,7 @@ import {
   suggestingOnce,
   updating
 } from "../../server/testing/suggestion-words.ts"
-import { buttonOf, sending } from "./form-fields.ts"
+import { buttonOf, sending } from "./page-parts.ts"
 import { cardOf, inTime, listed } from "./inbox-words.ts"
 import { axeFaultsInBoth } from "./page-checks.ts"
 import { realConsole, run } from "./real-visit.ts"

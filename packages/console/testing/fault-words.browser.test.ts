@@ -2,7 +2,7 @@
  * How a form that was not taken speaks of its fields, against the whole program: by their labels, all at once, before it asks anything else.
  */
 import { expect, it } from "vitest"
-import { faultAt, fieldAt, labelAt, sending } from "./form-fields.ts"
+import { faultAt, fieldAt, labelAt, sending } from "./page-parts.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core"
 import { expect, it } from "vitest"
 import { watcher } from "../../server/testing/story-words.ts"
 import { axeFaultsInBoth, screenshot } from "./page-checks.ts"
-import { faultAt, sending } from "./form-fields.ts"
+import { faultAt, sending } from "./page-parts.ts"
 import { inTime } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
