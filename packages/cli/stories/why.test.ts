@@ -118,7 +118,7 @@ describe("tropism why", () => {
       })
       yield* story.post(`/agents/${agent.id}/trigger`, {})
       const { out } = yield* why(`${thing.id}.seen`)
-      expect(out.at(-1)).toMatch(/^ {2}↑ (?!.*\d).*user admin\b/)
+      expect(out.at(-1)).toMatch(/^ {2}↑ (?!.*\d).*\badmin\b/)
     })
   )
 
