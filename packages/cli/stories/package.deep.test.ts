@@ -116,7 +116,7 @@ layer(Installed.layer, shared)("the package that npm pack makes", (it) => {
         expect((yield* ask(script ?? "/no-script")).status).toBe(200)
 
         // The demo's agents need its files, a chat the script that stands in for a model.
-        yield* until(() => server.out().includes("Agents: ") || server.code() !== undefined)
+        yield* until(() => server.out().includes("licence-review") || server.code() !== undefined)
         const { items: projects } = JSON.parse((yield* ask("/api/projects")).text)
         expect(projects).toMatchObject([{ name: "Demo" }])
         const chat = yield* ask(`/api/projects/${projects[0].id}/chat`, {
