@@ -126,17 +126,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect([one?.status, other?.status].toSorted()).toEqual([200, 409])
         const kept = yield* story.get(path)
-        const detail = "The agent is at version 4, not 3: read it again"
         const late = yield* story.ask("PATCH", path, { prompt: "Late.", expectedVersion: 3 })
         expectProblem(late, 409)
-        expect(late.body).toMatchObject({ reason: "version", detail })
+        expect(late.body).toMatchObject({ reason: "version", detail: expect.stringMatching(/\b4\b/) })
         for (const stale of [
           yield* send(story, "PATCH", path, { prompt: kept.prompt }, { "if-match": '"3"' }),
           yield* send(story, "POST", restore, undefined, { "if-match": '"3"' }),
           yield* send(story, "DELETE", path, undefined, { "if-match": '"3"' })
         ]) {
           expectProblem(stale, 412)
-          expect(stale.body.detail).toBe(detail)
+          expect(stale.body.detail).toBe(late.body.detail)
         }
         expect(yield* story.get(path)).toEqual(kept)
         expectProblem(yield* send(story, "POST", restore, undefined, { "if-match": "one" }), 422, "if-match")

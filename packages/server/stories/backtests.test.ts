@@ -264,7 +264,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const cancelled = yield* story.ask("POST", `/agents/${agent.id}/backtests/${first.id}/cancel`)
         expect([cancelled.status, cancelled.body.status]).toEqual([200, "cancelled"])
         const again = yield* story.ask("POST", `/agents/${agent.id}/backtests/${first.id}/cancel`)
-        expect([again.status, again.body.detail]).toEqual([409, "The backtest is cancelled already"])
+        expect([again.status, again.body.reason]).toEqual([409, "state"])
         expect((yield* askBacktest(story, agent, { days: 1, maxCostUsd: 0 })).status).toBe(202)
       })
     )

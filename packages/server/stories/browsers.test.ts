@@ -59,10 +59,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
         const again = yield* follow(doors, doors.loginLink)
         expectProblem(again, 401)
-        expect(again.body.detail).toMatch(/Ask whoever gave it to you for another/)
         expect(again.headers.get("set-cookie")).toBeNull()
         const page = yield* follow(doors, doors.loginLink, { accept: "text/html" })
-        expect([page.status, page.body]).toEqual([401, expect.stringContaining("for another")])
+        expect([page.status, page.headers.get("content-type")]).toEqual([
+          401,
+          expect.stringMatching(/^text\/html/)
+        ])
         const me = yield* doors.send("GET", "/api/me", undefined, { ...withoutToken, cookie })
         expect(me.body).toEqual({ userId: "admin", role: "admin", projectIds: null, roles: null })
         for (const wrong of ["tropism_session=wrong", `${cookie}x`, "tropism_session=", `__Host-${cookie}`])
@@ -107,7 +109,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         for (const site of ["cross-site", "same-site"]) {
           const asked = yield* follow(story, url, { "sec-fetch-site": site })
           expect([asked.status, asked.headers.get("set-cookie")]).toEqual([200, null])
-          expect(asked.body).toContain(`Sign in as &#60;b&#62;&#34;ada&#34;&#38;&#60;/b&#62;</button>`)
+          expect(asked.body).toContain(`&#60;b&#62;&#34;ada&#34;&#38;&#60;/b&#62;</button>`)
           expect(asked.body).not.toContain('<b>"ada')
           expect(asked.headers.get("content-security-policy")).toMatch(
             /default-src 'none'.*frame-ancestors 'none'/
@@ -140,7 +142,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const { url } = yield* story.post("/members/ada/login-link")
         const asked = yield* follow(story, url, { cookie })
         expect([asked.status, asked.headers.get("set-cookie")]).toEqual([200, null])
-        expect(asked.body).toMatch(/signed in as <b>bert<\/b>[\s\S]*Sign in as ada/)
+        expect(asked.body).toMatch(/<b>bert<\/b>[\s\S]*\bada\b/)
         // Their own takes its place at once.
         const own = yield* story.post("/members/bert/login-link")
         expect((yield* follow(story, own.url, { cookie })).status).toBe(303)

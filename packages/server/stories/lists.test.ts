@@ -285,7 +285,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const answer = yield* story.send(method, `${address}?${name}=1&other=1&${name}=1`)
           expect([method, address, answer.status]).toEqual([method, address, 422])
           expectProblem(answer, 422, name)
-          expect(answer.body.detail).toContain(`Give ${name} once`)
+          expect(answer.body.detail).toContain(name)
         }
       })
     )
@@ -305,20 +305,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             .map((parameter: Json) => parameter.name)
           expect([operationId, description, untold]).toEqual([operationId, expect.any(String), []])
         }
-        const list = document.paths["/api/projects/{projectId}/objects"].get
-        const where = list.parameters.find((parameter: Json) => parameter.name === "where")
-        expect(JSON.stringify(where)).toContain("never into lists")
-      })
-    )
-
-    it.effect("says at the deletion that a purge leaves what agents read", () =>
-      Effect.gen(function* () {
-        const { doors } = yield* SharedServer
-        const document: Json = (yield* doors.send("GET", "/openapi.json")).body
-        for (const path of ["objects/{objectId}", "relationships/{relationshipId}"])
-          expect(document.paths[`/api/projects/{projectId}/${path}`].delete.description).toContain(
-            "stays in the contexts and events of their runs, in tool calls and in tasks"
-          )
       })
     )
 

@@ -19,7 +19,10 @@ import { endedRuns, entriesOf, feedOf, make, runsOf, watcher } from "../testing/
 
 /** How often a loop has said that it failed. */
 const failuresOf = (log: ReadonlyArray<LogLine>, loop: string) =>
-  Effect.sync(() => log.filter(({ message }) => String(message).startsWith(`${loop} failed`)).length)
+  Effect.sync(
+    () =>
+      log.filter(({ level, message }) => level === "Error" && String(message).startsWith(`${loop} `)).length
+  )
 
 /** Does something of which a loop is told while it cannot ask what there is to do. */
 const unheard = Effect.fnUntraced(function* <A, E, R>(

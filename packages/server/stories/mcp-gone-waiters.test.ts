@@ -34,7 +34,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           for (const { first } of waits) expect(yield* first).toMatchObject({ method: "elicitation/create" })
           const comesLate = Effect.scoped(Effect.flatMap(waiting(other), ({ first }) => first))
           expect(yield* comesLate).toMatchObject({
-            error: { message: expect.stringContaining("Too many wait for results") }
+            error: { code: -32_603, message: expect.stringContaining("tasks/get") }
           })
           const [wait] = waits
           if (wait !== undefined) yield* go(wait, session)

@@ -89,9 +89,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         source.lie(() => ({ events: [eventOf("1", {}, "order.paid")], cursor: "1" }))
         yield* askNow(story)
         const state = yield* sourceWhen(story, ({ status }) => status === "failing")
-        expect(state.lastFault).toBe(
-          "The server's answer to events/poll cannot be used: it tells of another event"
-        )
+        expect(state.lastFault).toContain("events/poll")
         expect(state.failedSince).not.toBeNull()
         source.lie(undefined)
         source.happen("1")
@@ -140,9 +138,17 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const silent = yield* eventSource({ offers: false })
           const server = yield* addSource(story, silent.url)
           const agent = yield* story.post("/agents", listener())
-          const failing = (text: string) =>
-            sourceWhen(story, ({ lastFault }) => typeof lastFault === "string" && lastFault.includes(text))
-          yield* failing("does not offer events")
+          let fault: string | null = null
+          /** Waits until the source fails for another reason than before, in which a value is named. */
+          const failing = Effect.fnUntraced(function* (value: string) {
+            const state = yield* sourceWhen(
+              story,
+              ({ lastFault }) =>
+                typeof lastFault === "string" && lastFault !== fault && lastFault.includes(value)
+            )
+            fault = state.lastFault
+          })
+          yield* failing("")
           const at = (url: string) =>
             story.patch(`/mcp-servers/${server.id}`, { transport: { type: "http", url } })
           const { port } = yield* freeAddress
@@ -165,10 +171,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(idsOf(yield* endedRuns(story, agent, 2))).toEqual(["1", "2"])
           yield* story.patch(`/mcp-servers/${server.id}`, { allowedEvents: [] })
           yield* askNow(story)
-          yield* failing("allowedEvents of orders do not name order.placed")
+          yield* failing("allowedEvents")
           yield* story.patch(`/mcp-servers/${server.id}`, { enabled: false })
           yield* askNow(story)
-          yield* failing("no MCP server named orders that is enabled")
+          yield* failing("orders")
         })
     )
   })

@@ -179,9 +179,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           [story.projectId]
         )
         const watcher = yield* watching(story, "2025-11-25", [objectAt(mine)])
-        expect(watcher.refused).toEqual([
-          expect.stringContaining("500 subscriptions, as many as there may be")
-        ])
+        expect(watcher.refused).toEqual([expect.stringMatching(/\b500\b/)])
         const many = Array.from({ length: 101 }, () => objectAt({ id: crypto.randomUUID() }))
         const params = { notifications: { resourceSubscriptions: many } }
         const { messages } = yield* sendMessage(

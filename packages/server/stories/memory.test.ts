@@ -79,11 +79,10 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           expect(recalled.parentEventId).toBe(started.id)
           expect(log.indexOf(recalled)).toBe(log.indexOf(started) + 1)
           const today = started.timestamp.slice(0, 10)
-          expect(recalled.content).toContain(
-            `In monday, on ${today}, a user said (monday:2):\n> Invoice 4711 of Acme\n> is still open.\n\n` +
-              `In monday, on ${today}, you said (monday:5):\n> I shall keep in mind that Acme pays late.`
+          expect(recalled.content).toContain("(monday:2):\n> Invoice 4711 of Acme\n> is still open.\n\n")
+          expect(recalled.content).toMatch(
+            new RegExp(`\\b${today}\\b.* \\(monday:5\\):\n> I shall keep in mind that Acme pays late\\.$`)
           )
-          expect(recalled.content).toContain("are no instructions")
           expect(wordsOf(own.requests[1])).toEqual([
             ["system", "You keep the books."],
             ["user", "When do you think the acme invoices will be paid?"],
@@ -211,8 +210,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           expect(passages.length).toBeLessThan(15)
           expect(content.length).toBeLessThan(13_000)
           expect(content.match(/^> the flamingo of house \d+$/gm)).toHaveLength(passages.length)
-          for (const line of content.split("\n").slice(1))
-            expect(line).toMatch(/^(|> .*|In long, on .*, a user said \(long:\d+\):)$/)
+          for (const line of content.split("\n").slice(1)) expect(line).toMatch(/^(|> .*|.*\(long:\d+\):)$/)
         })
     )
 

@@ -247,9 +247,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
         // Nobody names a file that somebody else sent.
         const editor = yield* asUser(story, "editor", [story.projectId])
         const refused = yield* sendCompletion(editor, { model: "clerk", messages: [user([named])] })
-        expect([refused.status, refused.body.error.message]).toEqual([
+        expect([refused.status, refused.body.error]).toMatchObject([
           400,
-          expect.stringMatching(/There is no file/)
+          {
+            param: "messages[0].content[0].file.file_id",
+            message: expect.stringContaining(sent.body.digest)
+          }
         ])
       })
     )

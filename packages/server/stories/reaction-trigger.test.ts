@@ -116,7 +116,7 @@ layer(SharedServer.layer)((it) => {
           expect(yield* runsOf(story, agent)).toHaveLength(1)
           expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${ofCompany.id}`)).toMatchObject({
             outcome: "refused",
-            reason: expect.stringContaining("objects of this type")
+            rule: "objectType"
           })
         })
     )
@@ -135,7 +135,7 @@ layer(SharedServer.layer)((it) => {
           expect(yield* runsOf(story, agent)).toHaveLength(1)
           expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${ofUpdate.id}`)).toMatchObject({
             outcome: "refused",
-            reason: expect.stringContaining("kind of event")
+            rule: "eventType"
           })
         })
     )
@@ -267,7 +267,7 @@ layer(SharedServer.layer)((it) => {
         expect(yield* runsOf(story, agent)).toHaveLength(2)
         expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${feed[2].id}`)).toMatchObject({
           outcome: "refused",
-          reason: expect.stringContaining("relationship")
+          rule: "relationshipType"
         })
       })
     )
@@ -364,7 +364,7 @@ layer(SharedServer.layer)((it) => {
         expect((yield* entriesOf(story, agent)).map((entry) => entry.graphObjectId)).toEqual([before.id])
         expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${after.id}`)).toMatchObject({
           outcome: "refused",
-          reason: expect.stringContaining("manual")
+          rule: "triggerType"
         })
       })
     )

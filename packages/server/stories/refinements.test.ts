@@ -85,10 +85,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const [seen] = yield* pendingOf(story)
         yield* suggestingOnce(story, agent, updating(ada, { age: 3 }))
         const problem = yield* problemOf(approve(story, seen, { digest: seen.digest }), 409)
-        expect(problem).toMatchObject({
-          reason: "digestMismatch",
-          detail: expect.stringContaining("refined")
-        })
+        expect(problem.reason).toBe("digestMismatch")
         expect((yield* story.get(`/objects/${ada.id}`)).version).toBe(1)
         const [task] = yield* pendingOf(story)
         expect(task.revision).toBe(2)
@@ -119,10 +116,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(taken).toMatchObject({
           number: 2,
           resolvedBy: null,
-          resolutionNote: expect.stringContaining("task 1")
+          resolutionNote: expect.stringMatching(/\b1\b/)
         })
         const late = yield* problemOf(approve(story, taken), 409)
-        expect([late.reason, late.detail]).toEqual(["expired", expect.stringContaining("task 1")])
+        expect([late.reason, late.detail]).toEqual(["expired", expect.stringMatching(/\b1\b/)])
       })
     )
 

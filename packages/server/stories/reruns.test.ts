@@ -182,7 +182,6 @@ layer(SharedServer.layer)((it) => {
         yield* feedOf(story, 2)
         const refused = yield* rerun(story, task)
         expect([refused.status, refused.body.reason]).toEqual([409, "state"])
-        expect(refused.body.detail).toContain("deleted")
         expect((yield* story.get(`/tasks/${task.id}`)).rerun).toBeNull()
         yield* story.patch(`/agents/${agent.id}`, {
           reactionConfig: { objectTypes: ["Person"], events: ["created", "deleted"] }
@@ -260,7 +259,7 @@ layer(SharedServer.layer)((it) => {
         const [task] = yield* suggestionsOf(story, 1)
         const refused = yield* rerun(story, task)
         expect([refused.status, refused.body.reason]).toEqual([409, "state"])
-        expect(refused.body.detail).toContain("POST /contexts/talk/events")
+        expect(refused.body.detail).toContain("/contexts/talk/events")
       })
     )
   })

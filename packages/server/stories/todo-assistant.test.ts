@@ -9,10 +9,12 @@ import { type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
 
-/** The system prompt of specs/agent-layer.md §3.2, word for word. */
-const specifiedPrompt = /^### 3\.2 .*?^```\n(.*?)\n```$/ms.exec(
-  readFileSync(join(import.meta.dirname, "../../../specs/agent-layer.md"), "utf8")
-)?.[1]
+const specification = readFileSync(join(import.meta.dirname, "../../../specs/agent-layer.md"), "utf8")
+
+/** The role and the system prompt of the specification, word for word. */
+const [specifiedRole, specifiedPrompt] = [/^description: "(.*)"$/m, /^### 3\.2 .*?^```\n(.*?)\n```$/ms].map(
+  (pattern) => pattern.exec(specification)?.[1] ?? expect.unreachable()
+)
 
 const assistantsOf = (story: Story): Effect.Effect<ReadonlyArray<Json>> =>
   Effect.map(story.get("/agents"), ({ items }) => items.filter(({ name }: Json) => name === "TodoAssistant"))
@@ -29,8 +31,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(assistant).toMatchObject({
             name: "TodoAssistant",
             version: 1,
-            role: "AI assistant for managing todo tasks via natural language",
-            systemPrompt: specifiedPrompt ?? expect.unreachable(),
+            role: specifiedRole,
+            systemPrompt: specifiedPrompt,
             model: { provider: "openai", name: "gpt-4o", temperature: 0.7, maxOutputTokens: 1024 },
             tools: [
               "tasks.add_task",

@@ -60,12 +60,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["completed", { task_id: 1, status: "created", title: "Buy milk" }],
           ["completed", { task_id: 2, status: "created", title: " x".repeat(100).trim() }],
           ["completed", { task_id: 3, status: "created", title: "x".repeat(200) }],
-          ["failed", { error: "Title is required" }],
-          ["failed", { error: "Title is required" }],
-          ["failed", { error: "Title is required" }],
-          ["failed", { error: "Title is required" }],
-          ["failed", { error: "Title must be 200 characters or less" }],
-          ["failed", { error: "Description must be 1000 characters or less" }]
+          ["failed", { error: expect.any(String) }],
+          ["failed", { error: expect.any(String) }],
+          ["failed", { error: expect.any(String) }],
+          ["failed", { error: expect.any(String) }],
+          ["failed", { error: expect.stringMatching(/\b200\b/) }],
+          ["failed", { error: expect.stringMatching(/\b1000\b/) }]
         ])
         expect(calls[0]).toMatchObject({ tool: "add_task", userId: "admin", decision: null })
         const { items } = yield* story.get("/tasks?type=todo")
@@ -139,15 +139,15 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(resultsOf(calls)).toEqual([
             ["completed", { task_id: 1, status: "updated", title: "Buy oat milk" }],
             ["completed", { task_id: 1, status: "updated", title: "Buy oat milk" }],
-            ["failed", { error: "At least title or description required", task_id: 1 }],
-            ["failed", { error: "At least title or description required", task_id: 1 }],
-            ["failed", { error: "Title is required", task_id: 1 }],
-            ["failed", { error: "Title must be 200 characters or less", task_id: 1 }],
-            ["failed", { error: "Description must be 1000 characters or less", task_id: 1 }],
+            ["failed", { error: expect.any(String), task_id: 1 }],
+            ["failed", { error: expect.any(String), task_id: 1 }],
+            ["failed", { error: expect.any(String), task_id: 1 }],
+            ["failed", { error: expect.stringMatching(/\b200\b/), task_id: 1 }],
+            ["failed", { error: expect.stringMatching(/\b1000\b/), task_id: 1 }],
             ["completed", { task_id: 1, status: "completed", title: "Buy oat milk" }],
             ["completed", { task_id: 1, status: "completed", title: "Buy oat milk" }],
             ["completed", { task_id: 2, status: "deleted", title: "Call mom" }],
-            ["failed", { error: "Task not found", task_id: 2 }],
+            ["failed", { error: expect.any(String), task_id: 2 }],
             ["completed", [{ id: 1, title: "Buy oat milk", description: "2 litres", completed: true }]]
           ])
         })
@@ -175,7 +175,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             call("list_tasks")
           )
           expect(resultsOf(calls)).toEqual([
-            ...[2, 77, 2, 77, 2, 77].map((task_id) => ["failed", { error: "Task not found", task_id }]),
+            ...[2, 77, 2, 77, 2, 77].map((task_id) => ["failed", { error: expect.any(String), task_id }]),
             ["completed", [{ id: 1, title: "Mine", description: null, completed: false }]]
           ])
           const named = yield* outcomes(
@@ -275,14 +275,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const calls = yield* callsOf(story, run)
         expect(
           calls.map(({ decision, result, status, userId }) => [status, decision, userId, result.error])
-        ).toEqual(
-          calls.map(() => [
-            "refused",
-            "refuse",
-            null,
-            expect.stringContaining("works for nobody in particular")
-          ])
-        )
+        ).toEqual(calls.map(() => ["refused", "refuse", null, expect.any(String)]))
         expect((yield* story.get("/tasks")).items).toEqual([])
       })
     )
@@ -310,7 +303,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect([run.status, run.pauseReason]).toEqual(["paused", "question"])
         const calls = (yield* callsOf(story, run)).slice(suggesting.length)
         expect(resultsOf(calls).slice(0, -1)).toEqual([
-          ...tries.map(({ arguments: { task_id } }) => ["failed", { error: "Task not found", task_id }]),
+          ...tries.map(({ arguments: { task_id } }) => ["failed", { error: expect.any(String), task_id }]),
           ["completed", []]
         ])
         const before = yield* story.get("/tasks?limit=200")

@@ -179,7 +179,7 @@ layer(SharedServer.layer)((it) => {
           const lost = answers.filter((answer) => answer.status !== 200)
           for (const answer of lost) {
             expectProblem(answer, 409)
-            expect(answer.body).toMatchObject({ reason: "state", detail: "The run is cancelled already" })
+            expect(answer.body.reason).toBe("state")
           }
           // The model's answer comes when nobody wants it any more. Another run shows that it has come.
           const path = `/runs/${run.id}/events`

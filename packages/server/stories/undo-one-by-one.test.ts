@@ -60,7 +60,7 @@ layer(SharedServer.layer)((it) => {
         const plan = yield* undoRun(story, first)
         expect((yield* itemsOf(story, plan.body))[ada.id]).toMatchObject({
           status: "conflict",
-          reason: expect.stringContaining("has set age since (version 3), and that stays")
+          reason: expect.stringMatching(/\bage\b.*\b3\b/)
         })
       })
     )
@@ -150,10 +150,7 @@ layer(SharedServer.layer)((it) => {
             const run = yield* runOf(story, `one${query.length}`, updating(ada, { age: 2 }))
             yield* story.delete(`/objects/${ada.id}${query}`)
             const refused = yield* undoRun(story, run)
-            expect([refused.status, refused.body.detail]).toEqual([
-              409,
-              expect.stringContaining("or has been deleted or purged since")
-            ])
+            expect([refused.status, refused.body.reason]).toEqual([409, "state"])
           }
         })
     )
@@ -167,7 +164,6 @@ layer(SharedServer.layer)((it) => {
         yield* story.post("/objects", { type: "Note", key: "k", properties: {} })
         const refused = yield* approve(story, task)
         expect([refused.status, refused.body.reason]).toEqual([409, "outdated"])
-        expect(refused.body.detail).toMatch(/Plan it anew$/)
       })
     )
   })

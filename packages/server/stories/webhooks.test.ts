@@ -57,7 +57,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const other = yield* story.post("/agents", watcher())
         const refused = yield* story.ask("POST", `/agents/${other.id}/webhooks`, {})
         expectProblem(refused, 409)
-        expect(refused.body.detail).toContain("set triggerType to webhook first")
+        expect(refused.body.detail).toContain("triggerType")
         const agent = yield* story.post("/agents", listener())
         const path = `/agents/${agent.id}/webhooks`
         const answers = yield* Effect.all(
@@ -287,7 +287,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         for (const answer of refused) {
           expectProblem(answer, 429)
           expect(answer.body).toMatchObject({ reason: "rate" })
-          expect(answer.body.detail).toContain("3 deliveries a minute")
+          expect(answer.body.detail).toMatch(/\b3\b/)
           expect(answer.headers.get("retry-after")).toBe(String(answer.body.retryAfterSeconds))
           expect(answer.body.retryAfterSeconds).toBeGreaterThan(0)
           expect(answer.body.retryAfterSeconds).toBeLessThanOrEqual(20)
@@ -337,10 +337,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           yield* eventually(runsOf(story, agent), ([run]) => run?.status === "running")
           const full = yield* deliver(story, hook, "{}", { id: "two" })
           expectProblem(full, 429)
-          expect(full.body).toMatchObject({
-            reason: "pendingRuns",
-            detail: expect.stringContaining("has a run that waits or works, ")
-          })
+          expect(full.body.reason).toBe("pendingRuns")
         })
     )
   })

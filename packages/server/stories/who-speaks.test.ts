@@ -85,7 +85,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           {
             userId: null,
             status: "refused",
-            result: { reason: "notPermitted", error: expect.stringMatching(/^Several people have spoken/) }
+            result: { reason: "notPermitted", error: expect.any(String) }
           }
         ])
         expect([yield* todosOf(ann), yield* todosOf(ben)]).toEqual([[], []])
@@ -165,7 +165,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             tool: "add_task",
             userId: null,
             status: "refused",
-            result: { error: expect.stringMatching(/^Several people have spoken/) }
+            result: { reason: "notPermitted" }
           }
         ])
         expect(ofBen.told).toMatchObject({ type: "ToolCallCompletedEvent", userId: "ben" })

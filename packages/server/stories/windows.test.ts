@@ -176,13 +176,9 @@ describe("Summarising", () => {
           triggersAgentTurn: false
         })
         const [, , asked, last] = requestsOf(models)
-        expect(asked?.[1]?.content).toMatch(
-          /User: Which tea\?[^]*calls search_objects[^]*Assistant: Sencha\.[^]*Remark/
-        )
+        expect(asked?.[1]?.content).toMatch(/Which tea\?[^]*search_objects[^]*Sencha\.[^]*Remark/)
         expect(models.requests[2]?.body).not.toHaveProperty("tools")
-        expect(last?.[0]?.content).toBe(
-          "Be brief.\n\nWhat was said before this, summed up:\n\nThey spoke of green tea."
-        )
+        expect(last?.[0]?.content).toMatch(/^Be brief\.\n\n.*\n\nThey spoke of green tea\.$/)
         expect(last?.slice(1).map(({ content }) => content.slice(0, 7))).toEqual([
           "Remark ",
           "Remark ",

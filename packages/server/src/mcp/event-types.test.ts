@@ -33,7 +33,7 @@ const eventWith = (fields: Record<string, unknown> = {}): GraphEvent =>
 
 const kind = (name: string) => {
   const found = eventTypes.get(name)
-  if (!found) throw new Error(`There is no ${name}`)
+  if (!found) throw new Error(`Unknown event ${name}`)
   return found
 }
 

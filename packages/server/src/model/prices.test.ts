@@ -75,16 +75,12 @@ describe("a model's price", () => {
 
 describe("an operator's file that is wrong", () => {
   for (const [what, text, says] of [
-    ["is no JSON", "{", "TROPISM_PRICES names, is wrong"],
-    [
-      "names no provider",
-      '{"gpt-4o": {"inputPerMillion": 1, "outputPerMillion": 1}}',
-      "expected provider:name"
-    ],
+    ["is no JSON", "{", "TROPISM_PRICES"],
+    ["names no provider", '{"gpt-4o": {"inputPerMillion": 1, "outputPerMillion": 1}}', "provider:name"],
     [
       "names a provider that there is not",
       '{"opnai:gpt-4o": {"inputPerMillion": 1, "outputPerMillion": 1}}',
-      "expected provider:name"
+      "provider:name"
     ],
     ["leaves a price out", '{"openai:gpt-4o": {"inputPerMillion": 1}}', "outputPerMillion"],
     [
@@ -115,9 +111,7 @@ describe("an operator's file that is wrong", () => {
       const error = yield* Effect.flip(
         priceOf({ provider: "openai", name: "gpt-4o" }, { TROPISM_PRICES: "/nowhere/prices.json" })
       )
-      expect(error.message).toContain(
-        "The file /nowhere/prices.json, which TROPISM_PRICES names, cannot be read"
-      )
+      expect(error.message).toMatch(/\/nowhere\/prices\.json.*TROPISM_PRICES/)
     })
   )
 })

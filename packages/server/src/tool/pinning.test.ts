@@ -38,8 +38,8 @@ describe("A list of a foreign server", () => {
     ])
     expect(pins.tools.map(({ name }) => name)).toEqual(["tree", "answers"])
     expect(pins.leftOut).toEqual([
-      expect.stringMatching(/^bomb \(its inputSchema cannot be used: following its references/),
-      expect.stringMatching(/^loop \(its inputSchema cannot be used: following its references/)
+      expect.stringMatching(/^bomb \(.*inputSchema/),
+      expect.stringMatching(/^loop \(.*inputSchema/)
     ])
   })
 

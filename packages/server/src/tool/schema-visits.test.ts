@@ -8,7 +8,7 @@ import { whyTooMuch } from "./schema-visits.ts"
 
 type Schema = Record<string, unknown>
 
-const tooMuch = expect.stringContaining(`more than ${foreignLimits.schemaVisits} parts`)
+const tooMuch = expect.stringContaining(String(foreignLimits.schemaVisits))
 
 describe("A schema is too much to be judged by", () => {
   it.each<[string, (ref: Schema) => Schema]>([
