@@ -7,6 +7,7 @@ import { firstOf } from "../testing/context-words.ts"
 import { ModelsOnTheWire, toolsOf, wordsOf } from "../testing/model-on-the-wire.ts"
 import { eventually, type Json } from "../testing/platform.ts"
 import { callsOf } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const worker = (overrides: Record<string, unknown>) => ({
   name: "worker",
@@ -140,7 +141,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
             {
               tool: "delete_object",
               status: "refused",
-              result: { error: expect.stringMatching(/delete_object.*get_object/) }
+              result: { error: naming("delete_object", "get_object") }
             }
           ])
         })

@@ -23,6 +23,7 @@ import {
   watcher
 } from "../testing/story-words.ts"
 import { approve } from "../testing/suggestion-words.ts"
+import { naming } from "../testing/naming.ts"
 
 /** A run of a backtest that has looked at somebody, who was changed since, and has no step left. */
 const pausedRun = Effect.fnUntraced(function* (story: Story) {
@@ -218,11 +219,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(nothing).toMatchObject({
           status: "completed",
           events: { chosen: 40, done: 0 },
-          detail: expect.stringMatching(/\$0\.00\b.*\b40\b/)
+          detail: naming("$0.00", 40)
         })
         const some = yield* backtested(story, agent, { maxCostUsd: 0.002 })
         expect(some.status).toBe("completed")
-        expect(some.detail).toMatch(/\$0\.\d+.*\$0\.002\b.*\b\d+\b/)
+        expect(some.detail).toEqual(naming(/\$0\.\d+/, "$0.002", /\b\d+\b/))
         expect(some.events.done).toBeGreaterThan(0)
         expect(some.events.done).toBeLessThan(40)
         expect(some.report.costUsd).toBeGreaterThanOrEqual(0.002)

@@ -12,6 +12,7 @@ import { whileServing } from "../testing/restarts.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { dayBefore, fourSteps, price, priced, restingRun, tokensOf } from "../testing/spending-words.ts"
 import { calling, entriesOf, make, runsOf, saying, watcher } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 describe("Requirement: what was spent is known after a restart", () => {
   it.live(
@@ -56,17 +57,13 @@ describe("Requirement: what was spent is known after a restart", () => {
               expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 2 })
               expect(tokensOf(run)).toBeGreaterThan(measured)
               expect(run.total.usage).toEqual(run.usage)
-              expect(run.errorMessage).toMatch(spentOf(tokensOf(run), measured + 1))
+              expect(run.errorMessage).toEqual(naming(tokensOf(run), measured + 1))
             }
           })
         )
       })
   )
 })
-
-/** What was spent and what may be, as a sentence names them. */
-const spentOf = (spent: number | string, most: number | string) =>
-  new RegExp(`(?<!\\d)${spent}\\b.*${most}\\b`)
 
 layer(SharedServer.layer)((it) => {
   describe("Requirement: a run has a budget", () => {
@@ -79,7 +76,7 @@ layer(SharedServer.layer)((it) => {
         )
         yield* make(story, "Person")
         const run = yield* restingRun(story, agent)
-        const reason = expect.stringMatching(spentOf(tokensOf(run), 1))
+        const reason = naming(tokensOf(run), 1)
         expect(run).toMatchObject({
           status: "paused",
           pauseReason: "budget",
@@ -124,7 +121,7 @@ layer(SharedServer.layer)((it) => {
         const run = yield* restingRun(story, stopped)
         expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 1 })
         expect(run.costUsd).toBeCloseTo((run.usage.inputTokens * 3 + run.usage.outputTokens * 15) / 1e6, 5)
-        expect(run.errorMessage).toMatch(spentOf(`\\$${run.costUsd.toFixed(6)}`, "\\$0.000001"))
+        expect(run.errorMessage).toEqual(naming(`$${run.costUsd.toFixed(6)}`, "$0.000001"))
         // No price is no money: nothing is known to have been spent.
         expect(yield* restingRun(story, free)).toMatchObject({
           status: "completed",
@@ -142,7 +139,7 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         const run = yield* restingRun(story, agent)
         expect(run).toMatchObject({ status: "paused", pauseReason: "budget", stepCount: 0, summary: null })
-        expect(run.errorMessage).toMatch(spentOf(0, 0))
+        expect(run.errorMessage).toEqual(naming(0, 0))
       })
     )
 
@@ -187,7 +184,7 @@ layer(SharedServer.layer)((it) => {
           status: "paused",
           pauseReason: "budget",
           stepCount: 0,
-          errorMessage: expect.stringMatching(spentOf(tokensOf(first), 1))
+          errorMessage: naming(tokensOf(first), 1)
         })
         // Nobody else pays for it.
         expect(yield* restingRun(story, other, 2)).toMatchObject({ status: "completed" })
@@ -206,7 +203,7 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         expect(yield* restingRun(story, agent, 2)).toMatchObject({
           status: "paused",
-          errorMessage: expect.stringMatching(spentOf(`\\$${costUsd.toFixed(6)}`, "\\$0.000001"))
+          errorMessage: naming(`$${costUsd.toFixed(6)}`, "$0.000001")
         })
         yield* story.patch(`/agents/${agent.id}`, { budget: { perDay: { maxCostUsd: 5 } } })
         yield* make(story, "Person")

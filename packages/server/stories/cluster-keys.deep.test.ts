@@ -12,6 +12,7 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { keptLines } from "../testing/kept-lines.ts"
 import { ask, holding } from "../testing/owner-rows.ts"
 import { eventually, startServer, storyToken } from "../testing/platform.ts"
+import { naming } from "../testing/naming.ts"
 
 const [old, fresh] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString("base64"))
 
@@ -44,8 +45,7 @@ const refusalOf = (access: PostgresAccess, keys: string) =>
     return message
   })
 
-const anotherKeyAt = (at: ClusterAddress) =>
-  expect.stringMatching(new RegExp(`${nameOf(at)}\\b.*TROPISM_ENCRYPTION_KEY`))
+const anotherKeyAt = (at: ClusterAddress) => naming(nameOf(at), "TROPISM_ENCRYPTION_KEY")
 
 /** Lets no server register until both wait for it, so that neither finds the other when it starts. */
 const togetherUnseen = <A, B>(

@@ -13,6 +13,7 @@ import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { answer } from "../testing/question-words.ts"
 import { calling, callsOf, saying, type ScriptedCall, suggestionsOf } from "../testing/story-words.ts"
 import { worker } from "../testing/sub-agent-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const noteFinding = { name: "note_finding", tool: "create_object", arguments: { type: "Finding" } }
 
@@ -110,7 +111,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           status: "failed",
           result: { reason: "invalid", pointer: "/type" }
         })
-        expect(named.result.error).toMatch(/\/type: .*\bnote_finding\b/)
+        expect(named.result.error).toEqual(naming("/type: ", "note_finding"))
         expect(named.result.error).toContain("{key?: string, properties: object")
         expect(unfit).toMatchObject({ status: "failed", result: { pointer: "/properties" } })
         expect(unfit.result.error).not.toContain("type: string")
@@ -196,7 +197,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(Object.keys(yield* shownNow(story))).toEqual(["get_object"])
         const [call] = yield* callsNow(story)
         expect(call).toMatchObject({ tool: "create_object", status: "refused" })
-        expect(call.result.error).toMatch(/\bnote_finding\b.*\bcreate_object\b.*\bget_object\b/)
+        expect(call.result.error).toEqual(naming("note_finding", "create_object", "get_object"))
       })
     )
 

@@ -10,6 +10,7 @@ import { whileServing } from "../testing/restarts.ts"
 import { logOfRun, ofType, outcomesOf } from "../testing/run-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const create = (type: string, properties: Record<string, unknown> = {}) => ({
   tool: "create_object",
@@ -92,7 +93,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const run = yield* runWith(story, making(same, same, same, same, same, create("Other")))
           expect(run).toMatchObject({
             status: "failed",
-            errorMessage: expect.stringMatching(/\bcreate_object\b.*\b5\b/),
+            errorMessage: naming("create_object", 5),
             stepCount: 5,
             completedAt: expect.any(String),
             durationMs: expect.any(Number)

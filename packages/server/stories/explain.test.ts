@@ -16,6 +16,7 @@ import {
   silentFor,
   watcher
 } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const explain = (story: Story, agent: Json, event: Json): Effect.Effect<Json> =>
   story.get(`/agents/${agent.id}/explain?eventId=${event.id}`)
@@ -251,7 +252,7 @@ layer(SharedServer.layer)((it) => {
           rule: "objectType",
           agentVersion: 1,
           agentName: "renamed",
-          reason: expect.stringMatching(/\bCompany\b.*\bPerson\b/)
+          reason: naming("Company", "Person")
         }
         expect(yield* explain(story, agent, ofCompany)).toMatchObject(before)
 

@@ -9,6 +9,7 @@ import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.t
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
 const charge = { tool: "shop__charge", arguments: { amount: 3 } }
@@ -188,7 +189,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect(health.status).toBe(200)
         expect(refreshed.tools.map((tool: Json) => tool.name)).not.toContain("lookup")
-        expect(refreshed.lastError).toMatch(/\blookup \(.*inputSchema/)
+        expect(refreshed.lastError).toEqual(naming("lookup (", "inputSchema"))
         const [after] = yield* outcomesOf(story, [charge], { name: "after" })
         expect(after).toMatchObject({ status: "completed", result: "Charged 3." })
       })
@@ -206,7 +207,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const made = yield* addServer(story, program(diary))
         expect(made.tools.map((tool: Json) => tool.name)).not.toContain("wordy")
         expect(made.tools.map((tool: Json) => tool.name)).toContain("charge")
-        expect(made.lastError).toMatch(/wordy.*vast.*nil/)
+        expect(made.lastError).toEqual(naming("wordy", "vast", "nil"))
       })
     )
   })

@@ -11,6 +11,7 @@ import { expectProblem } from "../testing/problem-words.ts"
 import { whenWaiting } from "../testing/server-connections.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const secret = "s3cret-and-long-enough"
 
@@ -129,7 +130,7 @@ layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((i
             const transport =
               kind === "program" ? program(diary) : { type: "http", url: (yield* httpServer(diary)).url }
             const made = yield* addServer(story, transport, { name: kind })
-            expect(made.lastError).toMatch(/\btable \(.*inputSchema.*\), fail \(.*inputSchema/)
+            expect(made.lastError).toEqual(naming(/\btable \(.*inputSchema/, /\bfail \(.*inputSchema/))
             expect(made.tools.map((tool: Json) => tool.name)).toContain("lookup")
             expect(made.tools.map((tool: Json) => tool.name)).not.toContain("fail")
             const calls = [{ tool: `${kind}__lookup`, arguments: { word: "fig" } }]

@@ -22,6 +22,7 @@ import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { watcher } from "../testing/story-words.ts"
 import { suggested } from "../testing/suggestion-words.ts"
 import { asUser } from "../testing/token-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const manual = (overrides: Record<string, unknown> = {}) =>
   watcher({ name: "worker", triggerType: "manual", reactionConfig: null, ...overrides })
@@ -367,7 +368,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const viewer = yield* asUser(story, "viewer")
         const run = yield* begun(story, { model: scripted([{ say: "Late.", latencyMs: 600_000 }]) })
         const denied = yield* rpc(viewer, "tasks/cancel", { taskId: run.id })
-        expect(denied.error).toMatchObject({ message: expect.stringMatching(/\beditor\b.*\bviewer\b/) })
+        expect(denied.error).toMatchObject({ message: naming("editor", "viewer") })
         const identity = yield* rpc(story, "tasks/get", { taskId: run.id, user_id: "ada" })
         expect(identity.error).toMatchObject({ code: -32_602, message: expect.stringContaining("/user_id") })
         yield* resultOf(story, "tasks/cancel", { taskId: run.id })

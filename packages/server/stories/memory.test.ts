@@ -80,9 +80,8 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           expect(log.indexOf(recalled)).toBe(log.indexOf(started) + 1)
           const today = started.timestamp.slice(0, 10)
           expect(recalled.content).toContain("(monday:2):\n> Invoice 4711 of Acme\n> is still open.\n\n")
-          expect(recalled.content).toMatch(
-            new RegExp(`\\b${today}\\b.* \\(monday:5\\):\n> I shall keep in mind that Acme pays late\\.$`)
-          )
+          expect(recalled.content).toContain(today)
+          expect(recalled.content).toMatch(/\(monday:5\):\n> I shall keep in mind that Acme pays late\.$/)
           expect(wordsOf(own.requests[1])).toEqual([
             ["system", "You keep the books."],
             ["user", "When do you think the acme invoices will be paid?"],

@@ -8,6 +8,7 @@ import { eventually, type Json, scripted, type Story } from "../testing/platform
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { approve, updating } from "../testing/suggestion-words.ts"
 import { calling, feedOf, make, runsOf, suggestionsOf, watcher } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const onLamps = {
   objectTypes: ["Lamp"],
@@ -42,7 +43,7 @@ const wanting = (story: Story, value: string, overrides: Record<string, unknown>
 const oscillates = (agent: Json) => ({
   agentId: agent.id,
   rule: "oscillation",
-  reason: expect.stringMatching(/\blight\b.*\b5\b.*\b2\b/)
+  reason: naming("light", 5, 2)
 })
 
 layer(SharedServer.layer)((it) => {

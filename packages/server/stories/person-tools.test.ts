@@ -13,6 +13,7 @@ import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { explained, feedOf, make, saying, silentFor } from "../testing/story-words.ts"
 import { creating, suggestedBy, updating } from "../testing/suggestion-words.ts"
 import { asUser } from "../testing/token-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const worker = { prompt: promptWithObject, triggerType: "manual", tools: ["graph.*"] }
 
@@ -115,11 +116,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect((yield* viewer.call("get_object", { objectId: note.id })).isError).toBe(false)
           expect(yield* viewer.call("delete_object", { objectId: note.id })).toEqual({
             isError: true,
-            result: { error: expect.stringMatching(/\beditor\b.*\bviewer\b/), reason: "forbidden" }
+            result: { error: naming("editor", "viewer"), reason: "forbidden" }
           })
           expect(yield* editor.call("approve_suggestion", { taskId: task.id, digest: task.digest })).toEqual({
             isError: true,
-            result: { error: expect.stringMatching(/\breviewer\b.*\beditor\b/), reason: "forbidden" }
+            result: { error: naming("reviewer", "editor"), reason: "forbidden" }
           })
           expect((yield* story.get(`/objects/${note.id}`)).version).toBe(1)
           const { items } = yield* story.get("/denials")

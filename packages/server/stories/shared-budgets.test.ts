@@ -8,6 +8,7 @@ import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { dayBefore, fourSteps, price, priced, restingRun, tokensOf } from "../testing/spending-words.ts"
 import { calling, make, runsOf, watcher } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 layer(SharedServer.layer)((it) => {
   describe("Requirement: a run whose budget is spent goes on when somebody raises it", () => {
@@ -27,7 +28,7 @@ layer(SharedServer.layer)((it) => {
             const refused = yield* story.ask("POST", `/runs/${paused.id}/resume`, body)
             expectProblem(refused, 409)
             const bound = body?.maxTokens ?? 1
-            expect(refused.body.detail).toMatch(new RegExp(`\\b${tokensOf(paused)}\\b.*\\b${bound}\\b`))
+            expect(refused.body.detail).toEqual(naming(tokensOf(paused), bound))
           }
           expect(yield* story.get(`/runs/${paused.id}`)).toEqual(paused)
           expect(yield* story.get(`/contexts/${paused.contextName}/events`)).toEqual(log)
@@ -133,9 +134,7 @@ layer(SharedServer.layer)((it) => {
           status: "paused",
           pauseReason: "budget",
           stepCount: 0,
-          errorMessage: expect.stringMatching(
-            new RegExp(`${parent.id}.*\\blead\\b.*\\b${tokensOf(parent)}\\b.*\\b1\\b`)
-          )
+          errorMessage: naming(parent.id, "lead", tokensOf(parent), 1)
         })
         expect(parent).toMatchObject({ stepCount: 1, total: { usage: parent.usage } })
       })

@@ -10,6 +10,7 @@ import { begin, boss, endedInTime, handingOver, spawning, worker } from "../test
 import { make } from "../testing/story-words.ts"
 import { approve, updating } from "../testing/suggestion-words.ts"
 import { acted, itemsOf, objectNow, undoRun } from "../testing/undo-words.ts"
+import { naming } from "../testing/naming.ts"
 
 layer(SharedServer.layer)((it) => {
   describe("How far an undo reaches", () => {
@@ -90,7 +91,7 @@ layer(SharedServer.layer)((it) => {
           )
           const answer = yield* undoRun(story, run)
           expect([answer.status, answer.body.reason]).toEqual([409, "state"])
-          expect(answer.body.detail).toMatch(/\b1001\b.*\b1000\b/)
+          expect(answer.body.detail).toEqual(naming(1001, 1000))
         })
     )
   })

@@ -15,6 +15,7 @@ import { logOfRun } from "../testing/question-words.ts"
 import { asTimePasses } from "../testing/shared-server.ts"
 import { callsOf } from "../testing/story-words.ts"
 import { begin } from "../testing/time-words.ts"
+import { naming } from "../testing/naming.ts"
 
 /** Says a text in these pieces, to its end. */
 const saying = (
@@ -252,9 +253,7 @@ describe("A run whose database refuses what it writes", () => {
           expect(run).toMatchObject({
             status: "failed",
             attempt: runLimits.maxAttempts,
-            errorMessage: expect.stringMatching(
-              new RegExp(`\\b${runLimits.maxAttempts}\\b.*the count is out of range`)
-            )
+            errorMessage: naming(runLimits.maxAttempts, "the count is out of range")
           })
         }
       })

@@ -11,6 +11,7 @@ import { makeFakeClock } from "./fake-clock.ts"
 import type { ModelPart } from "./model-request.ts"
 import { Models } from "./models.ts"
 import { modelsIn, textOf } from "./models-for-tests.ts"
+import { naming } from "../../testing/naming.ts"
 
 const decodeAgent = Schema.decodeUnknownEffect(AgentInput)
 
@@ -129,7 +130,7 @@ describe("licence-review", () => {
           }
         }
       ])
-      expect(text).toMatch(/left-pad.*\b12\b/)
+      expect(text).toEqual(naming("left-pad", 12))
     })
   )
 

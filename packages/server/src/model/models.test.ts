@@ -4,6 +4,7 @@ import type { ModelConfig } from "@tropism/domain/model-config"
 import { Effect } from "effect"
 import { Models } from "./models.ts"
 import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { naming } from "../../testing/naming.ts"
 
 const resolveIn = (env: Record<string, string>, agentName: string, model: ModelConfig | null = null) =>
   Effect.gen(function* () {
@@ -129,7 +130,7 @@ describe("an agent without a model is told what to set", () => {
         provider: "openai",
         name: "gpt-4o"
       })
-      expect(message).toMatch(/openai:gpt-4o.*OPENAI_API_KEY/)
+      expect(message).toEqual(naming("openai:gpt-4o", "OPENAI_API_KEY"))
       expect(message).not.toMatch(howToConfigure)
     })
   )

@@ -15,6 +15,7 @@ import {
 import { type ModelFailure, type ModelPart, ModelUnavailable, type ModelRequest } from "./model-request.ts"
 import { Models } from "./models.ts"
 import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { naming } from "../../testing/naming.ts"
 
 const model: ModelConfig = { provider: "openai-compatible", name: "m", temperature: 0.5, maxOutputTokens: 99 }
 const key = "local-secret-0123456789"
@@ -262,7 +263,7 @@ describe("a request that fails before any output", () => {
       const { failure, pausesMs, server } = yield* askServer([tooMany({ "retry-after": "3600" }), hello])
       expect(failure).toMatchObject({
         reason: "rateLimited",
-        message: expect.stringMatching(/429.*slow down.*\b3600\b.*\b60\b/),
+        message: naming(429, "slow down", 3600, 60),
         retryAfterMs: 3_600_000
       })
       expect([server.requests.length, pausesMs]).toEqual([1, []])

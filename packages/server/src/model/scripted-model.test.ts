@@ -8,6 +8,7 @@ import { modelLimits } from "../limits.ts"
 import type { ModelFailure, ModelPart } from "./model-request.ts"
 import { Models } from "./models.ts"
 import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { naming } from "../../testing/naming.ts"
 
 const scripted = (rule: ScriptRule, more: Partial<ModelConfig> = {}): ModelConfig => ({
   provider: "scripted",
@@ -131,7 +132,7 @@ describe("an attempt that fails before it said anything", () => {
       )
       expect(seen[0]?.part).toMatchObject({
         reason: "rateLimited",
-        message: expect.stringMatching(/"rateLimited".*openai:gpt-4o.*OPENAI_API_KEY/)
+        message: naming('"rateLimited"', "openai:gpt-4o", "OPENAI_API_KEY")
       })
     }).pipe(Effect.provide(modelsIn({})))
   )

@@ -16,6 +16,7 @@ import {
 } from "./fake-model-server.ts"
 import { Models } from "./models.ts"
 import { modelsIn } from "./models-for-tests.ts"
+import { naming } from "../../testing/naming.ts"
 
 const key = "secret-key-abcdef-0123456789"
 
@@ -109,7 +110,7 @@ describe("A server that wants to be left alone for long", () => {
         body: openaiChat.refusal(429, "not now"),
         headers: { "retry-after": "4000" }
       })
-      expect(message).toMatch(/429.*not now.*\b4000\b.*\b60\b/)
+      expect(message).toEqual(naming(429, "not now", 4000, 60))
     })
   )
 })
