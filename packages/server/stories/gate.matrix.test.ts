@@ -98,11 +98,11 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 13))
+      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 17))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
-      expectThroughAgents(doors.byHand, sampled(trialsOf([null, { allowedObjectTypes: [] }], allSayings), 5))
+      expectThroughAgents(doors.byHand, sampled(trialsOf([null, { allowedObjectTypes: [] }], allSayings), 2))
     )
 
     for (const [name, door] of [
@@ -121,12 +121,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             ...trialsOf(allCapabilities, []).filter(({ rights }) => rights.executionMode === "execute"),
             ...trialsOf(someCapabilities, []).filter(({ rights }) => rights.executionMode === "suggest")
           ],
-          2
+          4
         )
         const { denied, done, written } = yield* expectCells(story, trials, doors.byApproval, (cell) =>
           isAllowed(cell.rights, cell.operation) ? "done" : "denied"
         )
-        expect(Math.min(denied, done)).toBeGreaterThan(inTier(5, 20, 20))
+        expect(Math.min(denied, done)).toBeGreaterThan(inTier(2, 20, 20))
         for (const event of written)
           expect(event).toMatchObject({
             actorType: "agent",

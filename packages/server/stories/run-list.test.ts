@@ -38,7 +38,7 @@ const furnished = Effect.gen(function* () {
 const idsOf = (story: Story, query: string): Effect.Effect<ReadonlyArray<string>> =>
   Effect.map(story.get(`/runs${query}`), (page) => page.items.map((run: Json) => run.id))
 
-layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+layer(SharedServer.own, { excludeTestServices: true })((it) => {
   describe("The list of runs", () => {
     it.effect("names the object that woke each, and so does the processing log", () =>
       Effect.gen(function* () {

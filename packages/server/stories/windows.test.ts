@@ -72,10 +72,10 @@ const findBroken = (messages: ReadonlyArray<Json>, maxTokens: number): string | 
 
 describe("Reducers", () => {
   it.live(
-    "S004-F05, F09 of hundreds of messages with tool calls, of 2,000 in a soak, every prompt has the system prompt and whole pairs, in its bound",
+    "S004-F05, F09 of hundreds of messages with tool calls, every prompt has the system prompt and whole pairs, in its bound",
     () =>
       Effect.gen(function* () {
-        const [rounds, stepsPerRound, callsPerStep, mentions] = [inTier(2, 2, 6), 20, 8, 152]
+        const [rounds, stepsPerRound, callsPerStep, mentions] = [inTier(1, 2, 6), 20, 8, 152]
         const answers = Array.from({ length: rounds }, (_, round) => [
           ...Array.from({ length: stepsPerRound }, (_step, step) =>
             calls(
@@ -106,7 +106,7 @@ describe("Reducers", () => {
         expect(state.droppedMessages + shown).toBe(
           rounds * (mentions + 1 + stepsPerRound * (1 + callsPerStep) + 1)
         )
-        expect(state.droppedMessages + shown).toBeGreaterThanOrEqual(inTier(600, 600, 2_000))
+        expect(state.droppedMessages + shown).toBeGreaterThanOrEqual(inTier(300, 600, 2_000))
         expect(state).toMatchObject({ summary: null, config: { reducer: { maxTokens } } })
         expect(state.promptTokens).toBeLessThanOrEqual(maxTokens)
         const requests = requestsOf(models)
