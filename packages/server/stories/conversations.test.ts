@@ -8,6 +8,7 @@ import type { Json } from "../testing/platform.ts"
 import { problemOf } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
+import { naming } from "../testing/naming.ts"
 
 /** Adds what it is told to, and says so. */
 const adds = [
@@ -114,7 +115,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(begun).toMatchObject({
           agentId: agent.id,
           contextName: `chat-${begun.id}`,
-          title: `Conversation with ${agent.name}`
+          title: naming(agent.name)
         })
         expect((yield* ann.get("/conversations")).items).toEqual([begun])
         expect(yield* ann.get(`/contexts/${begun.contextName}`)).toMatchObject({ owner: "ann" })

@@ -62,8 +62,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           properties: open,
           required: inputSchema.required.filter((name: string) => name !== "type")
         })
-        expect(note_finding.description).toBe(
-          `create_object with type = "Finding" given. ${create_object.description}`
+        expect(note_finding.description).toEqual(
+          naming("create_object", 'type = "Finding"', create_object.description)
         )
         expect(note_risk.description).toBe("Writes a risk down.")
       })

@@ -20,6 +20,7 @@ import type { Json } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { make } from "../testing/story-words.ts"
 import { approve, reject, updating } from "../testing/suggestion-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const notes = { note: creating("Note") }
 
@@ -190,7 +191,7 @@ layer(SharedServer.layer)((it) => {
           type: "promotion",
           status: "pending",
           number: 3,
-          title: "earner now creates Note objects without asking",
+          title: naming("earner", "Note"),
           agentId: agent.id,
           agentName: "earner",
           digest: expect.stringMatching(/^[0-9a-f]{64}$/),

@@ -8,6 +8,7 @@ import { eventually, startServer } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { asUser } from "../testing/token-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const listing = { jsonrpc: "2.0", id: 2, method: "tools/list", params: {} }
 const addressOf = ({ projectId }: { readonly projectId: string }) => `/api/projects/${projectId}/mcp`
@@ -164,7 +165,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           )
         const unknown = yield* ask("tools/call", { name: "no_such_tool", arguments: {} }, "no_such_tool")
         expect(unknown.messages).toMatchObject([
-          { id: 7, error: { code: -32_602, message: "Unknown tool: no_such_tool" } }
+          { id: 7, error: { code: -32_602, message: naming("no_such_tool") } }
         ])
         const unfit = yield* ask("tools/call", { name: "x", arguments: "all of it" }, "x")
         expect(unfit.messages).toMatchObject([{ id: 7, error: { code: -32_602 } }])

@@ -20,6 +20,7 @@ import {
   suggestionsOf,
   watcher
 } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const minute = 60_000
 
@@ -195,14 +196,14 @@ layer(SharedServer.layer)((it) => {
           runsOf(story, agent),
           ([found]) => found.completedAt !== null
         )
-        expect(run).toMatchObject({ status: "cancelled", errorMessage: "The agent watcher was disabled" })
+        expect(run).toMatchObject({ status: "cancelled", errorMessage: naming("watcher") })
         expect(yield* notesOf(story)).toEqual([])
         // Had the model been asked already, the write that it wanted is refused on record; it is not asked again.
         for (const call of yield* callsOf(story, run))
           expect(call).toMatchObject({ status: "refused", result: { reason: "agentDisabled" } })
         expect(run.stepCount).toBeLessThanOrEqual(1)
         expect(yield* entriesOf(story, agent)).toMatchObject([
-          { status: "failed", errorMessage: "The agent watcher was disabled" }
+          { status: "failed", errorMessage: run.errorMessage }
         ])
       })
     )
@@ -217,10 +218,7 @@ layer(SharedServer.layer)((it) => {
           runsOf(story, agent),
           ([found]) => found.completedAt !== null
         )
-        expect(run).toMatchObject({
-          status: "cancelled",
-          errorMessage: "The agent watcher was deleted"
-        })
+        expect(run).toMatchObject({ status: "cancelled", errorMessage: naming("watcher") })
         expect(run.stepCount).toBeLessThanOrEqual(1)
         expect(yield* notesOf(story)).toEqual([])
       })

@@ -29,6 +29,7 @@ import {
   worker
 } from "../testing/sub-agent-words.ts"
 import { callsOf, entriesOf, make } from "../testing/story-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const longMs = 60_000
 
@@ -198,7 +199,7 @@ layer(SharedServer.layer)((it) => {
         // One of its sub-agents ends, so it would go on, once the other has ended.
         for (const middle of middles) yield* story.post(`/runs/${middle.id}/cancel`)
         const ended = yield* runWhen(story, top, isEnded)
-        expect(ended).toMatchObject({ status: "cancelled", errorMessage: "The agent boss was disabled" })
+        expect(ended).toMatchObject({ status: "cancelled", errorMessage: naming("boss") })
       })
     )
   })

@@ -22,6 +22,7 @@ import {
 import { approve, updating } from "../testing/suggestion-words.ts"
 import { asUser } from "../testing/token-words.ts"
 import { acted, itemsOf, objectNow, undoRun } from "../testing/undo-words.ts"
+import { naming } from "../testing/naming.ts"
 
 const noId = "00000000-0000-7000-8000-000000000000"
 
@@ -140,7 +141,7 @@ layer(SharedServer.layer)((it) => {
         expect(yield* story.get(`/tasks/${second.id}`)).toMatchObject({
           status: "expired",
           resolvedBy: null,
-          resolutionNote: `What its run did was undone by task ${plan.body.number}`
+          resolutionNote: naming(plan.body.number)
         })
       })
     )

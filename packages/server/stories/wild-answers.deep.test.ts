@@ -229,8 +229,7 @@ describe("A run whose database refuses what it writes", () => {
         expect(run).toMatchObject({
           status: "failed",
           attempt: 1,
-          errorMessage:
-            "The database refuses what this run writes, and would refuse it again: the count is out of range"
+          errorMessage: expect.stringContaining("the count is out of range")
         })
         expect(provider.requests).toHaveLength(index + 1)
         const log = yield* logOfRun(story, run)

@@ -283,7 +283,7 @@ describe("Summarising", () => {
       Effect.gen(function* () {
         const access = yield* freshDatabase
         const model = scripted([
-          { when: "message contains 'Sum this up'", say: "They spoke of tea." },
+          { when: "message contains '</conversation>'", say: "They spoke of tea." },
           { say: "Yes." }
         ])
         const projectId = yield* serveUntil(access, "run.beforeSummary", 1, (doors) =>
