@@ -257,7 +257,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
   describe("A file that is no lockfile", () => {
     type Named = ReadonlyArray<string | number>
-    type Sent = readonly [query?: string, headers?: Record<string, string>]
+    type Sent = readonly [query?: string | undefined, headers?: Record<string, string>]
 
     const ofFile: ReadonlyArray<
       readonly [title: string, file: string | Uint8Array, pointers: ReadonlyArray<string>, Named, ...Sent]
