@@ -74,8 +74,8 @@ export const repeatedSentences = (files: ReadonlyArray<SourceFile>): ReadonlyArr
     )
 }
 
-/** A command to type is a fact, not wording. */
-const command = /(?:npx )?\btropism(?: [a-z][a-z-]*| [A-Z]+)+|git pull && npm ci/g
+/** A command or an example to type is a fact, not wording. */
+const command = /“[^”]*”|(?:npx )?\btropism(?: [a-z][a-z-]*| [A-Z]+)+|git pull && npm ci/g
 
 /** What stands between the values of a sentence, where it is long enough to be known again. */
 const partsOf = (text: string): ReadonlyArray<string> =>
@@ -137,10 +137,15 @@ const skips = (node: Node): boolean =>
     /^(?:sql|css)\b/.test(((node["tag"] as Node)["name"] as string) ?? ""))
 
 /** Whether these are the arguments of a test or a group of tests, of which the first is its title. */
-const titles = (node: Node, member: string): boolean =>
-  node.type === "CallExpression" &&
-  member === "arguments" &&
-  /^(?:describe|it|test|here|layer)$/.test(rootName(node["callee"]))
+const titles = (node: Node, member: string): boolean => {
+  const [first] = member === "arguments" ? (node[member] as ReadonlyArray<unknown>) : []
+  return (
+    node.type === "CallExpression" &&
+    /^(?:describe|it|live|test|here|layer)$/.test(rootName(node["callee"])) &&
+    isNode(first) &&
+    textOf(first) !== undefined
+  )
+}
 
 const rootName = (callee: unknown): string => {
   if (!isNode(callee)) return ""

@@ -40,7 +40,7 @@ describe("Error categories as a person reads them", () => {
     expect(sentence).not.toContain(fault.error)
   })
 
-  it.each([{ error: "Failed to create task" }, "out of order", null])(
+  it.each([{ error: "out of memory" }, "out of order", null])(
     "S003-R50 %j has the sentence of every other error, and not its own words",
     (fault) => {
       expect(toolSentence(fault)).toBe(unknown)

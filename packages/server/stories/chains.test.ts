@@ -76,7 +76,7 @@ layer(SharedServer.layer)((it) => {
           const suggester = yield* answering(story, "Note", ["Label"], { executionMode: "suggest" })
           const root = yield* rootOf(story, yield* make(story, "Person"))
           const [task] = yield* suggestionsOf(story, 1)
-          yield* make(story, "Person", { name: "begins a chain of its own" })
+          yield* make(story, "Person", { name: "another root" })
           yield* suggestionsOf(story, 2)
           yield* approve(story, task)
           yield* chainAtRest(story, root)

@@ -43,19 +43,19 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         yield* addEvent(story, "main", "Hello?")
         const before = yield* quietLog(story, "main")
         const answer = yield* compare(story, "main", {
-          content: "What is a rose?",
+          content: "What is a tulip?",
           variants: [
             { label: "brief", systemPrompt: "Be brief." },
             { label: "rhyme", content: "Rhyme on roses.", model: { ...other.config, temperature: 1.5 } }
           ]
         })
         expect(answer.status).toBe(201)
-        expect(answer.body).toMatchObject({ context: "main", content: "What is a rose?" })
+        expect(answer.body).toMatchObject({ context: "main", content: "What is a tulip?" })
         const compared = yield* finished(story, "main", answer.body.id)
         expect(compared).toEqual({
           id: answer.body.id,
           context: "main",
-          content: "What is a rose?",
+          content: "What is a tulip?",
           createdAt: answer.body.createdAt,
           variants: [
             {
@@ -92,7 +92,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           ["system", "Be brief."],
           ["user", "Hello?"],
           ["assistant", "Hello."],
-          ["user", "What is a rose?"]
+          ["user", "What is a tulip?"]
         ])
         expect(wordsOf(other.requests[0])).toEqual([
           ["system", "Be plain."],

@@ -240,7 +240,7 @@ describe("tropism doctor", () => {
     [{ version: 14 }, "database", "fault"],
     [{ isWritable: false }, "database", "fault"],
     [{ roleFault: "passes row-level security" }, "database role", "fault"],
-    [{ roleFault: "is missing, and this login may not make it" }, "database role", "fault"],
+    [{ roleFault: "is missing" }, "database role", "fault"],
     [{ schema: 48 }, "schema", "fault"],
     [{ schema: 46 }, "schema", "warn"],
     [{ aheadMs: -60_000 }, "clock", "warn"]

@@ -10,7 +10,7 @@ const progress = (done: number): ImportLine => ({ type: "progress", done, total:
 
 describe("The answer of an import", () => {
   it.effect.each<ImportLine>([
-    { type: "failed", message: "The connection to the sender ended" },
+    { type: "failed", message: "It broke off" },
     {
       type: "finished",
       created: 9,

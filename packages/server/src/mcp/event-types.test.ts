@@ -43,7 +43,7 @@ describe("What a subscription means", () => {
   it.each<[string, EventFilter, Record<string, unknown>, boolean]>([
     ["everything, where it says nothing", {}, {}, true],
     ["nulls are nothing said", { where: null, changedProperties: null, fromId: null }, {}, true],
-    ["a property that changed", { changedProperties: ["colour", "size"] }, {}, true],
+    ["a changed property", { changedProperties: ["colour", "size"] }, {}, true],
     ["none that did not", { changedProperties: ["colour"] }, {}, false],
     ["a condition that holds after the change", { where: over5 }, {}, true],
     ["none that does not", { where: over5 }, { snapshot: { properties: { size: 5 } } }, false],
