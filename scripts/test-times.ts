@@ -1,7 +1,7 @@
 /**
  * Reports how long each test file took: the slowest, those of the first tier that are too slow, and the whole in one last line.
  *
- * With `TROPISM_RECORD_TIMES` a whole run writes the times of its files to `test-times.json`, by which the next run
+ * With `TROPISM_RECORD_TIMES` a whole run writes the times of its tier's files to `test-times.json`, by which the next run
  * starts the longest first and `tiers.test.ts` finds a file that belongs to another tier.
  */
 import { writeFileSync } from "node:fs"
@@ -33,9 +33,10 @@ export default class TestTimes implements Reporter {
       for (const [path, seconds] of times.slice(0, 10))
         console.log(`${seconds.toFixed(1).padStart(7)}  ${path}`)
     }
-    if (process.env["TROPISM_RECORD_TIMES"] !== undefined) record(times)
-    for (const [path, seconds] of times)
-      if (tierOf(path) === "first" && seconds > slowestFileSeconds && this.isFirstTier())
+    const own = times.filter(([path]) => tierOf(path) === this.tier())
+    if (process.env["TROPISM_RECORD_TIMES"] !== undefined) record(own)
+    for (const [path, seconds] of own)
+      if (tierOf(path) === "first" && seconds > slowestFileSeconds)
         console.warn(
           `${path} took ${seconds.toFixed(1)} s. A file over ${slowestFileSeconds} s belongs to the deep tier: rename it to NAME.deep.test.ts, or make it faster.`
         )
@@ -45,8 +46,8 @@ export default class TestTimes implements Reporter {
     console.log(`${outcome}: ${tests} tests in ${modules.length} files, ${seconds} s`)
   }
 
-  private isFirstTier(): boolean {
-    return this.vitest?.config.env["TROPISM_TEST_TIER"] === "first"
+  private tier(): unknown {
+    return this.vitest?.config.env["TROPISM_TEST_TIER"]
   }
 }
 

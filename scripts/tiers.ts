@@ -61,7 +61,10 @@ class LongestFirst extends BaseSequencer {
 /** The tests' PostgreSQL has connections for so many files at once (`global-setup.ts`). */
 const mostWorkers = 8
 
-/** How a tier runs. Stories wait for PostgreSQL, programs and time: two workers a core keep every core at work. */
+/**
+ * How a tier runs. Stories of the first tier wait for PostgreSQL and time: two workers a core keep every core at work.
+ * Those of the others start browsers and processes, and get one worker more than there are cores.
+ */
 export const tierConfig = (tier: Tier): ViteUserConfig => ({
   root,
   test: {
@@ -76,7 +79,10 @@ export const tierConfig = (tier: Tier): ViteUserConfig => ({
     env: { TROPISM_RATE_LIMIT: "off", TROPISM_TEST_TIER: tier },
     isolate: false,
     experimental: { viteModuleRunner: false, nodeLoader: false },
-    maxWorkers: Math.min(2 * availableParallelism(), mostWorkers),
+    maxWorkers: Math.min(
+      tier === "first" ? 2 * availableParallelism() : availableParallelism() + 1,
+      mostWorkers
+    ),
     sequence: { sequencer: LongestFirst },
     reporters: ["default", join(import.meta.dirname, "test-times.ts")],
     globalSetup: ["packages/server/testing/global-setup.ts"],

@@ -28,6 +28,7 @@ import {
   spawning,
   worker
 } from "../testing/sub-agent-words.ts"
+import { sampled } from "../testing/tier.ts"
 import { approve, reject } from "../testing/suggestion-words.ts"
 import { asUser } from "../testing/token-words.ts"
 import { naming } from "../testing/naming.ts"
@@ -189,7 +190,7 @@ layer(SharedServer.layer)((it) => {
   })
 
   describe("Who acts for another is trusted where all of them are", () => {
-    const families = [
+    const all = [
       [{ mode: "execute", earns: false }, { mode: "hybrid", earns: true }, "execute", "below"],
       [{ mode: "hybrid", earns: true }, { mode: "hybrid", earns: true }, "execute", "below"],
       [{ mode: "hybrid", earns: true }, { mode: "execute", earns: false }, "execute", "above"],
@@ -199,6 +200,7 @@ layer(SharedServer.layer)((it) => {
       [{ mode: "suggest", earns: false }, { mode: "hybrid", earns: true }, "suggest", null],
       [{ mode: "hybrid", earns: true }, { mode: "suggest", earns: false }, "suggest", null]
     ] as const
+    const families = sampled<(typeof all)[number]>(all, 3)
     for (const [above, below, decision, by] of families)
       it.effect(
         `a parent in ${above.mode} mode${above.earns ? ", promoted," : ""} and a child in ${below.mode} mode${below.earns ? ", promoted" : ""}: ${decision}`,
