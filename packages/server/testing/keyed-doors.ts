@@ -8,7 +8,7 @@ import { addEvent, echo, newContext } from "./context-words.ts"
 import { addServer, newDiary, program } from "./mcp-words.ts"
 import { asked, asking } from "./question-words.ts"
 import { eventually, type Json, type Story } from "./platform.ts"
-import { change, entriesOf, isOver, make, saying, silentFor, watcher } from "./story-words.ts"
+import { change, entriesOf, feedOf, isOver, make, saying, silentFor, watcher } from "./story-words.ts"
 import { suggested } from "./suggestion-words.ts"
 import { acted } from "./undo-words.ts"
 
@@ -119,6 +119,8 @@ export const agentDoors: ReadonlyArray<KeyedDoor> = [
   }),
   door("processing.batchTrigger", function* (story) {
     const object = yield* make(story, "Person")
+    // An agent made before the event is dispatched would react to it, and leave nothing to trigger.
+    yield* feedOf(story, 1)
     const agent = yield* story.post("/agents", watcher())
     return {
       path: `/agents/${agent.id}/batch-trigger`,

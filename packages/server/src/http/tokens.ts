@@ -134,6 +134,8 @@ export class Tokens extends Context.Service<
         own = digest
       })
 
+      // In a transaction, so that the time is read after any wait for a connection: a decision made before an outage
+      // would end tokens whose servers could not hold them either.
       const hold = Effect.gen(function* () {
         if (own === undefined) return 0
         const nowMs = yield* Clock.currentTimeMillis
@@ -145,7 +147,7 @@ export class Tokens extends Context.Service<
         )
         heldAtMs = nowMs
         return ended
-      })
+      }).pipe(sql.withTransaction, orDie)
 
       const findOwn = Effect.fn("Tokens.findOwn")(function* (secret: Redacted.Redacted) {
         const digest = yield* hash(secret)
