@@ -3,7 +3,7 @@
  *
  * `NAME.test.ts` belongs to `npm test`, and so does `NAME.smoke.test.ts`, the one story of a kind of fault.
  * `NAME.deep.test.ts` and `NAME.browser.test.ts` belong to `npm run test:deep`: they start processes or several servers,
- * break them, race, count cost, or take long. `NAME.matrix.test.ts` belongs to both, its diagonal to the first.
+ * break them, race, count cost, or take long. `NAME.matrix.test.ts` belongs to both, a fixed sample of it to the first.
  * `NAME.soak.ts` belongs to `npm run nightly`, with every file that shows more of itself there (`testing/tier.ts`).
  *
  * All run under Bun, in threads, against one real PostgreSQL. Bun cannot run vitest's default pool of forks. Files of one

@@ -16,7 +16,7 @@ export const inNight = <A>(all: A, otherwise: A): A => inTier(otherwise, otherwi
 /**
  * Every n-th of many cases in the first tier, all of them in the others.
  *
- * **Details** Which ones is fixed; with numbers that have no divisor in common every row and column of a matrix has its turn.
+ * **Details** Which ones is fixed. A sample is no diagonal: it may leave out rows, which the other tiers show.
  */
 export const sampled = <A>(cases: ReadonlyArray<A>, every: number): ReadonlyArray<A> => {
   const first = cases.filter((_, index) => index % every === 0)
