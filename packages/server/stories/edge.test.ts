@@ -18,7 +18,7 @@ const uuidv7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]
 const corsOf = ({ headers }: Answer) =>
   ["access-control-allow-origin", "access-control-allow-credentials"].map((name) => headers.get(name))
 
-layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+layer(SharedServer.own, { excludeTestServices: true })((it) => {
   describe("Every problem has a page at the address that is its type", () => {
     it.effect("for browsers and for programs, without a token, with all its members and reasons", () =>
       Effect.gen(function* () {

@@ -33,7 +33,7 @@ const endsOf = Effect.fnUntraced(function* (story: Story) {
     .toSorted()
 })
 
-layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+layer(SharedServer.own, { excludeTestServices: true })((it) => {
   describe("An import", () => {
     it.effect(
       "of this checkout's own lockfile makes an object of each package and a relationship of each dependency",

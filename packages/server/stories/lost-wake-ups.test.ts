@@ -68,7 +68,7 @@ const untilDue = ({ access, projectId }: Story) =>
     (rows) => rows.length === 1
   )
 
-layer(SharedServer.layer)((it) => {
+layer(SharedServer.own)((it) => {
   describe("A lost wake-up is made up for at the next look", () => {
     it.effect("of an event that waits for its dispatch", () =>
       Effect.gen(function* () {
