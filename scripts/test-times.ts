@@ -1,14 +1,15 @@
 /**
  * Reports how long each test file took: the slowest, those of the first tier that are too slow, and the whole in one last line.
  *
- * With `TROPISM_RECORD_TIMES` a whole run writes the times of its tier's files to `test-times.json`, by which the next run
+ * With `TROPISM_RECORD_TIMES=yes` a whole run writes the times of its tier's files to `test-times.json`, by which the next run
  * starts the longest first and `tiers.test.ts` finds a file that belongs to another tier.
  */
-import { writeFileSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Reporter, SerializedError, TestModule, TestRunEndReason, Vitest } from "vitest/node"
 import { slowestFileSeconds, testTimes, tierOf } from "./tiers.ts"
 
+const root = join(import.meta.dirname, "..")
 const table = join(import.meta.dirname, "test-times.json")
 
 export default class TestTimes implements Reporter {
@@ -34,7 +35,7 @@ export default class TestTimes implements Reporter {
         console.log(`${seconds.toFixed(1).padStart(7)}  ${path}`)
     }
     const own = times.filter(([path]) => tierOf(path) === this.tier())
-    if (process.env["TROPISM_RECORD_TIMES"] !== undefined) record(own)
+    if (process.env["TROPISM_RECORD_TIMES"] === "yes") record(own)
     for (const [path, seconds] of own)
       if (tierOf(path) === "first" && seconds > slowestFileSeconds)
         console.warn(
@@ -60,7 +61,7 @@ const secondsOf = (module: TestModule): number => {
 const record = (times: ReadonlyArray<readonly [string, number]>): void => {
   const all = { ...testTimes, ...Object.fromEntries(times) }
   const rows = Object.entries(all)
-    .filter(([, seconds]) => seconds >= 1)
+    .filter(([path, seconds]) => seconds >= 1 && existsSync(join(root, path)))
     .map(([path, seconds]): [string, number] => [path, Math.round(seconds * 10) / 10])
     .toSorted(([, one], [, other]) => other - one)
   writeFileSync(table, `${JSON.stringify(Object.fromEntries(rows), undefined, 2)}\n`)

@@ -3,7 +3,7 @@
  *
  * `NAME.test.ts` belongs to `npm test`, and so does `NAME.smoke.test.ts`, the one story of a kind of fault.
  * `NAME.deep.test.ts` and `NAME.browser.test.ts` belong to `npm run test:deep`: they start processes or several servers,
- * break them, race, count cost, or take long. `NAME.matrix.test.ts` belongs to both, a fixed sample of it to the first.
+ * break them, race, count cost, or take long. `NAME.matrix.test.ts` belongs to both, its diagonal or a sample to the first.
  * `NAME.soak.ts` belongs to `npm run nightly`, with every file that shows more of itself there (`testing/tier.ts`).
  *
  * All run under Bun, in threads, against one real PostgreSQL. Bun cannot run vitest's default pool of forks. Files of one
@@ -46,7 +46,7 @@ const graded = (): ReadonlyArray<string> =>
 
 const included: Readonly<Record<Tier, () => Array<string>>> = {
   first: () => inFolders("*.test.{ts,tsx}"),
-  deep: () => inFolders("*.{deep,browser,matrix}.test.ts"),
+  deep: () => inFolders("*.{deep,browser,matrix}.test.{ts,tsx}"),
   nightly: () => [...inFolders("*.soak.ts"), ...graded()]
 }
 
@@ -72,7 +72,7 @@ export const tierConfig = (tier: Tier): ViteUserConfig => ({
     exclude: [
       "**/node_modules/**",
       "**/dist/**",
-      ...(tier === "first" ? ["**/*.{deep,browser}.test.ts"] : [])
+      ...(tier === "first" ? ["**/*.{deep,browser}.test.{ts,tsx}"] : [])
     ],
     pool: "threads",
     // A story asks as often as it can; those of rate limits say how often one may.

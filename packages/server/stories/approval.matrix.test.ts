@@ -12,11 +12,12 @@ import { type Json, newProject, startServer, type Story, storyIn } from "../test
 import * as Model from "../testing/review-model.ts"
 import { callsOf, make, type ScriptedCall } from "../testing/story-words.ts"
 import { handingOver, spawning, worker } from "../testing/sub-agent-words.ts"
+import { inTier } from "../testing/tier.ts"
 
 const repeated: string | undefined = undefined
-const seed = repeated ?? crypto.randomUUID()
+const seed = repeated ?? inTier("first", crypto.randomUUID(), crypto.randomUUID())
 
-const worlds = 3
+const worlds = inTier(1, 3, 30)
 const actsOfWave = 9
 const names = ["a", "b", "c"] as const
 

@@ -28,7 +28,7 @@ import {
   spawning,
   worker
 } from "../testing/sub-agent-words.ts"
-import { sampled } from "../testing/tier.ts"
+import { inTier } from "../testing/tier.ts"
 import { approve, reject } from "../testing/suggestion-words.ts"
 import { asUser } from "../testing/token-words.ts"
 import { naming } from "../testing/naming.ts"
@@ -200,7 +200,8 @@ layer(SharedServer.layer)((it) => {
       [{ mode: "suggest", earns: false }, { mode: "hybrid", earns: true }, "suggest", null],
       [{ mode: "hybrid", earns: true }, { mode: "suggest", earns: false }, "suggest", null]
     ] as const
-    const families = sampled<(typeof all)[number]>(all, 3)
+    // One of each outcome in the first tier: trusted by the child, by the parent, by neither.
+    const families = inTier<ReadonlyArray<(typeof all)[number]>>([all[0], all[2], all[3], all[6]], all, all)
     for (const [above, below, decision, by] of families)
       it.effect(
         `a parent in ${above.mode} mode${above.earns ? ", promoted," : ""} and a child in ${below.mode} mode${below.earns ? ", promoted" : ""}: ${decision}`,

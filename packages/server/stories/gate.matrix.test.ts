@@ -1,7 +1,7 @@
 /**
  * The gate, through every door: capability × operation × mode, each cell with what the specifications say of it.
  *
- * What takes most is every second line of the matrix here, and all of it in `npm run soak`.
+ * The first tier takes one mode of each line of capabilities, the deep tier all of them.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -24,7 +24,7 @@ import { type Door, doors, type Told } from "../testing/gate-doors.ts"
 import { allOf, importLines, jsonl } from "../testing/import-words.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { inTier, sampled } from "../testing/tier.ts"
+import { diagonal, inTier, sampled } from "../testing/tier.ts"
 import { asUser } from "../testing/token-words.ts"
 
 /** What is in the graph now, by the names of things. */
@@ -88,7 +88,7 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
   const story = yield* newStoryHere
   const { asked, denied, done, written } = yield* expectCells(story, trials, door, sentenceOf)
   // Every kind of sentence was passed, or the cells would show nothing.
-  expect(Math.min(asked, denied, done)).toBeGreaterThan(inTier(0, 10, 10))
+  expect(Math.min(asked, denied, done)).toBeGreaterThan(inTier(1, 10, 10))
   for (const event of written)
     expect(event).toMatchObject({ actorType: "agent", runId: expect.any(String), taskId: null })
   expect(yield* allOf(story, "/tasks")).toHaveLength(asked)
@@ -98,7 +98,7 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, sampled(trialsOf(allCapabilities, []), 17))
+      expectThroughAgents(doors.byHand, diagonal(trialsOf(allCapabilities, []), 3))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
@@ -111,7 +111,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       ["a sub-agent with rights of its own", doors.byChild],
       ["a sub-agent that may do everything, for an agent with these rights", doors.byParent]
     ] as const)
-      it.effect(name, () => expectThroughAgents(door, sampled(trialsOf(someCapabilities, someSayings), 7)))
+      it.effect(name, () => expectThroughAgents(door, diagonal(trialsOf(someCapabilities, someSayings), 3)))
 
     it.effect("an approval: the agent's rights as they are then, and its mode no more", () =>
       Effect.gen(function* () {
@@ -121,12 +121,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             ...trialsOf(allCapabilities, []).filter(({ rights }) => rights.executionMode === "execute"),
             ...trialsOf(someCapabilities, []).filter(({ rights }) => rights.executionMode === "suggest")
           ],
-          4
+          2
         )
         const { denied, done, written } = yield* expectCells(story, trials, doors.byApproval, (cell) =>
           isAllowed(cell.rights, cell.operation) ? "done" : "denied"
         )
-        expect(Math.min(denied, done)).toBeGreaterThan(inTier(2, 20, 20))
+        expect(Math.min(denied, done)).toBeGreaterThan(20)
         for (const event of written)
           expect(event).toMatchObject({
             actorType: "agent",

@@ -13,12 +13,14 @@ export const inTier = <A>(first: A, deep: A, nightly: A): A =>
 /** What the night shows, and what the other tiers do. */
 export const inNight = <A>(all: A, otherwise: A): A => inTier(otherwise, otherwise, all)
 
-/**
- * Every n-th of many cases in the first tier, all of them in the others.
- *
- * **Details** Which ones is fixed. A sample is no diagonal: it may leave out rows, which the other tiers show.
- */
+/** Every n-th of many cases in the first tier, always the same ones; all of them in the others. */
 export const sampled = <A>(cases: ReadonlyArray<A>, every: number): ReadonlyArray<A> => {
   const first = cases.filter((_, index) => index % every === 0)
+  return inTier(first, cases, cases)
+}
+
+/** Of a matrix, row after row, one case of each row in the first tier, each time of the next column; all in the others. */
+export const diagonal = <A>(cases: ReadonlyArray<A>, columns: number): ReadonlyArray<A> => {
+  const first = cases.filter((_, index) => index % columns === Math.floor(index / columns) % columns)
   return inTier(first, cases, cases)
 }
