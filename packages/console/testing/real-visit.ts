@@ -83,18 +83,13 @@ const start = async (): Promise<Started> => {
   const browser = await launchChromium()
   served ??= serve(browser)
   const { adminCookies, server } = await served
-  const projects: Array<string> = []
   return {
     browser,
     adminCookies,
-    newStory: async () => {
-      const story = await run(newProject(server.doors, server.access))
-      projects.push(story.projectId)
-      return story
-    },
+    newStory: () => run(newProject(server.doors, server.access)),
     close: async () => {
       await browser.close()
-      await run(stopAgents(server, projects))
+      await run(stopAgents(server))
     }
   }
 }

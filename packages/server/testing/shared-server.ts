@@ -50,9 +50,8 @@ export class SharedServer extends Context.Service<
     Effect.gen(function* () {
       const server = yield* keptServer("setTime" in (yield* Clock.Clock) ? "test" : "real")
       server.log = []
-      const projects: Array<string> = []
-      yield* Effect.addFinalizer(() => stopAgents(server, projects))
-      return Context.make(SharedServer, shared(server, projects)).pipe(Context.add(Clock.Clock, server.clock))
+      yield* Effect.addFinalizer(() => stopAgents(server))
+      return Context.make(SharedServer, shared(server)).pipe(Context.add(Clock.Clock, server.clock))
     })
   )
 
@@ -61,18 +60,16 @@ export class SharedServer extends Context.Service<
     SharedServer,
     Effect.map(
       Effect.suspend(() => startRunning()),
-      (server) => shared(server, [])
+      (server) => shared(server)
     )
   )
 }
 
-const shared = (server: Running, projects: Array<string>): SharedServer["Service"] => ({
+const shared = (server: Running): SharedServer["Service"] => ({
   doors: server.doors,
   access: server.access,
   log: server.log,
-  newStory: Effect.tap(newProject(server.doors, server.access), ({ projectId }) =>
-    Effect.sync(() => projects.push(projectId))
-  )
+  newStory: newProject(server.doors, server.access)
 })
 
 /** The servers of this worker, by the kind of their clock. */
@@ -116,22 +113,18 @@ export const startRunning = Effect.fnUntraced(function* (
   return running
 })
 
-/** Stops what the agents of these projects still do: a run that waits for its model would keep a slot from later files. */
-export const stopAgents = Effect.fnUntraced(function* (
-  { access, doors }: Running,
-  projects: ReadonlyArray<string>
-) {
-  const working = yield* ask(
+/** Stops the agents of every project so far: a run that waits for its model would keep a slot from later files. */
+export const stopAgents = Effect.fnUntraced(function* ({ access, doors }: Running) {
+  const going = yield* ask(
     access,
-    `select project_id from kb.agent_runs
-     where project_id = any ($1::uuid[]) and status in ('queued', 'running', 'paused')
-     union select project_id from kb.agent_schedules where project_id = any ($1::uuid[])`,
-    [projects]
+    "select id from kb.projects where id not in (select project_id from kb.kill_switches where project_id is not null)"
   )
   const stop = { stopped: true, reason: "The stories of this project have ended" }
-  yield* Effect.forEach(working, ([projectId]) =>
-    doors.send("PUT", `/api/projects/${projectId}/kill-switch`, stop)
-  )
+  for (const [projectId] of going) {
+    const { body, status } = yield* doors.send("PUT", `/api/projects/${projectId}/kill-switch`, stop)
+    if (status !== 200)
+      return yield* Effect.die(new Error(`A project went on: ${status} ${JSON.stringify(body)}`))
+  }
 })
 
 /** A fresh database for a server that has the test's clock, which is set to the present. */
