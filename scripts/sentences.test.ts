@@ -59,5 +59,7 @@ describe("finding sentences", () => {
     expect(found("expect(x).toMatch(/There is no agent \\S+ in/)")).toBe(1)
     expect(found('it("The run has ended without an answer", () => {})')).toBe(0)
     expect(found('expect(x).toBe("The run has begun")')).toBe(0)
+    expect(found('expect(x).toBe("Error 4: the run has ended without any words")')).toBe(1)
+    expect(found('expect(x).toBe("The run has ended, 3 of them without an answer")')).toBe(0)
   })
 })

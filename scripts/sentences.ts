@@ -16,8 +16,11 @@ export const surfaces = {
   console: /^packages\/console\/src\//
 } as const
 
-/** The fewest words of a sentence, and of a part of one that no test may repeat. */
+/** The fewest words of a sentence. */
 const leastWords = 4
+
+/** The fewest words in a row that a test may not share with a sentence; four of them meet by chance. */
+const leastRepeated = 5
 
 /** Stands for a value in a sentence. */
 const hole = "{…}"
@@ -53,40 +56,54 @@ export const sentencesOf = (files: ReadonlyArray<SourceFile>, surface: RegExp): 
     })
     .join("\n")
 
-/** Each place where a test repeats four words or more of a sentence. */
+/** Each place where a test repeats five words in a row of a sentence, whichever of the two texts is longer. */
 export const repeatedSentences = (files: ReadonlyArray<SourceFile>): ReadonlyArray<Complaint> => {
-  const parts = new Set(
+  const windows = new Set(
     Object.values(surfaces)
       .flatMap((surface) => files.filter((file) => surface.test(file.path) && isProduct(file)))
       .flatMap((file) => textsIn(file).filter(({ text }) => isSentence(text)))
-      .flatMap(({ text }) => partsOf(text))
+      .flatMap(({ text }) => windowsOf(text))
   )
-  const all = [...parts].join("\n")
   return files
     .filter(({ path }) => isTest(path) && path.startsWith("packages/"))
     .flatMap((file) =>
       textsIn(file).flatMap(({ start, text }) => {
-        const part = partsOf(text).find((one) => all.includes(one))
-        return part === undefined
+        const repeated = windowsOf(text).find((window) => windows.has(window))
+        return repeated === undefined
           ? []
-          : [{ path: file.path, line: lineAt(file.text, start), message: `repeats a sentence: "${part}"` }]
+          : [
+              {
+                path: file.path,
+                line: lineAt(file.text, start),
+                message: `repeats a sentence: "${repeated}"`
+              }
+            ]
       })
     )
 }
 
-/** A command or an example to type is a fact, not wording. */
-const command = /“[^”]*”|(?:npx )?\btropism(?: [a-z][a-z-]*| [A-Z]+)+|git pull && npm ci/g
+/** A command or an example to type, and what another program says, is a fact and not our wording. */
+const fact =
+  /“[^”]*”|no space left on device|(?:npx )?\btropism(?: [a-z][a-z-]*| [A-Z]+)+|git pull && npm ci/gi
 
-/** What stands between the values of a sentence, where it is long enough to be known again. */
-const partsOf = (text: string): ReadonlyArray<string> =>
+/** Each run of five words that stands in a text without a value, a number or a name of code between them. */
+const windowsOf = (text: string): ReadonlyArray<string> =>
   text
-    .replaceAll(command, hole)
+    .replaceAll(fact, hole)
     .split(hole)
-    .map((part) => part.trim())
-    .filter((part) => wordsIn(part) >= leastWords)
+    .flatMap((part) => {
+      const words = part.split(" ").filter((word) => word !== "")
+      return words.flatMap((_, index) => {
+        const window = words.slice(index, index + leastRepeated)
+        return window.length === leastRepeated && window.every(isWord)
+          ? [window.map((word) => word.replaceAll(/[^A-Za-z'’-]/g, "").toLowerCase()).join(" ")]
+          : []
+      })
+    })
 
-const wordsIn = (text: string): number =>
-  text.split(" ").filter((word) => /^["'“(]*[A-Za-z][A-Za-z'’-]*[.,:;!?)"'”…]*$/.test(word)).length
+const isWord = (word: string): boolean => /^["'“(]*[A-Za-z][A-Za-z'’-]*[.,:;!?)"'”…]*$/.test(word)
+
+const wordsIn = (text: string): number => text.split(" ").filter(isWord).length
 
 const isSentence = (text: string): boolean =>
   wordsIn(text.replaceAll(hole, " ")) >= leastWords &&

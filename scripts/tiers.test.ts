@@ -19,7 +19,7 @@ const tests = ["packages", "scripts", "bench", "endurance", "hostile", "mutants"
 
 /** What starts processes or several servers, stops databases, or fills one to count what a statement costs. */
 const heavy =
-  /\/(?:mortal-servers|real-server|terminal-process|run-program|silent-way|operated-database|database-process|rows-read|filled-database|real-visit|simulated-for-tests)\.ts$/
+  /\/(?:mortal-servers|real-server|two-servers|terminal-process|run-program|silent-way|operated-database|database-process|rows-read|filled-database|real-visit|simulated-for-tests)\.ts$/
 
 describe("the first tier", () => {
   const first = tests.filter((path) => tierOf(path) === "first" && !path.endsWith(".smoke.test.ts"))

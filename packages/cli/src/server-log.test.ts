@@ -17,13 +17,13 @@ it.effect("says what the database said, and not only that a query failed", () =>
       })
     })
     yield* Effect.logError("An import failed", Cause.die(error)).pipe(
-      Effect.andThen(Effect.logError("The relay failed and will try again", error)),
+      Effect.andThen(Effect.logError("The relay stopped and starts over", error)),
       Effect.provide(Logger.layer([logger]))
     )
     const why = "PgConnection: Query failed: unsupported Unicode escape sequence"
     expect(lines.map((line) => line.replace(/^\S+ +/, ""))).toEqual([
       `error  An import failed: ${why}`,
-      `error  The relay failed and will try again: ${why}`
+      `error  The relay stopped and starts over: ${why}`
     ])
   })
 )

@@ -80,7 +80,7 @@ describe("Requirement: A turn works for the person whose words it reads", () => 
     ["who spoke before is answered", [said(ann), started, completed, said(ben), started], ben],
     ["who spoke before was told of a failure", [said(ann), started, failed, said(ben), started], ben],
     ["who spoke before gave up", [said(ann), started, interrupted("user"), said(ben), started], ben],
-    ["the turn that is open goes on for who asked for it", [said(ann), started, said(ben)], ann],
+    ["an open turn goes on for who asked for it", [said(ann), started, said(ben)], ann],
     ["what is told in between is read at once", [said(ann), started, said(ben, false)], null],
     [
       "who breaks in is read with what was broken off",
@@ -99,7 +99,7 @@ describe("Requirement: A turn works for the person whose words it reads", () => 
       ben
     ],
     [
-      "who lets a run go on says nothing by that",
+      "letting a run go on says nothing",
       [said(ann), started, interrupted("stepLimit"), resumed(), started],
       ann
     ],
@@ -115,7 +115,7 @@ describe("Requirement: A turn works for the person whose words it reads", () => 
     ],
     ["who asks once more by setting something is read too", [said(ann), timed(ben), started], null],
     [
-      "who lets a run go on by setting something is read too",
+      "letting a run go on by setting something is read too",
       [said(ann), started, interrupted("stepLimit"), timed(ben), started],
       null
     ],

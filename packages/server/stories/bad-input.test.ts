@@ -12,6 +12,7 @@ import { ask } from "../testing/owner-rows.ts"
 import type { Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import { inTier } from "../testing/tier.ts"
 import { endedRuns } from "../testing/story-words.ts"
 
 /** The text of an object whose properties are given as text. */
@@ -321,7 +322,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             expect((yield* story.get("/events")).items).toEqual([])
           }
         }),
-      { arbitrary: { runs: 100, size: 12 } }
+      { arbitrary: { runs: inTier(50, 100, 100), size: 12 } }
     )
 
     it.effect.prop(
@@ -341,7 +342,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             expect((yield* story.get("/events")).items).toEqual([])
           }
         }),
-      { arbitrary: { runs: 60 } }
+      { arbitrary: { runs: inTier(30, 60, 60) } }
     )
   })
 })

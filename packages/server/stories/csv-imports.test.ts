@@ -7,7 +7,7 @@ import { allOf, importFile, importLines } from "../testing/import-words.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { naming } from "../testing/naming.ts"
+import { type Named, naming, namingAll } from "../testing/naming.ts"
 
 const objectsOf = (story: Story) =>
   Effect.map(allOf(story, "/objects"), (objects) =>
@@ -115,12 +115,14 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           [10, expect.any(String)],
           [11, expect.any(String)]
         ])
+        const quotes = badLines(told).flatMap(([line, message]) => (line >= 9 ? [message] : []))
+        expect(new Set(quotes).size).toBe(3)
         expect((yield* objectsOf(story)).map(({ key }) => key)).toEqual(["one\nkey", "eight", "nine"])
         expect(told.at(-1)).toMatchObject({ type: "finished", created: 3, failed: 8, lines: 14 })
       })
     )
 
-    it.effect.each<readonly [string, string, string, ReadonlyArray<string | number>, string, string?]>([
+    it.effect.each<readonly [string, string, string, ReadonlyArray<Named>, string, string?]>([
       ["is empty", "", "&type=Person", [], "key\n"],
       ["names no type", "key,name\n", "", ["type"], "key,name\n", "&type=Person"],
       ["names a column twice", "key,a,a:json\n", "&type=Person", [1, "a"], "key,a,b:json\n"],
@@ -133,7 +135,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const rows = yield* countRows(story)
         const answer = yield* importFile(story, file, {}, `?format=csv${query}`)
         expectProblem(answer, 422)
-        expect(answer.body.detail).toEqual(naming(...named))
+        expect(answer.body.detail).toEqual(namingAll(named))
         expect(yield* countRows(story)).toEqual(rows)
         expect((yield* story.get("/imports")).items).toEqual([])
         const told = yield* importLines(story, mended, `?format=csv${queryMended ?? query}`)

@@ -16,7 +16,7 @@ import { rawAnswer } from "../testing/raw-request.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { after, before } from "../testing/shop-lockfiles.ts"
 import { entriesWhen, feedOf, runsOf, watcher } from "../testing/story-words.ts"
-import { naming } from "../testing/naming.ts"
+import { namingAll } from "../testing/naming.ts"
 
 const ownLockfile = Effect.flatMap(FileSystem.FileSystem, (files) =>
   files.readFileString(resolve(import.meta.dirname, "../../../package-lock.json"))
@@ -239,13 +239,15 @@ layer(SharedServer.own, { excludeTestServices: true })((it) => {
             access,
             `alter table kb.graph_objects add constraint not_the_last check (key <> '${last}' or project_id <> '${story.projectId}')`
           )
+          const mend = ask(access, "alter table kb.graph_objects drop constraint if exists not_the_last")
+          yield* Effect.addFinalizer(() => Effect.ignore(mend))
           const errors = Effect.sync(() => log.filter(({ level }) => level === "Error").length)
           const before = yield* errors
           const lines = linesOf(yield* importFile(story, file))
           expect(lines.map(({ type }) => type)).toEqual(["progress", "failed"])
           expect(lines.at(-1)).toEqual({ type: "failed", message: expect.any(String) })
           expect(yield* errors).toBe(before + 1)
-          yield* ask(access, "alter table kb.graph_objects drop constraint not_the_last")
+          yield* mend
           expect(yield* importLock(story, file)).toMatchObject({
             type: "finished",
             created: names.length + 1 - graphLimits.importBatchChanges,
@@ -344,7 +346,7 @@ layer(SharedServer.own, { excludeTestServices: true })((it) => {
           expectProblem(answer, headers ? 400 : 422)
           const faults: ReadonlyArray<Json> = answer.body.errors ?? []
           expect(faults.map(({ pointer }) => pointer)).toEqual(pointers)
-          expect(answer.body.detail).toEqual(naming(...named))
+          expect(answer.body.detail).toEqual(namingAll(named))
           expect(yield* countRows(story)).toEqual(rows)
         })
     )

@@ -47,7 +47,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 
         yield* story.delete(`/objects/${eve.id}?purge=true`)
         const { items } = yield* story.get("/purges")
-        const purged = (...values: ReadonlyArray<string>) => ({
+        const purged = (...values: readonly [string, ...ReadonlyArray<string>]) => ({
           outcome: "refused",
           rule: "purged",
           reason: naming(...values),
@@ -63,7 +63,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(yield* entriesOf(story, agent)).toEqual([])
         }
         expect(yield* explained(story, others, ofEve)).toMatchObject({ rule: "objectType" })
-        expect(yield* explained(story, related, ofKnows)).toMatchObject(purged())
+        expect(yield* explained(story, related, ofKnows)).toMatchObject(purged("relationship"))
         expect((yield* story.get(`/agents/${failed.id}/dead-letters`)).items).toEqual([])
         expect(yield* runsOf(story, handled)).toHaveLength(1)
         expect(yield* runsOf(story, waiting)).toEqual([])

@@ -33,7 +33,7 @@ layer(SharedServer.layer)((it) => {
             nobody: rawUpdate({ objectId, entity: { actor_type: "'agent'", actor_id: "null" } }),
             "no agent's id": rawUpdate({ objectId, entity: { actor_type: "'agent'", actor_id: "'admin'" } })
           },
-          "no run of the agent is at work on it"
+          "no run of the agent"
         )
         expect(
           yield* refusalOfServer(story.access, story.projectId, rawUpdate({ objectId, ...own }))

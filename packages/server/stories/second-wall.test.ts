@@ -265,7 +265,7 @@ layer(SharedServer.layer)((it) => {
               event: { run_id: `'${other.run.id}'::uuid` }
             })
           },
-          "no run of the agent is at work on it"
+          "no run of the agent"
         )
         // Between two objects of the project it may lie.
         expect(

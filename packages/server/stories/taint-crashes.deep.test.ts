@@ -102,7 +102,7 @@ layer(SharedServer.layer)((it) => {
         yield* expectRefused(
           story,
           { "an update": rawUpdate({ objectId, ...by(agent, run) }) },
-          "its run has read something untrusted and may only suggest"
+          "has read something untrusted"
         )
       })
     )

@@ -75,7 +75,8 @@ describe("Reducers", () => {
     "S004-F05, F09 of hundreds of messages with tool calls, every prompt has the system prompt and whole pairs, in its bound",
     () =>
       Effect.gen(function* () {
-        const [rounds, stepsPerRound, callsPerStep, mentions] = [inTier(1, 2, 6), 20, 8, 152]
+        const [rounds, stepsPerRound, mentions] = inTier([1, 10, 212], [2, 20, 152], [6, 20, 152])
+        const callsPerStep = 8
         const answers = Array.from({ length: rounds }, (_, round) => [
           ...Array.from({ length: stepsPerRound }, (_step, step) =>
             calls(

@@ -54,3 +54,9 @@ const openMessages = (
 /** Only the events among what was heard, with their cursors. */
 export const eventsOf = (heard: ReadonlyArray<Json>): ReadonlyArray<Json> =>
   heard.filter(({ method }) => method === "notifications/events/event").map(({ params }) => params)
+
+/** What was told of tasks, in order: which, and how it stands. */
+export const toldOf = (heard: ReadonlyArray<Json>) =>
+  heard
+    .filter(({ method }) => method === "notifications/tasks")
+    .map(({ params }) => [params.taskId, params.status])
