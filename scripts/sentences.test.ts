@@ -56,7 +56,8 @@ describe("finding sentences", () => {
     const test = (text: string) => ({ path: "packages/console/src/a.test.ts", text })
     const found = (text: string) => repeatedSentences([product, test(text)]).length
     expect(found('expect(x).toBe("The run has ended without an answer")')).toBe(1)
-    expect(found("expect(x).toMatch(/There is no agent \\S+ in/)")).toBe(1)
+    expect(found("expect(x).toMatch(/^The run has ended without \\S+ answer$/)")).toBe(1)
+    expect(found("expect(x).toMatch(/There is no agent \\S+ in this project/)")).toBe(0)
     expect(found('it("The run has ended without an answer", () => {})')).toBe(0)
     expect(found('expect(x).toBe("The run has begun")')).toBe(0)
     expect(found('expect(x).toBe("Error 4: the run has ended without any words")')).toBe(1)

@@ -99,7 +99,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* newModel(story, "clerk", slowly)
-        const text = "one two three five four six seven eight nine ten ∑ 🙂 ﷽"
+        const text = "alpha beta gamma delta epsilon zeta eta theta iota kappa ∑ 🙂 ﷽"
         const stream = yield* outcomeOf(() =>
           openAiClient(story).chat.completions.create({
             model: "clerk",
