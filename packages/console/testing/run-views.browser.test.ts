@@ -53,7 +53,9 @@ it("shows what the model says as it says it, and then what became of it", async 
   await page.getByRole("link", { name: /talker/ }).press("Enter")
   const says = page.getByTestId("live-answer")
   await says.getByText(/eight nine ten/).waitFor()
-  expect(await says.innerText()).not.toMatch(/(Alpha beta gamma delta epsilon zeta eta theta iota kappa\. ){24}/)
+  expect(await says.innerText()).not.toMatch(
+    /(Alpha beta gamma delta epsilon zeta eta theta iota kappa\. ){24}/
+  )
   // What it has used is a guess while it speaks, and says so.
   const used = page.getByTestId("used")
   await inTime(() => used.innerText()).toMatch(/^0\b[^~]*~[\d,]+\b[^~]*~\$0\b/)
