@@ -63,7 +63,11 @@ const measure = async (steps: number) => {
   for (let number = 0; number < steps; number++) {
     messages = grow(messages, step(number))
     const begun = nowMs()
-    const prompt = toAiSdkPrompt(await Effect.runPromise(toPrompt(messages)), { lateSystemMessages: false })
+    const prompt = toAiSdkPrompt(await Effect.runPromise(toPrompt(messages)), {
+      name: "p:m",
+      joinsNeighbours: false,
+      lateSystemMessages: false
+    })
     const made = nowMs()
     if (number < steps - requests) continue
     await model.doStream({ prompt })

@@ -6,6 +6,7 @@
  * ephemeral: they have ids of their own kind, are shown live and never counted
  * or kept (S004-R26). A type this version does not know is kept and skipped.
  */
+import { AnswerPart } from "./answer-part.ts"
 import { Option, Schema } from "effect"
 import { Digest, MimeType } from "./attachment.ts"
 import {
@@ -99,7 +100,9 @@ export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("
   toolCalls: Schema.Array(RequestedToolCall),
   runId: RunId,
   model: Schema.String,
-  usage: Usage
+  usage: Usage,
+  /** All parts in their order, where the model wants its reasoning or its metadata back; absent where it wants neither. */
+  parts: Schema.optionalKey(Schema.Array(AnswerPart))
 }) {}
 
 /** Why a run is asked to come to an end by itself. */

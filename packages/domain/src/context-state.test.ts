@@ -60,7 +60,8 @@ describe("messages", () => {
         content: [
           { type: "tool-call", id: "c1", name: "get_object", params: { id: "c1" } },
           { type: "tool-call", id: "c2", name: "get_object", params: { id: "c2" } }
-        ]
+        ],
+        options: { tropism: { model: "scripted:tester" } }
       },
       {
         role: "tool",

@@ -9,6 +9,7 @@
  */
 import { Option, type Schema } from "effect"
 import {
+  type AssistantMessageEvent,
   type AgentTurnInterruptedEvent,
   type ContextEvent,
   type ContextEventId,
@@ -33,10 +34,10 @@ import { type HistoryGivenEvent, messagesGiven, withInstructions } from "./given
 import { hold, type OwnState, release, say, sayNow, silently, type State, type Step } from "./context-step.ts"
 import { behindTexts } from "./grown.ts"
 import { withVerdict } from "./guard.ts"
-import { type Message, quoted, type ToolCall } from "./message.ts"
+import { type Answered, type Message, quoted } from "./message.ts"
 import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
-import { addUsage, type Usage } from "./run.ts"
+import { addUsage } from "./run.ts"
 import { newRun } from "./run-progress.ts"
 import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
@@ -187,7 +188,7 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "AgentTurnInterruptedEvent":
       return interrupt(state, event)
     case "AssistantMessageEvent":
-      return answer(state, event.runId, event.content, event.toolCalls, event.usage)
+      return answer(state, event)
     case "ToolCallStartedEvent":
       return silently(startCall(state, event.callId, event.waitsFor))
     case "ToolCallCompletedEvent":
@@ -307,13 +308,8 @@ const closeTurn = (state: State): State => ({
   isInterruptRequested: false
 })
 
-const answer = (
-  state: State,
-  runId: string,
-  text: string,
-  calls: ReadonlyArray<ToolCall>,
-  usage: Usage
-): Step => {
+const answer = (state: State, event: AssistantMessageEvent): Step => {
+  const { content: text, runId, toolCalls: calls, usage } = event
   const isSameRun = state.run.id === runId
   const run = isSameRun ? state.run : newRun(runId)
   return {
@@ -342,10 +338,17 @@ const answer = (
             name: call.name,
             params: call.arguments
           }))
-        ]
+        ],
+        ...answeredBy(event)
       }
     ]
   }
+}
+
+/** Who has called a tool or wants parts back; plain words are the same from whoever said them. */
+const answeredBy = ({ model, parts, toolCalls }: AssistantMessageEvent): { options?: Answered } => {
+  if (parts !== undefined) return { options: { tropism: { model, parts } } }
+  return toolCalls.length > 0 ? { options: { tropism: { model } } } : {}
 }
 
 /** A second outcome of a call, or one of a call that nobody made, says nothing to the model. */

@@ -6,7 +6,13 @@
  * fixed number of them, whatever it holds. Only a guess, but always the same one.
  */
 import type { Schema } from "effect"
-import type { AssistantPart, Message, ToolResultPart, UserPart } from "./message.ts"
+import {
+  type AssistantPart,
+  type Message,
+  reasoningIn,
+  type ToolResultPart,
+  type UserPart
+} from "./message.ts"
 
 export const sizeBounds = {
   charsPerToken: 4,
@@ -20,11 +26,15 @@ export const sizeBounds = {
 export const textTokens = (text: string): number => Math.ceil(text.length / sizeBounds.charsPerToken)
 
 /** The tokens of one message. */
-export const messageTokens = ({ content }: Message): number =>
+export const messageTokens = (message: Message): number =>
   sizeBounds.messageTokens +
-  (typeof content === "string"
-    ? textTokens(content)
-    : content.reduce((sum, part: UserPart | AssistantPart | ToolResultPart) => sum + partTokens(part), 0))
+  reasoningIn(message).reduce((sum, text) => sum + textTokens(text), 0) +
+  (typeof message.content === "string"
+    ? textTokens(message.content)
+    : message.content.reduce(
+        (sum, part: UserPart | AssistantPart | ToolResultPart) => sum + partTokens(part),
+        0
+      ))
 
 /** The tokens of messages together. */
 export const listTokens = (messages: ReadonlyArray<Message>): number =>

@@ -6,6 +6,7 @@
  * call and its result are one unit: no prompt has one without the other.
  */
 import type { Schema } from "effect"
+import type { AnswerPart } from "./answer-part.ts"
 
 export interface ToolCall {
   readonly id: string
@@ -38,16 +39,28 @@ export type Message =
   | {
       readonly role: "assistant"
       readonly content: ReadonlyArray<AssistantPart>
-      /** There where the agent has not said it here: whoever brought the words says that it did elsewhere. */
-      readonly options?: typeof quoted
+      /** There where the agent said it elsewhere, by whoever brought the words, and where its model wants parts of it back. */
+      readonly options?: typeof quoted | Answered
     }
   | { readonly role: "tool"; readonly content: ReadonlyArray<ToolResultPart> }
 
 /** Marks a message whose words are quoted; no provider is sent it. */
 export const quoted = { tropism: { isQuoted: true } } as const
 
+/** Who gave an answer, and its parts as they came: that model is shown them again, and no other. */
+export type Answered = {
+  readonly tropism: { readonly model: string; readonly parts?: ReadonlyArray<AnswerPart> }
+}
+
 /** Whether the words of a message were said elsewhere. */
-export const isQuoted = (message: Message): boolean => "options" in message && message.options !== undefined
+export const isQuoted = (message: Message): boolean =>
+  "options" in message && message.options !== undefined && "isQuoted" in message.options.tropism
+
+/** The reasoning that a message carries for its model. */
+export const reasoningIn = (message: Message): ReadonlyArray<string> =>
+  message.role === "assistant" && message.options !== undefined && "model" in message.options.tropism
+    ? (message.options.tropism.parts ?? []).flatMap((part) => (part.type === "reasoning" ? [part.text] : []))
+    : []
 
 /** Whether a user says a message, here and now. */
 export const isSaidByUser = (message: Message): boolean => message.role === "user" && !isQuoted(message)

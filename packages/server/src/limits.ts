@@ -19,6 +19,8 @@ export const modelLimits = {
   retryAfterMaxMs: 60_000,
   /** Of one answer, its text and the arguments of its calls together: in JSON it fits one message of PostgreSQL. */
   answerMaxChars: 1_000_000,
+  /** Of one answer's reasoning and what its provider attaches, which are kept for the next request; more is left out whole. */
+  answerPartsMaxChars: 500_000,
   /** Tool calls of one answer. */
   answerMaxCalls: 128,
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */

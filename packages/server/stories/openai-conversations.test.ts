@@ -54,8 +54,7 @@ describe("What a client brings", () => {
           assistant("I do not know: who are you?"),
           user("I am Ada, “Ada” in ∑."),
           assistant("Hello, Ada."),
-          { role: "user", content: [shown] },
-          user("What is my name?")
+          { role: "user", content: [shown, { type: "text", text: "What is my name?" }] }
         ])
         expect([body.temperature, body.max_tokens]).toEqual([0.75, 50])
         // The log has it once, as it was brought, and the picture by its digest.

@@ -44,9 +44,15 @@ const mention = (story: Story, count: number, contentOf: (n: number) => string) 
     { concurrency: 8, discard: true }
   )
 
-/** The requests as they arrived, oldest first. */
+/** The requests as they arrived, oldest first, each remark of the user apart: neighbours arrive as one message. */
 const requestsOf = ({ requests }: FakeModelServer): ReadonlyArray<ReadonlyArray<Json>> =>
-  requests.map(({ body }) => receivedChat(body))
+  requests.map(({ body }) =>
+    receivedChat(body).flatMap((message) =>
+      message.role === "user" && !message.content.startsWith("<conversation>")
+        ? message.content.split("\n\n").map((content: string) => ({ role: "user", content }))
+        : [message]
+    )
+  )
 
 /** The tokens of a message by its words alone, four characters each. */
 const sizeOf = ({ calls: made = [], content = "", result, text = "" }: Json): number =>

@@ -89,8 +89,16 @@ export const refuses = (status: number, message: string): FakeAnswer => ({
   body: { error: { message, type: "server_error" } }
 })
 
-/** Messages of a context as chat completions carry them, with arguments and results as values. */
+/** Messages of a context as chat completions carry them, neighbours of one role as one, with arguments and results as values. */
 export const asChat = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
+  eachAsChat(messages).reduce<ReadonlyArray<Json>>((before, next) => {
+    const last = before.at(-1)
+    return last?.role === "user" && next.role === "user"
+      ? [...before.slice(0, -1), { role: "user", content: `${last.content}\n\n${next.content}` }]
+      : [...before, next]
+  }, [])
+
+const eachAsChat = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
   messages.flatMap((message, index) => {
     switch (message.role) {
       case "system":

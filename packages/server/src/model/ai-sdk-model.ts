@@ -15,8 +15,12 @@ import type { ModelPort, PortRequest } from "./model-port.ts"
 
 export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
+  /** provider:name, as the log names whoever answered. */
+  readonly name: string
   /** Whether a system message may stand in the middle of a conversation. */
   readonly lateSystemMessages: boolean
+  /** Whether neighbours of one role are sent as one message. */
+  readonly joinsNeighbours: boolean
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   /** What the provider is told in each request beside that. */
@@ -56,7 +60,7 @@ const callOptions = (
   request: PortRequest,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => ({
-  prompt: toAiSdkPrompt(request.prompt, { lateSystemMessages: options.lateSystemMessages }),
+  prompt: toAiSdkPrompt(request.prompt, options),
   abortSignal,
   ...(request.tools.length === 0
     ? {}

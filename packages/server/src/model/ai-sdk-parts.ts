@@ -7,7 +7,11 @@
  * made of it. Arguments are judged as text, because a decoder would already
  * have rounded a large integer.
  */
-import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider"
+import type {
+  LanguageModelV4StreamPart,
+  LanguageModelV4Usage,
+  SharedV4ProviderMetadata
+} from "@ai-sdk/provider"
 import { scanJson } from "@tropism/domain/json-text"
 import { Effect, Option, Schema } from "effect"
 import type { AiError, Response } from "effect/ai"
@@ -27,10 +31,10 @@ export const toResponsePart = (
     case "text-end":
     case "reasoning-start":
     case "reasoning-end":
-      return Effect.succeed([{ type: part.type, id: part.id }])
+      return Effect.succeed([{ type: part.type, id: part.id, ...metadataOf(part) }])
     case "text-delta":
     case "reasoning-delta":
-      return Effect.succeed([{ type: part.type, id: part.id, delta: part.delta }])
+      return Effect.succeed([{ type: part.type, id: part.id, delta: part.delta, ...metadataOf(part) }])
     // Arguments on their way show that the model is alive; only the whole call is used.
     case "tool-input-start":
       return Effect.succeed([{ type: "tool-params-start", id: part.id, name: part.toolName }])
@@ -40,7 +44,7 @@ export const toResponsePart = (
       return Effect.succeed([{ type: "tool-params-end", id: part.id }])
     case "tool-call":
       return Effect.succeed([
-        { type: "tool-call", id: part.toolCallId, name: part.toolName, ...decodeArguments(part.input) }
+        { type: "tool-call", id: part.toolCallId, name: part.toolName, ...toCall(part) }
       ])
     case "finish":
       return part.finishReason.unified === "interrupted" || part.finishReason.unified === "error"
@@ -65,6 +69,32 @@ const isSound = (part: LanguageModelV4StreamPart): boolean => {
     default:
       return true
   }
+}
+
+const toCall = (part: Extract<LanguageModelV4StreamPart, { readonly type: "tool-call" }>) => {
+  const { metadata: fault, params } = decodeArguments(part.input)
+  const metadata = { ...metadataOf(part).metadata, ...fault }
+  return Object.keys(metadata).length === 0 ? { params } : { params, metadata }
+}
+
+const Metadata = Schema.fromJsonString(
+  Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))
+)
+const decodeMetadata = Schema.decodeUnknownOption(Metadata)
+
+/** What a provider wants to see again, as JSON that the log can keep; what it cannot keep is left out. */
+const metadataOf = (part: {
+  readonly providerMetadata?: SharedV4ProviderMetadata
+}): { readonly metadata?: typeof Metadata.Type } => {
+  if (part.providerMetadata === undefined) return {}
+  const text = JSON.stringify(part.providerMetadata)
+  if (/\\u(?:0000|d[89a-f])/i.test(text)) return {}
+  const metadata = Object.fromEntries(
+    Object.entries(Option.getOrElse(decodeMetadata(text), () => ({}))).filter(
+      ([, value]) => Object.keys(value).length > 0
+    )
+  )
+  return Object.keys(metadata).length === 0 ? {} : { metadata }
 }
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))

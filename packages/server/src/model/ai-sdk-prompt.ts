@@ -22,7 +22,10 @@ import type {
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart
 } from "@ai-sdk/provider"
+import { AnswerPart } from "@tropism/domain/answer-part"
 import { foldGrown } from "@tropism/domain/grown"
+import { Option, Schema } from "effect"
+import { safeCallId } from "./call-ids.ts"
 import { type Prompt, Tool } from "effect/ai"
 
 type AssistantPart =
@@ -31,12 +34,19 @@ type AssistantPart =
   | LanguageModelV4ReasoningPart
   | LanguageModelV4ToolCallPart
 
-/** Translates a prompt; without `lateSystemMessages`, a system message in the middle is spoken by the user. */
-export const toAiSdkPrompt = (
-  prompt: Prompt.Prompt,
-  options: { readonly lateSystemMessages: boolean }
-): LanguageModelV4Prompt => {
-  const { messages, opening } = (options.lateSystemMessages ? translated : translatedForMost)(prompt.content)
+/** Who is asked, and what they take. */
+export interface Asked {
+  /** provider:name; parts of answers are shown again to the model that gave them. */
+  readonly name: string
+  /** Whether a system message may stand in the middle of a conversation; the user speaks it where it may not. */
+  readonly lateSystemMessages: boolean
+  /** Whether neighbours of one role become one message: several chat templates (Gemma, Mistral, Llama) refuse two in a row. */
+  readonly joinsNeighbours: boolean
+}
+
+/** Translates a prompt for a model. */
+export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageModelV4Prompt => {
+  const { messages, opening } = translatorOf(asked)(prompt.content)
   // Some chat templates take one system message only, so the opening ones are joined.
   return opening.length === 0
     ? messages.slice()
@@ -45,50 +55,93 @@ export const toAiSdkPrompt = (
 
 /** A prompt as far as it is translated. */
 interface Translation {
+  /** What the asked model knows a call by that another model made, by the log's id. */
+  readonly foreignIds: Map<string, string>
   /** What the system says before anybody else. */
   readonly opening: Array<string>
   readonly messages: Array<LanguageModelV4Message>
 }
 
-const makeTranslated = (
-  lateSystem: (content: string) => LanguageModelV4Message,
-  said: (text: string) => string = (text) => text
-) =>
-  foldGrown<Prompt.Message, Translation>(
-    () => ({ opening: [], messages: [] }),
+const makeTranslated = ({ joinsNeighbours, lateSystemMessages, name }: Asked) => {
+  const said = lateSystemMessages ? (text: string) => text : withoutTags
+  return foldGrown<Prompt.Message, Translation>(
+    () => ({ foreignIds: new Map(), opening: [], messages: [] }),
     (translation, message) => {
-      const { messages, opening } = translation
-      if (message.role !== "system") for (const each of toMessages(message, said)) join(messages, each)
-      else if (messages.length === 0) opening.push(message.content)
-      else messages.push(lateSystem(message.content))
+      const { foreignIds, messages, opening } = translation
+      if (message.role === "system" && messages.length === 0) opening.push(message.content)
+      else
+        for (const each of message.role === "system"
+          ? [toNotice(message.content, lateSystemMessages)]
+          : toMessages(message, { foreignIds, name, said }))
+          join(messages, each, joinsNeighbours)
       return translation
     }
   )
+}
 
-const translated = makeTranslated((content) => ({ role: "system", content }))
+/** What the system says in the middle of a conversation. */
+const toNotice = (content: string, lateSystemMessages: boolean): LanguageModelV4Message =>
+  lateSystemMessages
+    ? { role: "system", content }
+    : { role: "user", content: [{ type: "text", text: `<system>\n${withoutTags(content)}\n</system>` }] }
+
+/** Translators by who is asked, so that a prompt which grew is translated from there on; agents name few models. */
+const translators = new Map<string, ReturnType<typeof makeTranslated>>()
+const translatorsMax = 256
+
+const translatorOf = (asked: Asked) => {
+  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.name}`
+  const known = translators.get(key) ?? makeTranslated(asked)
+  if (translators.size >= translatorsMax) translators.clear()
+  translators.set(key, known)
+  return known
+}
 
 /** The opening bracket of whatever a model may read as the tag of a notice looks the same and is another: nothing is lost. */
 const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\b)/gi, "‹")
 
-const translatedForMost = makeTranslated(
-  (content) => ({
-    role: "user",
-    content: [{ type: "text", text: `<system>\n${withoutTags(content)}\n</system>` }]
-  }),
-  withoutTags
-)
-
 /** Results of calls that were made side by side go in one message: Gemini refuses fewer in a turn than there were calls. */
-const join = (messages: Array<LanguageModelV4Message>, next: LanguageModelV4Message): void => {
+const join = (
+  messages: Array<LanguageModelV4Message>,
+  next: LanguageModelV4Message,
+  joinsNeighbours: boolean
+): void => {
   const last = messages.at(-1)
   if (last?.role === "tool" && next.role === "tool")
     messages[messages.length - 1] = { ...last, content: [...last.content, ...next.content] }
+  else if (joinsNeighbours && last?.role === "user" && next.role === "user")
+    messages[messages.length - 1] = { ...last, content: joinTexts(last.content, next.content) }
+  else if (joinsNeighbours && last?.role === "assistant" && next.role === "assistant")
+    messages[messages.length - 1] = { ...last, content: joinTexts(last.content, next.content) }
   else messages.push(next)
 }
 
+/** Two texts that meet become one, so that a message of text alone stays a string on the wire. */
+const joinTexts = <Part extends { readonly type: string }>(
+  before: ReadonlyArray<Part>,
+  after: ReadonlyArray<Part>
+): Array<Part> => {
+  const [last, first] = [before.at(-1), after[0]]
+  return isPlainText(last) && isPlainText(first)
+    ? [...before.slice(0, -1), { ...last, text: `${last.text}\n\n${first.text}` }, ...after.slice(1)]
+    : [...before, ...after]
+}
+
+const isPlainText = <Part extends { readonly type: string }>(
+  part: Part | undefined
+): part is Part & { readonly type: "text"; readonly text: string } =>
+  part?.type === "text" && !("providerOptions" in part && part.providerOptions !== undefined)
+
 const toMessages = (
   message: Exclude<Prompt.Message, Prompt.SystemMessage>,
-  said: (text: string) => string
+  {
+    foreignIds,
+    name,
+    said
+  }: Pick<Translation, "foreignIds"> & {
+    readonly name: string
+    readonly said: (text: string) => string
+  }
 ): ReadonlyArray<LanguageModelV4Message> => {
   switch (message.role) {
     case "user": {
@@ -96,12 +149,13 @@ const toMessages = (
       return content.length === 0 ? [] : [{ role: "user", content }]
     }
     case "assistant": {
-      const content = message.content.flatMap(toAssistantPart)
+      const content = answeredBy(message, name) ?? message.content.flatMap(toAssistantPart)
+      if (!isAnswerOf(message, name)) renameCalls(content, foreignIds)
       return content.length === 0 ? [] : [{ role: "assistant", content }]
     }
     case "tool": {
       const content = message.content.flatMap((part) =>
-        part.type === "tool-result" ? [toToolResult(part)] : []
+        part.type === "tool-result" ? [toToolResult(part, foreignIds)] : []
       )
       return content.length === 0 ? [] : [{ role: "tool", content }]
     }
@@ -141,15 +195,68 @@ const toAssistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<Assis
   }
 }
 
+const Answered = Schema.Struct({
+  model: Schema.String,
+  parts: Schema.optionalKey(Schema.Array(AnswerPart))
+})
+const decodeAnswered = Schema.decodeUnknownOption(Answered)
+
+/** Whether the model that is asked gave an answer itself; in logs where nobody is named, it did. */
+const isAnswerOf = ({ options }: Prompt.AssistantMessage, name: string): boolean =>
+  Option.match(decodeAnswered(options["tropism"]), {
+    onNone: () => true,
+    onSome: ({ model }) => model === name
+  })
+
+/** Gives calls of another model ids that every provider takes: Mistral takes nine letters and digits and nothing else. */
+const renameCalls = (content: Array<AssistantPart>, foreignIds: Translation["foreignIds"]): void =>
+  content.forEach((part, index) => {
+    if (part.type !== "tool-call") return
+    const id = safeCallId(part.toolCallId)
+    foreignIds.set(part.toolCallId, id)
+    content[index] = { ...part, toolCallId: id }
+  })
+
+/** An answer as the model that is asked has sent it: reasoning, text and calls in their order, with what its provider attached. */
+const answeredBy = (
+  { content, options }: Prompt.AssistantMessage,
+  name: string
+): Array<AssistantPart> | undefined => {
+  const answered = Option.getOrUndefined(decodeAnswered(options["tropism"]))
+  if (answered?.parts === undefined || answered.model !== name) return undefined
+  const text = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
+  const calls = new Map(
+    content.flatMap((part) => (part.type === "tool-call" ? [[part.id, part] as const] : []))
+  )
+  let from = 0
+  const parts = answered.parts.flatMap((part): ReadonlyArray<AssistantPart> => {
+    const attached = part.metadata === undefined ? {} : { providerOptions: part.metadata }
+    if (part.type === "reasoning") return [{ type: "reasoning", text: part.text, ...attached }]
+    if (part.type === "text") {
+      const piece = text.slice(from, from + part.chars)
+      from += part.chars
+      return toText(piece).map((each) => ({ ...each, ...attached }))
+    }
+    const call = calls.get(part.id)
+    return call === undefined ? [] : toAssistantPart(call).map((each) => ({ ...each, ...attached }))
+  })
+  const isWhole =
+    from === text.length && parts.filter(({ type }) => type === "tool-call").length === calls.size
+  return isWhole ? parts : undefined
+}
+
 /** Arguments that were no JSON object are shown back inside one: every provider demands an object here. */
 const toArguments = (params: unknown): unknown =>
   typeof params === "object" && params !== null && !Array.isArray(params)
     ? params
     : { invalidArguments: params ?? null }
 
-const toToolResult = (part: Prompt.ToolResultPart): LanguageModelV4ToolResultPart => ({
+const toToolResult = (
+  part: Prompt.ToolResultPart,
+  foreignIds: Translation["foreignIds"]
+): LanguageModelV4ToolResultPart => ({
   type: "tool-result",
-  toolCallId: part.id,
+  toolCallId: foreignIds.get(part.id) ?? part.id,
   toolName: part.name,
   output: toOutput(part.result, part.isFailure)
 })

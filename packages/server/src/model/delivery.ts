@@ -14,6 +14,7 @@ import { Duration, Effect, Schema } from "effect"
 import { AiError, type Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
+import { makeAnswerParts } from "./answer-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
 import {
   keepable,
@@ -53,6 +54,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   const held: Array<ModelToolCall> = []
   const spoken = makeKeepableText()
   const measure = makeMeasure()
+  const answerParts = makeAnswerParts()
   let outputBegan = false
   let isFinished = false
   let broken: ModelFailure | undefined
@@ -95,6 +97,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     if (isOdd(part)) odd = part
     if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
     const { inputTokens, outputTokens } = part.usage
+    const parts = answerParts.finish()
     const usage = keepableUsage({
       inputTokens: inputTokens.total ?? tokensOf(charsOf(request)),
       outputTokens: outputTokens.total ?? tokensOf(saidChars)
@@ -110,7 +113,8 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         isUsageEstimated: inputTokens.total === undefined || outputTokens.total === undefined,
         costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens }),
         provider: model.provider,
-        name: model.name
+        name: model.name,
+        ...(parts === undefined ? {} : { parts })
       }
     ]
   }
@@ -133,6 +137,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         broken = faultOf(part)
         if (broken !== undefined) break
         saidChars += charsIn(part)
+        answerParts.take(part)
         if (part.type === "text-delta" && part.delta !== "") {
           outputBegan = true
           told.push(...textOf(spoken.take(part.delta)))

@@ -8,11 +8,11 @@
  * Nobody behind this has to think of it. A character that comes in two pieces is put together;
  * arguments are judged elsewhere (`run/requested-call.ts`).
  */
-import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"
 import type { Usage } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
+import { safeCallId } from "./call-ids.ts"
 
 /** Text without what the database cannot keep: each such character is shown as U+FFFD. */
 export const keepable = (text: string): string => text.replaceAll("\u0000", "\uFFFD").toWellFormed()
@@ -25,9 +25,7 @@ export const keepable = (text: string): string => text.replaceAll("\u0000", "\uF
  */
 export const keepableCallId = (given: string): string => {
   const id = keepable(given)
-  return Buffer.byteLength(id) <= modelLimits.callIdMaxBytes
-    ? id
-    : `call_${createHash("sha256").update(id, "utf8").digest("hex").slice(0, 32)}`
+  return Buffer.byteLength(id) <= modelLimits.callIdMaxBytes ? id : safeCallId(id)
 }
 
 /** Makes the pieces of one text keepable; half a character at the end of a piece waits for the next. */

@@ -8,6 +8,7 @@
  * never taken back: a failure after it says `outputBegan`. This file holds the
  * words only; nothing here talks to a model.
  */
+import type { AnswerPart } from "@tropism/domain/answer-part"
 import type { Message } from "@tropism/domain/message"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import type { Spoken } from "@tropism/domain/context-window"
@@ -75,6 +76,11 @@ export interface ModelToolCall {
   readonly fault: string | null
 }
 
+/** A part of an answer as the log keeps it, with a call's place among the calls instead of its id. */
+export type FinishedPart =
+  | Exclude<AnswerPart, { readonly type: "toolCall" }>
+  | (Omit<Extract<AnswerPart, { readonly type: "toolCall" }>, "id"> & { readonly call: number })
+
 /** The last part of every answer that did not fail. */
 export interface ModelFinish {
   readonly type: "finish"
@@ -87,6 +93,8 @@ export interface ModelFinish {
   /** Who answered: the fallback, where it had to. */
   readonly provider: ModelProvider
   readonly name: string
+  /** The parts in their order, where the model wants its reasoning or its metadata back. */
+  readonly parts?: ReadonlyArray<FinishedPart>
 }
 
 /** What a model said to one request of an earlier run. */

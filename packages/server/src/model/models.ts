@@ -155,7 +155,9 @@ export class Models extends Context.Service<
         const where = `${ref.provider}${addressOf(provider.address)}`
         const port = fromAiSdk({
           model,
+          name: `${ref.provider}:${ref.name}`,
           lateSystemMessages: ref.provider === "openai",
+          joinsNeighbours: ref.provider !== "openai",
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           requestOptions: provider.requestOptions,

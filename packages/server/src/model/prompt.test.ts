@@ -67,8 +67,12 @@ const madeOf = (messages: ReadonlyArray<Message>) =>
   Effect.map(toPrompt(messages), (prompt) => ({
     prompt: [...prompt.content],
     scope: structuredClone(scopeOf(prompt, ["look"], {}, undefined)),
-    openai: structuredClone(toAiSdkPrompt(prompt, { lateSystemMessages: true })),
-    others: structuredClone(toAiSdkPrompt(prompt, { lateSystemMessages: false })),
+    openai: structuredClone(
+      toAiSdkPrompt(prompt, { name: "p:m", joinsNeighbours: false, lateSystemMessages: true })
+    ),
+    others: structuredClone(
+      toAiSdkPrompt(prompt, { name: "p:m", joinsNeighbours: false, lateSystemMessages: false })
+    ),
     chars: [charsOf({ messages, tools }), charsOfList(prompt.content)]
   }))
 

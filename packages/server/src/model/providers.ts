@@ -190,9 +190,18 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
       name: "openai-compatible",
       baseURL: env.baseUrl ?? "",
       includeUsage: true,
+      transformRequestBody: withBothReasoningNames,
       ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
       fetch
     }).chatModel(name)
+})
+
+/** vLLM and OpenRouter call `reasoning` what DeepSeek and others call `reasoning_content`; each reads its own. */
+const withBothReasoningNames = (body: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
+  ...body,
+  messages: (body["messages"] as ReadonlyArray<Readonly<Record<string, unknown>>>).map((message) =>
+    "reasoning_content" in message ? { ...message, reasoning: message["reasoning_content"] } : message
+  )
 })
 
 /** A key of fewer characters is a placeholder for a local server; taking it out would only garble texts. */

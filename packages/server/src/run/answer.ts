@@ -6,6 +6,7 @@
  * Text is shown while it comes and kept only when it is complete (S004-R26). No
  * transaction is open here, and nothing is written.
  */
+import type { AnswerPart } from "@tropism/domain/answer-part"
 import { contextEventId, eventNumber } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
 import { foldGrown } from "@tropism/domain/grown"
@@ -14,10 +15,18 @@ import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
 import { Clock, Effect, Option, Stream } from "effect"
 import { PassingWords } from "../agent/passing-words.ts"
+import { safeCallId } from "../model/call-ids.ts"
 import { requestedCall } from "./requested-call.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { Showing } from "./hush.ts"
-import type { ModelFailure, ModelPart, ModelTry, OfferedTool, ResolvedModel } from "../model/model-request.ts"
+import type {
+  FinishedPart,
+  ModelFailure,
+  ModelPart,
+  ModelTry,
+  OfferedTool,
+  ResolvedModel
+} from "../model/model-request.ts"
 
 export interface Answer {
   readonly text: string
@@ -27,6 +36,8 @@ export interface Answer {
   readonly costMicros: number | null
   /** provider:name of whoever answered. */
   readonly model: string
+  /** All parts in their order, where the model wants its reasoning or its metadata back. */
+  readonly parts?: ReadonlyArray<AnswerPart>
 }
 
 /** Who is told how a request goes, while it does. */
@@ -116,26 +127,37 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
         ...answer,
         usage: part.usage,
         costMicros: part.costMicros,
-        model: `${part.provider}:${part.name}`
+        model: `${part.provider}:${part.name}`,
+        ...(part.parts === undefined ? {} : { parts: part.parts.flatMap(named(answer.toolCalls)) })
       }
   }
 }
 
+/** A part with the id by which the log knows its call. */
+const named =
+  (toolCalls: ReadonlyArray<ToolCall>) =>
+  (part: FinishedPart): ReadonlyArray<AnswerPart> => {
+    if (part.type !== "toolCall") return [part]
+    const { call, ...rest } = part
+    const id = toolCalls[call]?.id
+    return id === undefined ? [] : [{ ...rest, id }]
+  }
+
 /**
- * Some providers count their call ids anew in each answer; in one context an id must name one call.
+ * Some providers number their calls from the start in each answer; in one context an id must name one call.
  *
- * **Details** As long as all calls are in the window, an id that was used is seen. Later ids get the number of the answer's
- * event, which no other answer has, and so does an id that looks as if it had one.
+ * **Details** An id that is taken, or may have been before the window, gives way to one made of it and the answer's event, which no
+ * other answer has.
  */
 const freshId = (id: string, context: ReducedContext, siblings: ReadonlyArray<ToolCall>): string => {
-  const given = id === "" ? "call" : id
   const taken = callIdsIn(context.messages)
-  const stamp = context.droppedMessages > 0 || /_at\d+$/.test(given) ? `_at${context.nextEventNumber}` : ""
   const isTaken = (candidate: string) =>
     siblings.some((call) => call.id === candidate) || taken.has(candidate)
-  let candidate = `${given}${stamp}`
-  for (let n = 2; isTaken(candidate); n++) candidate = `${given}_${n}${stamp}`
-  return candidate
+  if (id !== "" && context.droppedMessages === 0 && !isTaken(id)) return id
+  for (let n = siblings.length; ; n++) {
+    const made = safeCallId(`${context.nextEventNumber} ${n} ${id}`)
+    if (!isTaken(made)) return made
+  }
 }
 
 /** The ids of the calls that are in the window. */

@@ -119,7 +119,8 @@ export const makeModelStep = Effect.gen(function* () {
       toolCalls: answer.toolCalls,
       runId: run.id,
       model: answer.model,
-      usage: answer.usage
+      usage: answer.usage,
+      ...(answer.parts === undefined ? {} : { parts: answer.parts })
     }
     const told = verdict ? [verdict.event, said] : [said]
     const spent: StepUse = {

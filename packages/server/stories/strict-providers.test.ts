@@ -1,0 +1,84 @@
+/**
+ * Model servers that refuse what real ones refuse, and agents that get through to them.
+ */
+import { describe, expect, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { type Json, type Story } from "../testing/platform.ts"
+import { newStoryHere } from "../testing/shared-server.ts"
+import { strictRequests, strictServer } from "../testing/strict-models.ts"
+
+const agentOf = (story: Story, model: Json, more: Json = {}) =>
+  story.post("/agents", {
+    name: "seeker",
+    role: "Seeks.",
+    prompt: "Look twice.",
+    triggerType: "manual",
+    executionMode: "execute",
+    tools: ["graph.search_objects"],
+    model,
+    ...more
+  })
+
+const providerOf: Readonly<Record<string, string>> = {
+  claude: "anthropic",
+  gemini: "google",
+  openai: "openai"
+}
+
+const modelOf = (name: string) => ({ provider: providerOf[name] ?? "openai-compatible", name })
+
+layer(strictServer, { excludeTestServices: true })((it) => {
+  describe("A model that wants its reasoning, signatures and ids back", () => {
+    it.effect.each(["deepseek", "vllm", "gemini-chat", "mistral", "gemma", "claude", "gemini", "openai"])(
+      "%s: a run with an input and two steps of tools gets through",
+      (name) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* agentOf(story, modelOf(name))
+          const run = yield* story.post(`/agents/${agent.id}/trigger`, { input: { topic: "tea" } })
+          expect(run).toMatchObject({
+            status: "completed",
+            errorMessage: null,
+            summary: "Done.",
+            stepCount: 3
+          })
+          const calls = yield* story.get(`/runs/${run.id}/tool-calls`)
+          expect(calls.items.map(({ status }: Json) => status)).toEqual(["completed", "completed"])
+        })
+    )
+
+    it.effect("keeps reasoning with the run and out of what a chat client is told", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf("deepseek"))
+        const answer = yield* story.post("/chat", { agentId: agent.id, message: "Look." })
+        expect(JSON.stringify(answer)).not.toContain("I think.")
+        const conversation = yield* story.get(`/conversations/${answer.conversationId}/messages`)
+        expect(JSON.stringify(conversation)).not.toContain("I think.")
+        const [run] = (yield* story.get("/runs")).items
+        const events = yield* story.get(`/runs/${run.id}/events`)
+        const answers = events.items.filter(({ type }: Json) => type === "AssistantMessageEvent")
+        expect(answers.map(({ parts }: Json) => parts?.[0])).toEqual([
+          { type: "reasoning", text: "I think." },
+          { type: "reasoning", text: "I think." },
+          undefined
+        ])
+      })
+    )
+
+    it.effect("a fallback is sent no reasoning of another model, and ids that it takes", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf("deepseek"))
+        const { conversationId } = yield* story.post("/chat", { agentId: agent.id, message: "Look." })
+        for (const name of ["mistral", "claude"]) {
+          yield* story.patch(`/agents/${agent.id}`, { model: modelOf(name) })
+          const next = yield* story.post("/chat", { conversationId, message: "Again." })
+          expect([name, next.status, next.response]).toEqual([name, "completed", "Done."])
+          const body = JSON.stringify(strictRequests.get(name)?.at(-1))
+          expect(body).not.toContain("functions.search_objects")
+        }
+      })
+    )
+  })
+})
