@@ -11,6 +11,7 @@ import { Effect, Stream } from "effect"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
 import { toAiSdkPrompt, toAiSdkTools } from "./ai-sdk-prompt.ts"
+import { makeThinkTagReader } from "./think-tags.ts"
 import type { ModelPort, PortRequest } from "./model-port.ts"
 
 export interface AiSdkModelOptions extends Teller {
@@ -50,6 +51,8 @@ export const fromAiSdk =
             Stream.fromEffect(Effect.flatMap(toAiError(thrown, options), Effect.fail))
           ),
           Stream.mapEffect((part) => toResponsePart(part, options)),
+          Stream.flattenIterable,
+          Stream.map(makeThinkTagReader()),
           Stream.flattenIterable
         )
       })

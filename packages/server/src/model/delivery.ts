@@ -97,10 +97,13 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     if (isOdd(part)) odd = part
     if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
     const { inputTokens, outputTokens } = part.usage
+    // No prompt is empty, and who has spoken has used something: a provider that counts nothing does not count.
+    const inputCount = inputTokens.total || undefined
+    const outputCount = saidChars === 0 ? outputTokens.total : outputTokens.total || undefined
     const parts = answerParts.finish()
     const usage = keepableUsage({
-      inputTokens: inputTokens.total ?? tokensOf(charsOf(request)),
-      outputTokens: outputTokens.total ?? tokensOf(saidChars)
+      inputTokens: inputCount ?? tokensOf(charsOf(request)),
+      outputTokens: outputCount ?? tokensOf(saidChars)
     })
     const cachedInputTokens = keepableCount(inputTokens.cacheRead ?? 0)
     return [
@@ -110,7 +113,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         type: "finish",
         reason: part.reason,
         usage,
-        isUsageEstimated: inputTokens.total === undefined || outputTokens.total === undefined,
+        isUsageEstimated: inputCount === undefined || outputCount === undefined,
         costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens }),
         provider: model.provider,
         name: model.name,

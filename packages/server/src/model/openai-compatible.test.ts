@@ -386,3 +386,138 @@ describe("an interruption hangs up on the server", () => {
   it.live("in the middle of an answer", () => interruptAfter(begun, (_server, heard) => heard))
   it.live("before the answer began", () => interruptAfter({ kind: "silence" }, (server) => server.asked))
 })
+
+describe("A server that speaks the format nearly right", () => {
+  const done = { type: "finish", reason: "stop" }
+  const usage = { prompt_tokens: "11", completion_tokens: "7", prompt_tokens_details: { cached_tokens: "3" } }
+  const callOf = (args: unknown) =>
+    chatChunk({
+      tool_calls: [{ index: 0, id: "c1", type: "function", function: { name: "t", arguments: args } }]
+    })
+  const call = { type: "toolCall", id: "c1", name: "t", arguments: { a: 1 }, fault: null }
+  const reasoning = (text: string) => ({ type: "reasoning", text })
+
+  it.live.each<readonly [string, FakeAnswer, ReadonlyArray<object>]>([
+    ["ends without a reason", events(chatChunk({ content: "Hi" }), "[DONE]"), [{ delta: "Hi" }, done]],
+    [
+      "ends a call without a reason",
+      events(callOf('{"a":1}'), "[DONE]"),
+      [call, { type: "finish", reason: "tool-calls" }]
+    ],
+    [
+      "sends its last event without a blank line",
+      {
+        kind: "stream",
+        chunks: [toEvent(chatChunk({ content: "Hi" })), `data: ${JSON.stringify(chatChunk({}, "stop"))}`],
+        ending: "end"
+      },
+      [{ delta: "Hi" }, done]
+    ],
+    [
+      "counts in text, beside choices that are null",
+      events(chatChunk({ content: "Hi" }, "stop"), { choices: null, usage }, "[DONE]"),
+      [{ delta: "Hi" }, { ...done, usage: { inputTokens: 11, outputTokens: 7 }, isUsageEstimated: false }]
+    ],
+    [
+      "sends arguments as an object",
+      events(callOf({ a: 1 }), ...chatEnd("tool_calls")),
+      [call, { type: "finish", reason: "tool-calls" }]
+    ],
+    [
+      "answers whole though a stream was asked for",
+      {
+        kind: "json",
+        status: 200,
+        body: {
+          choices: [
+            {
+              message: {
+                role: "assistant",
+                content: "Hi",
+                tool_calls: [{ id: "c1", type: "function", function: { name: "t", arguments: '{"a":1}' } }]
+              },
+              finish_reason: "tool_calls"
+            }
+          ],
+          usage
+        }
+      },
+      [{ delta: "Hi" }, call, { type: "finish", usage: { inputTokens: 11, outputTokens: 7 } }]
+    ],
+    [
+      "thinks in tags, in pieces",
+      events(
+        ...["<th", "ink>I th", "ink.</thi", "nk>\n\nAn", "swer"].map((content) => chatChunk({ content })),
+        ...chatEnd("stop")
+      ),
+      [
+        { delta: "An" },
+        { delta: "swer" },
+        { ...done, parts: [reasoning("I think."), { type: "text", chars: 6 }] }
+      ]
+    ],
+    [
+      "begins like a tag and is none",
+      events(chatChunk({ content: "<th" }), chatChunk({ content: "is>" }), ...chatEnd("stop")),
+      [{ delta: "<this>" }, done]
+    ],
+    [
+      "never ends its thinking",
+      events(chatChunk({ content: "<think>On and on" }), ...chatEnd("length")),
+      [{ type: "finish", reason: "length", parts: [reasoning("On and on")] }]
+    ]
+  ])("that %s is understood", ([, answer, expected]) =>
+    Effect.gen(function* () {
+      const { failure, parts } = yield* askServer([answer])
+      expect(failure).toBeNull()
+      expect(parts).toMatchObject(expected)
+      expect(parts).toHaveLength(expected.length)
+    })
+  )
+
+  it.live.each<readonly [string, number, unknown]>([
+    ["a message alone", 400, { message: "Why it is so" }],
+    ["a detail", 422, { detail: "Why it is so" }],
+    ["details in a list", 422, { detail: [{ loc: ["body"], msg: "Why it is so", type: "value_error" }] }],
+    ["an error that is text", 404, { error: "Why it is so" }],
+    [
+      "a list of errors",
+      400,
+      [{ error: { code: 400, message: "Why it is so", status: "INVALID_ARGUMENT" } }]
+    ],
+    ["an error of its own form", 400, { object: "error", message: "Why it is so", code: 400 }]
+  ])("a refusal in %s is told in the provider's words", ([, status, body]) =>
+    Effect.gen(function* () {
+      const { failure } = yield* askServer([{ kind: "json", status, body }])
+      expect(failure?.message).toBe(`HTTP ${status}: Why it is so`)
+    })
+  )
+
+  it.live.each<readonly [string, ReadonlyArray<string>]>([
+    ["an event of its own", ['event: error\ndata: {"error":{"message":"Why it is so"}}\n\n']],
+    ["an error that is text", ['data: {"error":"Why it is so"}\n\n']],
+    ["an object of an error", ['data: {"object":"error","message":"Why it is so","code":400}\n\n']]
+  ])("a stream that fails with %s says why", ([, chunks]) =>
+    Effect.gen(function* () {
+      const { failure } = yield* askServer([{ kind: "stream", chunks, ending: "end" }])
+      expect(failure?.message).toMatch(/Why it is so$/)
+    })
+  )
+
+  it.live.each([undefined, null, {}, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }])(
+    "a usage of %j is estimated, for no request is free",
+    (reported) =>
+      Effect.gen(function* () {
+        const { parts } = yield* askServer([
+          events(chatChunk({ content: "Twelve characters" }), chatChunk({}, "stop"), {
+            choices: [],
+            usage: reported
+          })
+        ])
+        const finish = parts.at(-1)
+        expect(finish).toMatchObject({ isUsageEstimated: true })
+        if (finish?.type !== "finish") return
+        expect(Math.min(finish.usage.inputTokens, finish.usage.outputTokens)).toBeGreaterThan(0)
+      })
+  )
+})

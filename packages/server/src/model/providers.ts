@@ -16,6 +16,7 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
 
 /** A provider that is reached over the network. */
 export type RemoteProvider = Exclude<ModelProvider, "scripted" | "replay">
@@ -91,7 +92,7 @@ type Environment = Config.Success<typeof Environment>
 
 /** Reads the keys and addresses of all providers. */
 export const loadProviders = Effect.gen(function* () {
-  const fetch = yield* FetchHttpClient.Fetch
+  const fetch = withReadableErrors(yield* FetchHttpClient.Fetch)
   const env = yield* Environment
   const keys = [env.openai.key, env.anthropic.key, env.google.key, env.vertex.key, env.compatible.key]
   return {
@@ -124,7 +125,7 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
     const provider = createOpenAI({
       apiKey: reveal(env.key),
       baseURL: env.baseUrl ?? openaiAddress,
-      fetch
+      fetch: env.api === "responses" ? fetch : withLenientAnswers(fetch)
     })
     return env.api === "responses" ? provider.responses(name) : provider.chat(name)
   },
@@ -192,7 +193,7 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
       includeUsage: true,
       transformRequestBody: withBothReasoningNames,
       ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
-      fetch
+      fetch: withLenientAnswers(fetch)
     }).chatModel(name)
 })
 

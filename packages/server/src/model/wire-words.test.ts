@@ -67,7 +67,7 @@ describe("A server that speaks another language than it should", () => {
     Effect.gen(function* () {
       for (const chunk of [
         { ...Object(chatChunk({ content: "Hello" })), usage: "many" },
-        { ...Object(chatChunk({})), choices: null }
+        { ...Object(chatChunk({})), choices: "many" }
       ])
         for (const format of [openaiChat, openaiCompatible]) {
           const { failure, message, where } = yield* failureFrom(

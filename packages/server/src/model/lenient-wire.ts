@@ -1,0 +1,199 @@
+/**
+ * Reads what servers send that speak OpenAI's wire nearly right, as OpenAI's own clients understand it.
+ *
+ * The provider packages refuse an answer for one field of another type. What is unambiguous is put right before they read it:
+ * counts as text, arguments as an object, `choices` that is null, an end without a reason, JSON where a stream was asked for.
+ * Errors of any form get the one form that the packages read, so that people see the provider's words.
+ */
+import { Option, Schema } from "effect"
+
+type Fetch = typeof globalThis.fetch
+type Fields = Readonly<Record<string, unknown>>
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const parse = (text: string): unknown => Option.getOrUndefined(decodeJson(text))
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const textIn = (value: unknown): string | undefined =>
+  typeof value === "string" && value.trim() !== "" ? value : undefined
+
+/** The provider's own words in the body of a refusal, wherever it puts them. */
+export const errorMessageIn = (body: unknown): string | undefined => {
+  const value = Array.isArray(body) ? body[0] : body
+  if (!isFields(value)) return textIn(value)
+  const { detail, error, message, msg } = value
+  if (error !== undefined && error !== null && error !== "") return errorMessageIn(error)
+  return textIn(message) ?? textIn(msg) ?? (detail === undefined ? undefined : errorMessageIn(detail))
+}
+
+/** Refusals say in one form what the provider says in its own. */
+export const withReadableErrors = (fetch: Fetch): Fetch =>
+  reading(fetch, (response) =>
+    response.ok
+      ? response
+      : response.text().then((text) => {
+          const body = parse(text)
+          const message = errorMessageIn(body)
+          const error = isFields(body) && isFields(body["error"]) ? body["error"] : {}
+          const isRead = message === undefined || textIn(error["message"]) !== undefined
+          return new Response(isRead ? text : JSON.stringify({ error: { ...error, message } }), {
+            status: response.status,
+            statusText: response.statusText,
+            headers: headersOf(response, "application/json")
+          })
+        })
+  )
+
+/** A fetch whose responses are read and written again. */
+const reading = (
+  fetch: Fetch,
+  read: (response: Response, init: RequestInit | undefined) => Response | Promise<Response>
+): Fetch =>
+  Object.assign(
+    (input: Parameters<Fetch>[0], init?: RequestInit) =>
+      fetch(input, init).then((response) => read(response, init)),
+    { preconnect: fetch.preconnect }
+  )
+
+/** The headers of a response whose body was read and written again. */
+const headersOf = ({ headers }: Response, contentType: string): Headers => {
+  const kept = new Headers(headers)
+  for (const name of ["content-length", "content-encoding", "transfer-encoding"]) kept.delete(name)
+  kept.set("content-type", contentType)
+  return kept
+}
+
+/** Answers of chat completions, put right as they come. */
+export const withLenientAnswers = (fetch: Fetch): Fetch =>
+  reading(fetch, (response, init) => {
+    const { body, headers, ok, status } = response
+    if (!ok || body === null || !/"stream":\s*true/.test(String(init?.body))) return response
+    const toStream = (text: BodyInit) =>
+      new Response(text, { status, headers: headersOf(response, "text/event-stream") })
+    return /\bjson\b/.test(headers.get("content-type") ?? "")
+      ? response.text().then((text) => toStream(asEvents(text)))
+      : toStream(
+          body
+            .pipeThrough(new TextDecoderStream())
+            .pipeThrough(lenientEvents())
+            .pipeThrough(new TextEncoderStream())
+        )
+  })
+
+/** A whole answer as the stream that was asked for. */
+const asEvents = (text: string): string => {
+  const body = parse(text)
+  const reader = makeReader()
+  const chunk =
+    isFields(body) && Array.isArray(body["choices"])
+      ? {
+          ...body,
+          choices: body["choices"].map((choice: unknown) =>
+            isFields(choice) ? { ...choice, delta: withPlaces(choice["message"] ?? choice["delta"]) } : choice
+          )
+        }
+      : body
+  return chunk === undefined
+    ? text
+    : `${reader(`data: ${JSON.stringify(chunk)}`)}\n\n${reader("data: [DONE]")}\n\n`
+}
+
+/** Calls of a whole message have no place; those of a stream need one. */
+const withPlaces = (message: unknown): unknown =>
+  isFields(message) && Array.isArray(message["tool_calls"])
+    ? {
+        ...message,
+        tool_calls: message["tool_calls"].map((call: unknown, index) => ({ index, ...Object(call) }))
+      }
+    : message
+
+/** Puts right the lines of a stream of events; a last line without its end is taken as whole. */
+const lenientEvents = (): TransformStream<string, string> => {
+  const reader = makeReader()
+  let rest = ""
+  return new TransformStream({
+    transform: (piece, controller) => {
+      const lines = (rest + piece).split("\n")
+      rest = lines.pop() ?? ""
+      if (lines.length > 0)
+        controller.enqueue(lines.map((line) => `${reader(line.replace(/\r$/, ""))}\n`).join(""))
+    },
+    flush: (controller) => {
+      if (rest !== "") controller.enqueue(`${reader(rest)}\n\n`)
+    }
+  })
+}
+
+/** Reads one line after another of one answer. */
+const makeReader = () => {
+  let hasAnswered = false
+  let hasCalled = false
+  let isFinished = false
+  let isError = false
+  return (line: string): string => {
+    if (line.startsWith("event:")) isError = line.slice(6).trim() === "error"
+    if (!line.startsWith("data:")) return line
+    const data = line.slice(5).trim()
+    if (data === "[DONE]") {
+      // A server that says that it is done has finished, also where it gives no reason.
+      if (isFinished || !hasAnswered) return line
+      isFinished = true
+      const choice = { index: 0, delta: {}, finish_reason: hasCalled ? "tool_calls" : "stop" }
+      return `data: ${JSON.stringify({ choices: [choice] })}\n\n${line}`
+    }
+    const chunk = parse(data)
+    if (!isFields(chunk)) return line
+    const fault = isError || chunk["object"] === "error" || textIn(chunk["error"]) !== undefined
+    if (fault || isFields(chunk["error"])) {
+      const message = errorMessageIn(chunk) ?? data
+      const error = isFields(chunk["error"]) ? chunk["error"] : { code: chunk["code"] ?? chunk["status"] }
+      return `data: ${JSON.stringify({ error: { ...error, message } })}`
+    }
+    // Whatever this is, it is no part of a chat completion: the package that reads it says so.
+    if (!("choices" in chunk) && !("usage" in chunk)) return line
+    const given = chunk["choices"] ?? []
+    if (!Array.isArray(given)) return line
+    const choices: ReadonlyArray<unknown> = given.map(toChoice)
+    hasAnswered ||= choices.some((choice) => isFields(choice) && isFields(choice["delta"]))
+    hasCalled ||= choices.some(callsIn)
+    isFinished ||= choices.some((choice) => isFields(choice) && textIn(choice["finish_reason"]) !== undefined)
+    const usage = isFields(chunk["usage"]) ? { usage: toCounts(chunk["usage"]) } : {}
+    return `data: ${JSON.stringify({ ...chunk, choices, ...usage })}`
+  }
+}
+
+const callsIn = (choice: unknown): boolean =>
+  isFields(choice) &&
+  isFields(choice["delta"]) &&
+  Array.isArray(choice["delta"]["tool_calls"]) &&
+  choice["delta"]["tool_calls"].length > 0
+
+const toChoice = (choice: unknown): unknown => {
+  if (!isFields(choice) || !isFields(choice["delta"]) || !Array.isArray(choice["delta"]["tool_calls"]))
+    return choice
+  const tool_calls = choice["delta"]["tool_calls"].map((call: unknown) => {
+    if (!isFields(call) || !isFields(call["function"]) || !isFields(call["function"]["arguments"]))
+      return call
+    return {
+      ...call,
+      function: { ...call["function"], arguments: JSON.stringify(call["function"]["arguments"]) }
+    }
+  })
+  return { ...choice, delta: { ...choice["delta"], tool_calls } }
+}
+
+/** Counts that came as text. */
+const toCounts = (usage: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(usage).map(([name, value]) => [
+      name,
+      isFields(value) ? toCounts(value) : typeof value === "string" ? toCount(value) : value
+    ])
+  )
+
+const toCount = (text: string): number | null => {
+  const count = Number(text)
+  return text.trim() === "" || Number.isNaN(count) ? null : count
+}
