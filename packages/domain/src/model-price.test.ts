@@ -23,6 +23,18 @@ describe("what a model request costs", () => {
     )
   })
 
+  it("is more for input that the provider keeps for later, where the price says so", () => {
+    const written = { ...usage, cachedInputTokens: 100, cacheWriteTokens: 800 }
+    const rates = {
+      inputPerMillion: 1,
+      outputPerMillion: 2,
+      cachedInputPerMillion: 0.1,
+      cacheWritePerMillion: 1.25
+    }
+    expect(costMicrosOf(rates, written)).toBe(100 + 10 + 1_000 + 20)
+    expect(costMicrosOf({ ...rates, cacheWritePerMillion: null }, written)).toBe(900 + 10 + 20)
+  })
+
   it("is that of long prompts for the whole request, from the first token over the bound", () => {
     const banded = { ...price, longPrompts: { overTokens: 1_000, inputPerMillion: 3, outputPerMillion: 6 } }
     expect(costMicrosOf(banded, usage)).toBe(156)

@@ -18,7 +18,9 @@ const Rates = {
   inputPerMillion: Dollars,
   outputPerMillion: Dollars,
   /** Of input that the provider still had from an earlier request; without it, that costs what other input does. */
-  cachedInputPerMillion: opt(Dollars)
+  cachedInputPerMillion: opt(Dollars),
+  /** Of input that the provider keeps for a later request; without it, that costs what other input does. */
+  cacheWritePerMillion: opt(Dollars)
 }
 
 /** What a million tokens cost, in dollars; without a price a request counts tokens and no money. */
@@ -34,24 +36,27 @@ export type ModelPrice = typeof ModelPrice.Type
 /** Nothing is charged: a script, a recorded run. */
 export const free: ModelPrice = { inputPerMillion: 0, outputPerMillion: 0 }
 
-/** The tokens of one request; of the input, those that the provider still had are counted too. */
+/** The tokens of one request; the input has those that the provider read from its cache and wrote to it. */
 export interface BilledUsage extends Usage {
   readonly cachedInputTokens?: number
+  readonly cacheWriteTokens?: number
 }
 
 /** What a request costs, in millionths of a dollar, rounded up; null where no price is known. */
 export const costMicrosOf = (
   price: ModelPrice | null,
-  { cachedInputTokens = 0, inputTokens, outputTokens }: BilledUsage
+  { cacheWriteTokens = 0, cachedInputTokens = 0, inputTokens, outputTokens }: BilledUsage
 ): number | null => {
   if (price === null) return null
   const long = price.longPrompts
-  const { cachedInputPerMillion, inputPerMillion, outputPerMillion } =
+  const { cacheWritePerMillion, cachedInputPerMillion, inputPerMillion, outputPerMillion } =
     long && inputTokens > long.overTokens ? long : price
   const cached = Math.min(cachedInputTokens, inputTokens)
+  const written = Math.min(cacheWriteTokens, inputTokens - cached)
   const micros =
-    (inputTokens - cached) * inputPerMillion +
+    (inputTokens - cached - written) * inputPerMillion +
     cached * (cachedInputPerMillion ?? inputPerMillion) +
+    written * (cacheWritePerMillion ?? inputPerMillion) +
     outputTokens * outputPerMillion
   // Sums of fractions miss a whole number by less than this.
   return Math.max(0, Math.ceil(micros - 1e-6))

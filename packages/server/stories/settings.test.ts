@@ -26,6 +26,7 @@ describe("A setting that cannot be used", () => {
     Effect.gen(function* () {
       for (const [name, value] of [
         ["TROPISM_OPENAI_API", "xyzzy"],
+        ["TROPISM_PROMPT_CACHE", "xyzzy"],
         ["TROPISM_RATE_LIMIT", "xyzzy"],
         ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy"],
         ["OPENAI_BASE_URL", "file:///xyzzy"],

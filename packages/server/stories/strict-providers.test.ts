@@ -66,6 +66,15 @@ layer(strictServer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("Claude is asked to cache each prompt", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf("claude"))
+        yield* story.post(`/agents/${agent.id}/trigger`, { input: { topic: "cached" } })
+        expect(strictRequests.get("claude")?.at(-1)).toMatchObject({ cache_control: { type: "ephemeral" } })
+      })
+    )
+
     it.effect("a fallback is sent no reasoning of another model, and ids that it takes", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

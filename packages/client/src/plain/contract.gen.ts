@@ -1333,11 +1333,13 @@ export interface ModelPrice {
   readonly inputPerMillion: number
   readonly outputPerMillion: number
   readonly cachedInputPerMillion?: number | null | undefined
+  readonly cacheWritePerMillion?: number | null | undefined
   readonly longPrompts?: {
     readonly overTokens: number
     readonly inputPerMillion: number
     readonly outputPerMillion: number
     readonly cachedInputPerMillion?: number | null | undefined
+    readonly cacheWritePerMillion?: number | null | undefined
   } | null | undefined
 }
 
@@ -1502,6 +1504,19 @@ export interface AssistantMessageEvent {
     readonly inputTokens: number
     readonly outputTokens: number
   }
+  readonly parts?: ReadonlyArray<{
+    readonly type: "reasoning"
+    readonly text: string
+    readonly metadata?: { readonly [name: string]: JsonObject } | undefined
+  } | {
+    readonly type: "text"
+    readonly chars: number
+    readonly metadata?: { readonly [name: string]: JsonObject } | undefined
+  } | {
+    readonly type: "toolCall"
+    readonly id: string
+    readonly metadata?: { readonly [name: string]: JsonObject } | undefined
+  }> | undefined
 }
 
 export interface FileAttachmentEvent {

@@ -106,6 +106,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
       outputTokens: outputCount ?? tokensOf(saidChars)
     })
     const cachedInputTokens = keepableCount(inputTokens.cacheRead ?? 0)
+    const cacheWriteTokens = keepableCount(inputTokens.cacheWrite ?? 0)
     return [
       ...textOf(spoken.rest()),
       ...held.splice(0),
@@ -114,7 +115,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         reason: part.reason,
         usage,
         isUsageEstimated: inputCount === undefined || outputCount === undefined,
-        costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens }),
+        costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens, cacheWriteTokens }),
         provider: model.provider,
         name: model.name,
         ...(parts === undefined ? {} : { parts })

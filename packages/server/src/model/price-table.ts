@@ -26,6 +26,12 @@ const price = (input: number, output: number, cachedInput?: number): ModelPrice 
   ...(cachedInput === undefined ? {} : { cachedInputPerMillion: cachedInput })
 })
 
+/** Anthropic charges a quarter more for input that it writes to its cache for five minutes, and says so for every model. */
+const claude = (input: number, output: number, cachedInput?: number): ModelPrice => ({
+  ...price(input, output, cachedInput),
+  cacheWritePerMillion: input * 1.25
+})
+
 const over = (overTokens: number, short: ModelPrice, long: ModelPrice): ModelPrice => {
   const { longPrompts: _none, ...rates } = long
   return { ...short, longPrompts: { overTokens, ...rates } }
@@ -67,11 +73,11 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
     source: "platform.claude.com/docs/about-claude/models/whats-new-opus-5 (Anthropic's own page)",
     asOf: "2026-10",
     models: {
-      "claude-fable-5-1": price(10, 50),
-      "claude-opus-5-5": price(4, 20),
-      "claude-opus-5": price(5, 25, 0.5),
-      "claude-sonnet-5-5": price(2, 10),
-      "claude-haiku-5-5": over(100_000, price(0.1, 0.5), price(0.5, 2.5))
+      "claude-fable-5-1": claude(10, 50),
+      "claude-opus-5-5": claude(4, 20),
+      "claude-opus-5": claude(5, 25, 0.5),
+      "claude-sonnet-5-5": claude(2, 10),
+      "claude-haiku-5-5": over(100_000, claude(0.1, 0.5), claude(0.5, 2.5))
     }
   },
   {
@@ -79,8 +85,8 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
     source: "platform.claude.com/docs/zh-CN/models/sonnet-5/overview (Anthropic's own page)",
     asOf: "2026-07",
     models: {
-      "claude-sonnet-5": price(2, 10, 0.2),
-      "claude-haiku-4-5": price(1, 5)
+      "claude-sonnet-5": claude(2, 10, 0.2),
+      "claude-haiku-4-5": claude(1, 5)
     }
   },
   {
@@ -89,12 +95,12 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
       "docs.rs/crate/tokr and docs.rs/synaps/0.10.2, which cite Anthropic's price page; not Anthropic's own page",
     asOf: "2026-10",
     models: {
-      "claude-opus-4-5": price(5, 25, 0.5),
-      "claude-opus-4-6": price(5, 25, 0.5),
-      "claude-opus-4-7": price(5, 25, 0.5),
-      "claude-opus-4-8": price(5, 25, 0.5),
-      "claude-sonnet-4-5": price(3, 15),
-      "claude-sonnet-4-6": price(3, 15)
+      "claude-opus-4-5": claude(5, 25, 0.5),
+      "claude-opus-4-6": claude(5, 25, 0.5),
+      "claude-opus-4-7": claude(5, 25, 0.5),
+      "claude-opus-4-8": claude(5, 25, 0.5),
+      "claude-sonnet-4-5": claude(3, 15),
+      "claude-sonnet-4-6": claude(3, 15)
     }
   },
   {

@@ -15,6 +15,11 @@ const baseUrls = [
 ]
 const collectors = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]
 
+const choices = [
+  ["TROPISM_OPENAI_API", "chat", "responses"],
+  ["TROPISM_PROMPT_CACHE", "on", "off"]
+] as const
+
 /** The first setting that cannot be used, and what to set; null when there is none. The values are not told: an address may hold a password. */
 export const findSettingFault = Effect.gen(function* () {
   for (const name of baseUrls) {
@@ -27,10 +32,11 @@ export const findSettingFault = Effect.gen(function* () {
     if (value !== undefined && !isWebAddress(value))
       return `${name} must be the address of a collector, such as http://127.0.0.1:4318, or be left out.`
   }
-  const api = (yield* valueOf("TROPISM_OPENAI_API"))?.trim() ?? ""
-  return ["", "chat", "responses"].includes(api)
-    ? null
-    : "TROPISM_OPENAI_API must be chat or responses, or be left out."
+  for (const [name, first, second] of choices) {
+    const value = (yield* valueOf(name))?.trim() ?? ""
+    if (!["", first, second].includes(value)) return `${name} must be ${first} or ${second}, or be left out.`
+  }
+  return null
 })
 
 const valueOf = (name: string) =>
