@@ -110,10 +110,10 @@ describe("Event Types: FileAttachmentEvent", () => {
               {
                 type: "image_url",
                 image_url: { url: `data:image/png;base64,${Buffer.from(png).toString("base64")}` }
-              }
+              },
+              { type: "text", text: "What do you see?" }
             ]
-          },
-          { role: "user", content: "What do you see?" }
+          }
         ])
       }).pipe(Effect.scoped)
   )

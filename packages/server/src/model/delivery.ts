@@ -98,8 +98,9 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
     const { inputTokens, outputTokens } = part.usage
     // No prompt is empty, and who has spoken has used something: a provider that counts nothing does not count.
-    const inputCount = inputTokens.total || undefined
-    const outputCount = saidChars === 0 ? outputTokens.total : outputTokens.total || undefined
+    const isCounted = (total: number | undefined) => model.where === undefined || total !== 0
+    const inputCount = isCounted(inputTokens.total) ? inputTokens.total : undefined
+    const outputCount = saidChars === 0 || isCounted(outputTokens.total) ? outputTokens.total : undefined
     const parts = answerParts.finish()
     const usage = keepableUsage({
       inputTokens: inputCount ?? tokensOf(charsOf(request)),
