@@ -26,7 +26,9 @@ export const configFields = {
     provider: ModelProvider,
     name: Name,
     temperature: opt(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
-    maxOutputTokens: opt(between(1, 1_000_000))
+    maxOutputTokens: opt(between(1, 1_000_000)),
+    /** `none`: the model is offered no tool and none is run; absent is `auto`. */
+    toolChoice: opt(Schema.Literals(["auto", "none"]))
   },
   SetTimeoutEvent: { timeoutMs: between(1, 3_600_000) },
   SetRetryConfigEvent: {

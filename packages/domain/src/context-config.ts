@@ -11,6 +11,7 @@ export interface LlmConfig {
   readonly name: string
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
+  readonly toolChoice?: "auto" | "none" | null | undefined
 }
 
 export interface RetryConfig {
@@ -105,11 +106,12 @@ export const reduceConfig = (config: ContextConfig, event: ConfigEvent): Context
   }
 }
 
-const llmOf = ({ maxOutputTokens, name, provider, temperature }: LlmConfig): LlmConfig => ({
+const llmOf = ({ maxOutputTokens, name, provider, temperature, toolChoice }: LlmConfig): LlmConfig => ({
   provider,
   name,
   ...(temperature === null || temperature === undefined ? {} : { temperature }),
-  ...(maxOutputTokens === null || maxOutputTokens === undefined ? {} : { maxOutputTokens })
+  ...(maxOutputTokens === null || maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+  ...(toolChoice === "none" ? { toolChoice } : {})
 })
 
 const withTool = (

@@ -296,3 +296,58 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
     )
   })
 })
+
+describe("A request for words only", () => {
+  const writing = calls({ id: "c1", tool: "create_object", arguments: { type: "Note", properties: {} } })
+  const title = `### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hello\n</chat_history>`
+
+  it.live.each<readonly [string, Json]>([
+    ["tool_choice none", { tool_choice: "none", messages: [user("Hello")] }],
+    ["function_call none", { function_call: "none", messages: [user("Hello")] }],
+    ["Open WebUI's title", { messages: [user(title)] }],
+    ["Open WebUI's task", { messages: [user("Hello")], metadata: { task: "tags_generation" } }],
+    [
+      "LibreChat's title",
+      {
+        messages: [
+          user(
+            "Provide a concise, 5-word-or-less title for the conversation, using title case conventions. Only return the title itself."
+          )
+        ]
+      }
+    ]
+  ])("%s: the agent is offered no tool, and a model that calls one all the same writes nothing", ([, body]) =>
+    Effect.gen(function* () {
+      const { models, story } = yield* wiredStory([writing, says("Words.")])
+      yield* newModel(story, "clerk", wireModel, { tools: ["graph.*"], executionMode: "execute" })
+      const answer = yield* sendCompletion(story, { model: "clerk", ...body })
+      expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, "Words."])
+      expect((models.requests[0]?.body as Json).tools).toBeUndefined()
+      expect((models.requests[1]?.body as Json).tool_choice).toBe("none")
+      expect((yield* story.get("/objects")).items).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("in a conversation holds for one message, and a title leaves the conversation alone", () =>
+    Effect.gen(function* () {
+      const { models, story } = yield* wiredStory([
+        says("One."),
+        says("Two."),
+        says("A title"),
+        says("Three.")
+      ])
+      yield* newModel(story, "clerk", wireModel, { tools: ["graph.*"] })
+      const first = yield* sendCompletion(story, { model: "clerk", messages: [user("First?")] })
+      const headers = { "x-tropism-conversation": contextOf(first) }
+      const say = (content: string, more: Json = {}) =>
+        sendCompletion(story, { model: "clerk", messages: [user(content)], ...more }, headers)
+      expect(contextOf(yield* say("Second?", { tool_choice: "none" }))).toBe(contextOf(first))
+      expect(contextOf(yield* say(title))).not.toBe(contextOf(first))
+      yield* say("Third?")
+      const offered = models.requests.map(({ body }) => (body as Json).tools !== undefined)
+      expect(offered).toEqual([true, false, false, true])
+      const log = yield* logOf(story, contextOf(first))
+      expect(JSON.stringify(log)).not.toContain("A title")
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1481,6 +1481,7 @@ export interface SetLlmConfigEvent {
   readonly name: string
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
+  readonly toolChoice?: "auto" | "none" | null | undefined
 }
 
 export interface AssistantMessageEvent {
@@ -1710,6 +1711,7 @@ export interface SetLlmConfigInput {
   readonly name: string
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
+  readonly toolChoice?: "auto" | "none" | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
 }
 

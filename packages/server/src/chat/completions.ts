@@ -147,29 +147,24 @@ export class Completions extends Context.Service<
         say(context, newSetting(context.name, saying.settings), saying, by)
       )
 
-      /** What sets the model of a context, where it asks another. */
-      const newSetting = (name: ContextName, settings: LlmConfig | null) =>
-        settings === null
-          ? Effect.succeed([])
-          : Effect.map(isSet(name, settings), (isKnown) => (isKnown ? [] : settingOf(settings)))
-
-      /** Whether a context asks this model already. */
-      const isSet = Effect.fnUntraced(function* (name: ContextName, wanted: LlmConfig) {
-        const { config } = yield* contexts.load(name)
-        return Option.exists(
-          config.primary,
-          (set) =>
-            set.provider === wanted.provider &&
-            set.name === wanted.name &&
-            (set.temperature ?? null) === (wanted.temperature ?? null) &&
-            (set.maxOutputTokens ?? null) === (wanted.maxOutputTokens ?? null)
-        )
+      /** What sets the model of a context, where it asks another; tools that one message went without are back for the next. */
+      const newSetting = Effect.fnUntraced(function* (name: ContextName, settings: LlmConfig | null) {
+        const primary = Option.getOrUndefined((yield* contexts.load(name)).config.primary)
+        if (settings !== null) return primary && isSame(primary, settings) ? [] : settingOf(settings)
+        return primary?.toolChoice === "none" ? settingOf({ ...primary, toolChoice: null }) : []
       })
 
       return Completions.of({ begin, find, goOn })
     })
   )
 }
+
+const isSame = (set: LlmConfig, wanted: LlmConfig): boolean =>
+  set.provider === wanted.provider &&
+  set.name === wanted.name &&
+  (set.temperature ?? null) === (wanted.temperature ?? null) &&
+  (set.maxOutputTokens ?? null) === (wanted.maxOutputTokens ?? null) &&
+  set.toolChoice === wanted.toolChoice
 
 const prefix = "completion-"
 

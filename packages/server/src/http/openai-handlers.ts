@@ -111,7 +111,8 @@ const readWanted = Effect.gen(function* () {
   const unkept = findFault({ messages, metadata, model })
   if (unkept) return yield* new InvalidInput({ detail: unkept.message, errors: [unkept] })
   const wanted = yield* Effect.fromResult(readCompletion(input))
-  return { ...wanted, conversation: headers[conversationHeader] ?? wanted.conversation }
+  const conversation = wanted.isHelper ? null : (headers[conversationHeader] ?? wanted.conversation)
+  return { ...wanted, conversation }
 })
 
 /** Whatever a door of ours refuses, in the words of this one. */

@@ -42,6 +42,10 @@ export interface WantedCompletion {
   readonly said: Extract<WantedMessage, { readonly role: "user" }>
   readonly temperature: number | null
   readonly maxOutputTokens: number | null
+  /** A chat client asks for itself, beside the conversation. */
+  readonly isHelper: boolean
+  /** The agent answers in words and uses no tool. */
+  readonly isToolless: boolean
   readonly isStreamed: boolean
   readonly isUsageWanted: boolean
   /** The conversation that goes on, where the body names it. */
@@ -58,6 +62,8 @@ export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =
     for (const [index, message] of input.messages.entries())
       messages.push(yield* readMessage(message, `messages[${index}]`))
     const spoken = yield* partsOf(messages)
+    // Open WebUI names its own tasks, where it forwards that.
+    const isHelper = typeof input.metadata?.["task"] === "string" || isHelperRequest(spoken.said.content)
     const conversation = input.metadata?.["conversation_id"] ?? null
     if (conversation !== null && typeof conversation !== "string")
       return yield* Result.fail(openAiFault("This must be text", { param: "metadata.conversation_id" }))
@@ -66,6 +72,8 @@ export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =
       model: input.model,
       temperature: input.temperature ?? null,
       maxOutputTokens: tokensOf(input.max_completion_tokens ?? input.max_tokens),
+      isHelper,
+      isToolless: isHelper || input.tool_choice === "none" || input.function_call === "none",
       isStreamed: input.stream === true,
       isUsageWanted: input.stream_options?.include_usage === true,
       conversation
@@ -242,6 +250,21 @@ const addressed = (url: string, param: string): Pick<WantedFile, "param" | "sour
   param,
   source: /^data:/i.test(url) ? { type: "bytes", dataUrl: url } : { type: "address", url }
 })
+
+/**
+ * Requests that chat clients make by themselves: a title, tags, a follow-up for a conversation that they quote.
+ *
+ * Open WebUI begins them with "### Task:", LibreChat and LobeChat ask for a title in these words.
+ */
+const helperRequests: ReadonlyArray<RegExp> = [
+  /^\s*###\s*Task:[^]*<chat_history>/i,
+  /\b(?:concise|short),? (?:\d+-word-or-less )?title\b[^]*\bonly return the title\b/i,
+  /\bsummariz(?:e|ing) (?:the|this|a) (?:user's )?conversation\b[^]*\btitle\b/i
+]
+
+/** Whether a chat client asks for itself and not its user. */
+export const isHelperRequest = (content: string): boolean =>
+  helperRequests.some((pattern) => pattern.test(content))
 
 /** What the agent is told to be, what was said before, and what is said now. */
 const partsOf = (

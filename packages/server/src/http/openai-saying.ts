@@ -109,9 +109,9 @@ const digestOf = ({
 /** Which model answers, where the request says how. */
 const settingsOf = Effect.fnUntraced(function* (
   { model, name: agentName }: Agent,
-  { maxOutputTokens, temperature }: WantedCompletion
+  { isToolless, maxOutputTokens, temperature }: WantedCompletion
 ) {
-  if (maxOutputTokens === null && temperature === null) return null
+  if (maxOutputTokens === null && temperature === null && !isToolless) return null
   const models = yield* Models
   const { name, provider } =
     model ??
@@ -122,7 +122,8 @@ const settingsOf = Effect.fnUntraced(function* (
     provider,
     name,
     ...(temperature === null ? {} : { temperature }),
-    ...(maxOutputTokens === null ? {} : { maxOutputTokens })
+    ...(maxOutputTokens === null ? {} : { maxOutputTokens }),
+    ...(isToolless ? { toolChoice: "none" } : {})
   }
   return settings
 })

@@ -65,13 +65,27 @@ const callOptions = (
 ): LanguageModelV4CallOptions => ({
   prompt: toAiSdkPrompt(request.prompt, options),
   abortSignal,
-  ...(request.tools.length === 0
-    ? {}
-    : {
-        tools: toAiSdkTools(request.tools),
-        toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
-      }),
+  ...toolsOf(request),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
 })
+
+/** Where nothing is offered, calls of earlier steps are named all the same: Anthropic refuses a call of a tool that the request does not name. */
+const toolsOf = (request: PortRequest): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
+  if (request.tools.length > 0)
+    return {
+      tools: toAiSdkTools(request.tools),
+      toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
+    }
+  const called = request.prompt.content.flatMap((message) =>
+    message.role === "assistant"
+      ? message.content.flatMap((part) => (part.type === "tool-call" ? [part.name] : []))
+      : []
+  )
+  if (called.length === 0) return {}
+  return {
+    tools: [...new Set(called)].map((name) => ({ type: "function", name, inputSchema: { type: "object" } })),
+    toolChoice: { type: "none" }
+  }
+}

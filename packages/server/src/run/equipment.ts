@@ -61,6 +61,7 @@ export const makeEquipment = Effect.gen(function* () {
       const step = flow?.steps.find((each) => each.name === name)
       const found = known.get(step ?? flow)
       if (found && found.settings === settings) return found
+      const isToolless = toolChoiceOf(settings) === "none"
       const model = yield* models.resolve({
         agentName: definition.name,
         model: step?.model ?? definition.model,
@@ -68,22 +69,25 @@ export const makeEquipment = Effect.gen(function* () {
         ...(settings ? { settings: isConversation && step?.model ? withoutModel(settings) : settings } : {})
       })
       const connected =
-        found?.tools ??
+        (found && isToolless === (toolChoiceOf(found.settings) === "none") ? found.tools : undefined) ??
         (yield* Scope.provide(
-          toolServers.connect(principal, patternsOf(step), {
+          toolServers.connect(principal, isToolless ? [] : patternsOf(step), {
             isLoop: flow?.flowType === "loop",
-            maySpawn: definition.subAgents.length > 0
+            maySpawn: !isToolless && definition.subAgents.length > 0
           }),
           scope
         ))
       const guard = settings && (yield* guardOf(models, definition.name, settings))
-      const tools = connected.defining(settings?.tools ?? [])
+      const tools = isToolless ? connected : connected.defining(settings?.tools ?? [])
       const equipment: Equipment = { settings, model, guard, tools }
       known.set(step ?? flow, equipment)
       return equipment
     })
   })
 })
+
+const toolChoiceOf = (settings: ContextConfig | undefined) =>
+  Option.getOrUndefined(settings?.primary ?? Option.none())?.toolChoice
 
 /** A workflow's step that names a model is asked of that one, whatever the conversation asks else. */
 const withoutModel = (settings: ContextConfig): ContextConfig => ({ ...settings, primary: Option.none() })
