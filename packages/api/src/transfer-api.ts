@@ -143,6 +143,14 @@ export class TransferApi extends HttpApiGroup.make("transfer")
         ),
         type: told(ObjectType, "CSV: the type of rows that name none"),
         key: told(text(200), "CSV: the column whose values are the keys, instead of one called key"),
+        delimiter: told(
+          Schema.String.check(
+            Schema.isPattern(/^[^"\r\n\p{L}\p{N}]$/u, {
+              message: "A delimiter is one character, such as ; or a tab"
+            })
+          ),
+          "CSV: what stands between fields; without it the first line shows whether it is , ; | or a tab"
+        ),
         untrusted: told(
           Schema.Literals(["true", "false"]),
           "true: the file comes from an untrusted source, and so do all properties that it writes"

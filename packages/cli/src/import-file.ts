@@ -38,6 +38,8 @@ export interface ImportRequest {
   /** CSV: the type of rows that name none, and the column of the keys. */
   readonly type?: string | undefined
   readonly key?: string | undefined
+  /** CSV: what stands between fields; `tab` is a tab. */
+  readonly delimiter?: string | undefined
   /** Whether what the file says is untrusted. */
   readonly untrusted?: boolean | undefined
   /** The import to go on with. */
@@ -207,6 +209,9 @@ const makeSending = (
       ...(isLines ? (mode === "begin" ? { id } : { resume: id }) : {}),
       ...(format === "csv" && request.type !== undefined ? { type: request.type } : {}),
       ...(format === "csv" && request.key !== undefined ? { key: request.key } : {}),
+      ...(format === "csv" && request.delimiter !== undefined
+        ? { delimiter: request.delimiter === "tab" ? "\t" : request.delimiter }
+        : {}),
       ...(request.untrusted === true ? { untrusted: "true" as const } : {}),
       ...nameOf(path, file, isLines)
     })

@@ -122,9 +122,52 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect.each<readonly [string, string, string?]>([
+      ["semicolons, a mark and decimal commas", '\ufefftype;key;price:number\nTea;"a;b";1,5\nTea;c;2.5\n'],
+      [
+        "a first line that names the delimiter",
+        "sep=;\r\ntype;key;price:number\r\nTea;a;b;1,5\r\n".replace("a;b", '"a;b"')
+      ],
+      ["tabs", 'type\tkey\tprice:number\nTea\t"a;b"\t1,5\n'],
+      [
+        "a delimiter that is given",
+        'type;key,;price:number\nTea;"a;b";1,5\n'.replace("key,", "key"),
+        "&delimiter=%3B"
+      ]
+    ])("that a spreadsheet writes with %s is understood", ([, file, query = ""]) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const told = yield* importLines(story, file, `?format=csv${query}`)
+        expect(told.at(-1)).toMatchObject({ type: "finished", failed: 0 })
+        const [made] = yield* objectsOf(story)
+        expect(made).toEqual({ type: "Tea", key: "a;b", properties: { price: 1.5 } })
+      })
+    )
+
+    it.effect("of UTF-16, or of bytes that are no UTF-8, is told to be saved as UTF-8", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const wide = yield* importFile(
+          story,
+          Buffer.from("\ufefftype,key\nTea,a\n", "utf16le"),
+          {},
+          "?format=csv"
+        )
+        expectProblem(wide, 422)
+        expect(wide.body.detail).toEqual(naming("UTF-16", "UTF-8"))
+        const told = yield* importLines(
+          story,
+          Buffer.from("type,key\nTea,M\xfcller\nTea,b\n", "latin1"),
+          "?format=csv"
+        )
+        expect(badLines(told)).toEqual([[2, naming("UTF-8")]])
+        expect((yield* objectsOf(story)).map(({ key }) => key)).toEqual(["b"])
+      })
+    )
+
     it.effect.each<readonly [string, string, string, ReadonlyArray<Named>, string, string?]>([
       ["is empty", "", "&type=Person", [], "key\n"],
-      ["names no type", "key,name\n", "", ["type"], "key,name\n", "&type=Person"],
+      ["names no type", "key,name\n", "", ["type", "key, name"], "key,name\n", "&type=Person"],
       ["names a column twice", "key,a,a:json\n", "&type=Person", [1, "a"], "key,a,b:json\n"],
       ["leaves a column without a name", "key,,a\n", "&type=Person", [1, 2], "key,b,a\n"],
       ["has no such column of keys", "id,a\n", "&type=Person&key=email", [1, "email", "id, a"], "email,a\n"],

@@ -95,21 +95,23 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("goes on in the middle of a CSV file, whose header stands before what is skipped", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const rows = (from: number, to: number) =>
-          upTo(to - from)
-            .map((index) => `"Note of\n${from + index}",${from + index}\r\n`)
-            .join("")
-        const head = "text,number:number\r\n"
-        const { id } = yield* broken(story, head + rows(0, 120), 241, "?format=csv&type=Note")
-        const file = head + rows(0, 150)
-        expectProblem(yield* importFile(story, file, {}, `?format=csv&type=Remark&resume=${id}`), 409)
-        const told = yield* importLines(story, file, `?format=csv&type=Note&resume=${id}`)
-        expect(last(told)).toMatchObject({ type: "finished", created: 150, failed: 0 })
-        expect(yield* numbersOf(story)).toEqual(upTo(150))
-      })
+    it.effect.each([",", ";"])(
+      "goes on in the middle of a CSV file with %s, whose header stands before what is skipped",
+      (delimiter) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const rows = (from: number, to: number) =>
+            upTo(to - from)
+              .map((index) => `"Note of\n${from + index}"${delimiter}${from + index}\r\n`)
+              .join("")
+          const head = `text${delimiter}number:number\r\n`
+          const { id } = yield* broken(story, head + rows(0, 120), 241, "?format=csv&type=Note")
+          const file = head + rows(0, 150)
+          expectProblem(yield* importFile(story, file, {}, `?format=csv&type=Remark&resume=${id}`), 409)
+          const told = yield* importLines(story, file, `?format=csv&type=Note&resume=${id}`)
+          expect(last(told)).toMatchObject({ type: "finished", created: 150, failed: 0 })
+          expect(yield* numbersOf(story)).toEqual(upTo(150))
+        })
     )
 
     it.effect("is not gone on with by another file", () =>

@@ -33,6 +33,12 @@ export const importCommand = Command.make(
       Flag.withDescription('CSV: the column whose values are the keys (default: "key")'),
       Flag.optional
     ),
+    delimiter: Flag.String("delimiter").pipe(
+      Flag.withDescription(
+        "CSV: what stands between fields (default: as the first line shows; tab is a tab)"
+      ),
+      Flag.optional
+    ),
     untrusted: Flag.Boolean("untrusted").pipe(
       Flag.withDescription("Nobody vouches for what the files say: agents that read it may only suggest"),
       Flag.withDefault(false)
@@ -57,6 +63,7 @@ export const importCommand = Command.make(
               format: Option.getOrUndefined(flags.format),
               type: Option.getOrUndefined(flags.type),
               key: Option.getOrUndefined(flags.key),
+              delimiter: Option.getOrUndefined(flags.delimiter),
               untrusted: flags.untrusted,
               resume: Option.getOrUndefined(flags.resume)
             },

@@ -3489,7 +3489,7 @@ export interface Calls {
   }
   readonly transfer: {
     /** Imports a file, line by line. */
-    readonly import: (bytes: Bytes, options: AskingOptions<{ readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly untrusted?: boolean | undefined }> & { readonly query: { readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly untrusted?: boolean | undefined } }) => AsyncIterable<ImportLine>
+    readonly import: (bytes: Bytes, options: AskingOptions<{ readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly delimiter?: string | undefined; readonly untrusted?: boolean | undefined }> & { readonly query: { readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly delimiter?: string | undefined; readonly untrusted?: boolean | undefined } }) => AsyncIterable<ImportLine>
     /** Lists imports. */
     readonly listImports: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<Import>
     /** Reads how far an import has come. */

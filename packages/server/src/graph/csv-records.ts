@@ -11,7 +11,21 @@
 import type { FoundRecord, RecordScanner } from "./import-records.ts"
 
 const quote = 34
-const comma = 44
+
+/** What may stand between fields; a semicolon where spreadsheets write commas in numbers. */
+const delimiters = [",", ";", "\t", "|"] as const
+
+/** The delimiter that stands most often outside quotes in the first line of a file; `sep=` on it names one. */
+export const delimiterOf = (firstLine: string): string => {
+  const named = /^\ufeff?sep=(.)\r?$/.exec(firstLine)?.[1]
+  if (named !== undefined) return named
+  const outside = firstLine.replaceAll(/"(?:[^"]|"")*"/g, "")
+  const count = (delimiter: string) => outside.split(delimiter).length - 1
+  return delimiters.reduce((best, next) => (count(next) > count(best) ? next : best))
+}
+
+/** Whether the first line of a file names its delimiter and no columns, as spreadsheets write it. */
+export const namesDelimiter = (record: string): boolean => /^sep=.\r?\n?$/.test(record)
 const lineFeed = 10
 const carriageReturn = 13
 
@@ -23,8 +37,15 @@ const strayQuote =
 const afterQuote = "Something follows the closing quote of a field: double the quotes that belong to its text"
 const unclosed = "The quotes that open in this line are never closed: close them, or double the ones inside"
 
-/** Cuts records; line breaks inside quotes belong to them. */
-export const csvScanner = (): RecordScanner => {
+export interface CsvScanner extends RecordScanner {
+  /** What stands between the fields, once the first record was found. */
+  readonly delimiter: () => string
+}
+
+/** Cuts records; line breaks inside quotes belong to them. Without a delimiter the first line says which it is. */
+export const csvScanner = (given?: string): CsvScanner => {
+  let delimiter = given
+  let separator = given?.charCodeAt(0)
   let seen = 0
   let at: At = "start"
   let lines = 0
@@ -62,7 +83,7 @@ export const csvScanner = (): RecordScanner => {
     }
     if (fault !== undefined) return false
     if (at === "quoted") at = byte === quote ? "closed" : "quoted"
-    else if (byte === comma) at = "start"
+    else if (byte === separator) at = "start"
     else if (byte === quote) {
       if (at === "plain") broken(strayQuote)
       else at = "quoted"
@@ -72,7 +93,16 @@ export const csvScanner = (): RecordScanner => {
   }
 
   return {
+    delimiter: () => delimiter ?? ",",
     scan: (bytes, isLast) => {
+      if (separator === undefined) {
+        const end = bytes.indexOf(lineFeed)
+        if (end === -1 && !isLast) return undefined
+        delimiter = delimiterOf(
+          Buffer.from(bytes.subarray(0, end === -1 ? bytes.length : end)).toString("utf8")
+        )
+        separator = delimiter.charCodeAt(0)
+      }
       while (seen < bytes.length) {
         const isEnd = step(bytes[seen], seen)
         seen += 1
@@ -100,14 +130,14 @@ export interface CsvField {
 }
 
 /** The fields of a record in which the scanner found no fault; its line break may be there. */
-export const csvFields = (record: string): ReadonlyArray<CsvField> => {
+export const csvFields = (record: string, delimiter = ","): ReadonlyArray<CsvField> => {
   const text = record.replace(/\r?\n$|\r$/, "")
   const fields: Array<CsvField> = []
   let from = 0
   while (true) {
     const isQuoted = text[from] === '"'
     const end = isQuoted ? closingQuote(text, from) + 1 : from
-    const separator = text.indexOf(",", end)
+    const separator = text.indexOf(delimiter, end)
     const next = separator === -1 ? text.length : separator
     fields.push(
       isQuoted

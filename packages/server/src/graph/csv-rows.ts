@@ -26,6 +26,8 @@ export interface CsvSettings {
   readonly type: string | undefined
   /** The column whose values are the keys. */
   readonly key: string | undefined
+  /** What stands between fields; undefined where the first line shows it. */
+  readonly delimiter?: string | undefined
 }
 
 type Kind = "string" | "number" | "boolean" | "json"
@@ -38,6 +40,7 @@ interface Column {
 export interface CsvHeader {
   readonly columns: ReadonlyArray<Column>
   readonly settings: CsvSettings
+  readonly delimiter: string
 }
 
 const kinds: ReadonlySet<string> = new Set<Kind>(["string", "number", "boolean", "json"])
@@ -48,8 +51,12 @@ export const loneReturns =
   "The lines of this file end in CR alone, as old programs write them: save it with line ends LF or CRLF"
 
 /** Reads the first record, or says why the file cannot be understood. */
-export const readCsvHeader = (record: string, settings: CsvSettings): Result.Result<CsvHeader, string> => {
-  const fields = csvFields(record)
+export const readCsvHeader = (
+  record: string,
+  settings: CsvSettings,
+  delimiter: string
+): Result.Result<CsvHeader, string> => {
+  const fields = csvFields(record, delimiter)
   if (fields.some(({ text, isQuoted }) => !isQuoted && text.includes("\r"))) return Result.fail(loneReturns)
   const columns = fields.map(({ text }) => columnOf(text.trim()))
   const names = columns.map(({ name }) => name)
@@ -60,11 +67,11 @@ export const readCsvHeader = (record: string, settings: CsvSettings): Result.Res
   if (twice !== undefined) return Result.fail(`Two columns are called ${twice}: give each its own name`)
   if (settings.type === undefined && !names.includes("type"))
     return Result.fail(
-      "Nothing says of which type the rows are: name a column type, or give the type beside the file (--type, ?type=)"
+      `The columns are ${beginningOf(names.join(", "), 200)}; none is called type, and no type is given: add the column, or give a type beside the file (--type, ?type=)`
     )
   if (settings.key !== undefined && !names.includes(settings.key))
     return Result.fail(`There is no column ${settings.key}; there are ${beginningOf(names.join(", "), 200)}`)
-  return Result.succeed({ columns, settings })
+  return Result.succeed({ columns, settings, delimiter })
 }
 
 /** `name:number` is the column `name` of numbers; what follows another colon belongs to the name. */
@@ -77,9 +84,9 @@ const columnOf = (text: string): Column => {
 /** Reads a row; undefined when its line is empty. */
 export const readCsvRow = (
   record: string,
-  { columns, settings }: CsvHeader
+  { columns, delimiter, settings }: CsvHeader
 ): Result.Result<TransferLine, JsonFault> | undefined => {
-  const fields = csvFields(record)
+  const fields = csvFields(record, delimiter)
   const [first] = fields
   if (fields.length === 1 && first?.text.trim() === "" && !first.isQuoted) return undefined
   if (fields.length !== columns.length) {
@@ -98,7 +105,7 @@ export const readCsvRow = (
     if (column.name === "type") type = field.text
     else if (column.name === (settings.key ?? "key")) key = field.text
     if (column.name === "type" || (column.name === "key" && settings.key === undefined)) continue
-    const value = valueOf(field, column.kind)
+    const value = valueOf(field, column.kind, delimiter)
     if (Result.isFailure(value)) return Result.fail({ pointer: column.name, message: value.failure })
     properties.set(column.name, value.success)
   }
@@ -111,12 +118,14 @@ export const readCsvRow = (
 
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Json))
 
-const valueOf = ({ text }: CsvField, kind: Kind): Result.Result<Schema.Json, string> => {
+const valueOf = ({ text }: CsvField, kind: Kind, delimiter: string): Result.Result<Schema.Json, string> => {
   const trimmed = text.trim()
   switch (kind) {
     case "string":
       return Result.succeed(text)
     case "number":
+      // Where no comma stands between fields, one may stand in a number.
+      if (delimiter !== "," && /^-?(?:0|[1-9]\d*),\d+$/.test(trimmed)) return json(trimmed.replace(",", "."))
       return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(trimmed)
         ? json(trimmed)
         : Result.fail(`This must be a number such as 12 or -1.5, and reads ${shorten(text)}`)

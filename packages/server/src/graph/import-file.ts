@@ -15,7 +15,7 @@ import { readTransferLine } from "@tropism/domain/transfer-line"
 import { Cause, Effect, Result, type Stream } from "effect"
 import type { Database } from "../database/database.ts"
 import { transferLimits } from "../limits.ts"
-import { csvScanner } from "./csv-records.ts"
+import { type CsvScanner, csvScanner, namesDelimiter } from "./csv-records.ts"
 import { type CsvHeader, loneReturns, readCsvHeader, readCsvRow } from "./csv-rows.ts"
 import type { ReadLine } from "./import-batch.ts"
 import {
@@ -23,7 +23,8 @@ import {
   type FileRecord,
   lineScanner,
   makeRecordReader,
-  type RecordReader
+  type RecordReader,
+  type RecordScanner
 } from "./import-records.ts"
 import { type ImportRefused, importRefused } from "./import-refused.ts"
 import {
@@ -169,27 +170,34 @@ const openAt = Effect.fnUntraced(function* (
   { hash, head, rest }: Skipped,
   place: { readonly bytes: number; readonly lines: number }
 ) {
-  const makeReader = (start: { readonly bytes: number; readonly lines: number }, seen = hash) =>
+  const makeReader = (
+    start: { readonly bytes: number; readonly lines: number },
+    scanner: RecordScanner,
+    seen = hash
+  ) =>
     makeRecordReader({
-      scanner: file.format === "csv" ? csvScanner() : lineScanner(),
+      scanner,
       maxBytes: transferLimits.lineMaxBytes,
       start: { ...start, hash: seen }
     })
-  const reader = makeReader({ bytes: place.bytes, lines: place.lines })
   const pieces = [...rest]
-  const pieceReader = { reader, source, pieces }
   if (file.format === "jsonl") {
+    const pieceReader = { reader: makeReader(place, lineScanner()), source, pieces }
     // A sender that waits for leave to send its body (Expect: 100-continue) has it before the answer begins.
     if (pieces.length === 0) yield* feed(pieceReader)
     return openReader(pieceReader, place.lines, readJsonRecord)
   }
+  const { delimiter } = file.settings
+  const scanner = csvScanner(delimiter)
   if (place.bytes === 0) {
-    const header = yield* headerOf(yield* nextRecord(pieceReader), file)
+    const pieceReader = { reader: makeReader(place, scanner), source, pieces }
+    const header = yield* headerOf(nextRecord(pieceReader), file, scanner)
     return openReader(pieceReader, 0, (text) => readCsvRow(text, header))
   }
-  const beginning = makeReader({ bytes: 0, lines: 0 }, nothingSkipped().hash)
+  const beginning = makeReader({ bytes: 0, lines: 0 }, scanner, nothingSkipped().hash)
   beginning.push(head)
-  const header = yield* headerOf(beginning.next(), file)
+  const header = yield* headerOf(Effect.sync(beginning.next), file, scanner)
+  const pieceReader = { reader: makeReader(place, csvScanner(header.delimiter)), source, pieces }
   return openReader(pieceReader, place.lines, (text) => readCsvRow(text, header))
 })
 
@@ -224,20 +232,37 @@ const nextRecord = Effect.fnUntraced(function* (pieceReader: PieceReader) {
   }
 })
 
-const headerOf = Effect.fnUntraced(function* (record: FileRecord | undefined, file: ImportedFile) {
+/** Reads the columns; before them may stand a line that names the delimiter. */
+const headerOf = Effect.fnUntraced(function* (
+  nextOf: Effect.Effect<FileRecord | undefined, FileBrokeOff>,
+  file: ImportedFile,
+  scanner: CsvScanner
+) {
+  const first = yield* nextOf
+  const isNaming =
+    first !== undefined && first.fault === undefined && namesDelimiter(latin1.decode(first.bytes))
+  const record = isNaming ? yield* nextOf : first
   if (!record)
     return yield* importRefused("invalid", "The file is empty: its first line must name the columns")
   const hasLoneReturns =
     !record.bytes.includes(lineFeed) && record.bytes.subarray(0, -1).includes(carriageReturn)
-  const text = hasLoneReturns ? Result.fail(loneReturns) : textOf(record)
+  const text = isUtf16(record.bytes)
+    ? Result.fail("The file is UTF-16: save it as UTF-8 (in Excel: CSV UTF-8)")
+    : hasLoneReturns
+      ? Result.fail(loneReturns)
+      : textOf(record)
   const header: Result.Result<CsvHeader, string> = Result.isFailure(text)
     ? Result.fail(text.failure)
-    : readCsvHeader(text.success, file.settings)
+    : readCsvHeader(text.success, file.settings, scanner.delimiter())
   return Result.isFailure(header)
     ? yield* importRefused("invalid", `Line 1: ${header.failure}`)
     : header.success
 })
 
+const isUtf16 = ([first, second]: Uint8Array): boolean =>
+  (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+
+const latin1 = new TextDecoder("latin1")
 const lineFeed = 10
 const carriageReturn = 13
 
@@ -281,7 +306,10 @@ const batchOf = (reader: RecordReader, read: ReadRecord): FileBatch | undefined 
 
 const textOf = ({ bytes, fault }: FileRecord): Result.Result<string, string> =>
   fault === undefined
-    ? Result.try({ try: () => utf8.decode(bytes), catch: () => "The line is not UTF-8 text" })
+    ? Result.try({
+        try: () => utf8.decode(bytes),
+        catch: () => "The line is not UTF-8 text: save the file as UTF-8"
+      })
     : Result.fail(fault)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })

@@ -30,14 +30,12 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
       "import",
       Effect.fn("http.import")(function* ({ params: { projectId }, payload, query }) {
         const { userId: by } = yield* looking(projectId, "editor", Effect.succeed)
-        const { format, name, id, resume, type, key } = query
+        const { format, name, id, resume, type, key, delimiter } = query
         const untrusted = query.untrusted === "true" ? true : undefined
         if (format === "package-lock") return yield* importLock(projectId, by, payload, { name, untrusted })
-        if (format !== "csv" && (type ?? key) !== undefined)
-          return yield* invalid(
-            type === undefined ? "key" : "type",
-            "Only a CSV file is told its type and key beside it"
-          )
+        const [extra] = Object.entries({ type, key, delimiter }).filter(([, value]) => value !== undefined)
+        if (format !== "csv" && extra !== undefined)
+          return yield* invalid(extra[0], "Only a CSV file takes a type, a key and a delimiter")
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const length = headers["content-length"]
         const importer = yield* LineImporter
@@ -45,7 +43,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
         const opening = importer.open({
           projectId,
           by,
-          file: { format, name, settings: { type, key, untrusted } },
+          file: { format, name, settings: { type, key, delimiter, untrusted } },
           id,
           resume,
           totalBytes: length === undefined ? null : Number(length),
