@@ -6,6 +6,7 @@
  */
 import type { Project } from "@tropism/api/system-api"
 import { type Agent, AgentInput, defineAgent } from "@tropism/domain/agent"
+import { findWarnings } from "@tropism/domain/agent-warning"
 import { type AppliedAgent, type ApplyInput, definitionOf } from "@tropism/domain/agent-version"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Stop } from "@tropism/domain/kill-switch"
@@ -320,6 +321,7 @@ const createAgent = (state: FakeState, body: string): Response => {
     version: 1,
     disabledReason: null,
     nextFireAt: null,
+    warnings: [],
     createdAt: at(0),
     updatedAt: at(0)
   }
@@ -334,14 +336,22 @@ const applyAgents = (state: FakeState, body: string): Response => {
     const agent = state.agents.find(({ name }) => name === input.name)
     const definition = defineAgent(decodeAgent(input))
     const changes = agent ? diffJson(definitionOf(agent), definition) : []
+    const warnings = findWarnings(definition, [])
     if (agent && changes.length === 0)
-      return { name: agent.name, outcome: "unchanged", id: agent.id, version: agent.version, changes }
+      return {
+        name: agent.name,
+        outcome: "unchanged",
+        id: agent.id,
+        version: agent.version,
+        changes,
+        warnings
+      }
     const version = agent ? agent.version + 1 : 1
     if (agent && dryRun !== true)
       state.agents = state.agents.map((one) => (one === agent ? { ...agent, ...definition, version } : one))
     if (agent === undefined && dryRun !== true) createAgent(state, JSON.stringify(input))
     const id = agent?.id ?? state.agents.find(({ name }) => name === input.name)?.id ?? null
-    return { name: input.name, outcome: agent ? "updated" : "created", id, version, changes }
+    return { name: input.name, outcome: agent ? "updated" : "created", id, version, changes, warnings }
   })
   return Response.json({ dryRun: dryRun === true, agents: applied })
 }

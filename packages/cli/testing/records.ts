@@ -33,6 +33,7 @@ export const agent = (number: number, input: Partial<AgentInput> & { readonly na
   version: 1,
   disabledReason: null,
   nextFireAt: null,
+  warnings: [],
   createdAt: at(0),
   updatedAt: at(0)
 })
@@ -61,6 +62,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   errorMessage: null,
   cancelledBy: null,
   taintedBy: [],
+  missingTools: [],
   stepCount: 1,
   attempt: 1,
   usage: { inputTokens: 10, outputTokens: 2 },

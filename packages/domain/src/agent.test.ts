@@ -57,6 +57,7 @@ const full: AgentInput = {
   budget: { perRun: { maxTokens: 1_000 }, perDay: { maxCostUsd: 2 } },
   subAgents: ["reader-*"],
   repeatableTools: ["graph.search_objects"],
+  reducer: { type: "truncating", maxMessages: 100, maxTokens: null },
   catchUp: "all",
   overlapPolicy: "allow",
   retryPolicy: { maxAttempts: 3, backoffMs: 1_000 },
@@ -80,7 +81,7 @@ describe("defineAgent", () => {
       flowType: "single",
       steps: [],
       maxIterations: null,
-      tools: [],
+      tools: ["graph.*"],
       triggerType: "manual",
       cronSchedule: null,
       timezone: "UTC",
@@ -93,6 +94,7 @@ describe("defineAgent", () => {
       budget: null,
       subAgents: [],
       repeatableTools: [],
+      reducer: null,
       catchUp: "one",
       overlapPolicy: "skip",
       retryPolicy: null,
@@ -185,7 +187,8 @@ describe("patchAgent", () => {
         defaultTimeoutMs: null,
         budget: null,
         subAgents: null,
-        repeatableTools: null
+        repeatableTools: null,
+        reducer: null
       })
     )
     expect(cleared).toEqual({ ...defineAgent(least), triggerType: "reaction" })

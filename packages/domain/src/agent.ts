@@ -6,7 +6,9 @@
  * it started with. There is one agent entity: no definition row beside it.
  */
 import { Schema } from "effect"
+import { AgentWarning } from "./agent-warning.ts"
 import { Budget } from "./budget.ts"
+import { defaultTools } from "./built-in-tools.ts"
 import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
 import { defineFlowStep, flowBounds, FlowStep, FlowStepInput, FlowType } from "./flow.ts"
 import { AgentId, Timestamp, UserId } from "./ids.ts"
@@ -14,6 +16,7 @@ import { ModelConfig } from "./model-config.ts"
 import { canonicalJson } from "./json.ts"
 import { defineReaction, ReactionConfig, ReactionInput } from "./reaction.ts"
 import { findReactionFault } from "./reaction-faults.ts"
+import { findReducerFault, ReducerConfig } from "./prompt-window.ts"
 import { CatchUp, OverlapPolicy } from "./schedule.ts"
 import { ToolPatterns } from "./tool-pattern.ts"
 
@@ -94,6 +97,7 @@ const fields = {
   budget: opt(Budget),
   subAgents: opt(Schema.Array(AgentPattern).check(Schema.isMaxLength(100))),
   repeatableTools: opt(ToolPatterns),
+  reducer: opt(ReducerConfig),
   catchUp: opt(CatchUp),
   overlapPolicy: opt(OverlapPolicy),
   retryPolicy: opt(RetryPolicy),
@@ -128,6 +132,7 @@ export const AgentDefinition = Schema.Struct({
   steps: Schema.Array(FlowStep),
   /** Of a loop; null for the other flows. */
   maxIterations: Schema.NullOr(Schema.Int),
+  /** Names and globs; [] is none. Left out they are those of the graph that the capabilities do not forbid. */
   tools: Schema.Array(Schema.String),
   triggerType: TriggerType,
   cronSchedule: Schema.NullOr(Schema.String),
@@ -145,6 +150,8 @@ export const AgentDefinition = Schema.Struct({
   subAgents: Schema.Array(Schema.String),
   /** Tools that may be called again and again with the same arguments, such as one that polls. */
   repeatableTools: Schema.Array(Schema.String),
+  /** How much of a log its model is shown, in its chats and runs; null sums up above 100,000 tokens (S003-R62). */
+  reducer: Schema.NullOr(ReducerConfig),
   /** Which missed instants of a schedule are made up for after downtime. */
   catchUp: CatchUp,
   /** What a schedule does when its earlier run has not ended. */
@@ -167,6 +174,8 @@ export const Agent = Schema.Struct({
   /** Why the agent is disabled, when it is not a person's choice. */
   disabledReason: Schema.NullOr(Schema.String),
   nextFireAt: Schema.NullOr(Timestamp),
+  /** What of the definition does not hold as things are now; [] is nothing. */
+  warnings: Schema.Array(AgentWarning),
   createdAt: Timestamp,
   updatedAt: Timestamp
 }).annotate({ identifier: "Agent" })
@@ -182,7 +191,7 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   flowType: input.flowType ?? "single",
   steps: (input.steps ?? []).map(defineFlowStep),
   maxIterations: input.maxIterations ?? (input.flowType === "loop" ? flowBounds.defaultIterations : null),
-  tools: input.tools ?? [],
+  tools: input.tools ?? defaultTools(input.capabilities ?? null),
   triggerType: input.triggerType,
   cronSchedule: input.cronSchedule?.trim().replace(/\s+/g, " ") ?? null,
   timezone: input.timezone ?? "UTC",
@@ -195,6 +204,7 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   budget: input.budget ?? null,
   subAgents: input.subAgents ?? [],
   repeatableTools: input.repeatableTools ?? [],
+  reducer: input.reducer ?? null,
   catchUp: input.catchUp ?? "one",
   overlapPolicy: input.overlapPolicy ?? "skip",
   retryPolicy: input.retryPolicy ?? null,
@@ -206,12 +216,23 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
 
 /** Changes a definition by a patch: absent fields stay, null goes back to the default. */
 export const patchAgent = (definition: AgentDefinition, patch: AgentPatch): AgentDefinition =>
-  defineAgent({ ...definition, ...withoutIterations(definition, patch), ...patch })
+  defineAgent({
+    ...definition,
+    ...withoutIterations(definition, patch),
+    ...withFollowingTools(definition, patch),
+    ...patch
+  })
 
 /** A loop that becomes another flow takes its iterations along with it only where the patch says so. */
 const withoutIterations = ({ flowType }: AgentDefinition, patch: AgentPatch): AgentPatch =>
   flowType === "loop" && patch.flowType !== undefined && patch.flowType !== "loop"
     ? { maxIterations: null }
+    : {}
+
+/** Tools that are the default follow the capabilities. */
+const withFollowingTools = ({ capabilities, tools }: AgentDefinition, patch: AgentPatch): AgentPatch =>
+  patch.capabilities !== undefined && canonicalJson(tools) === canonicalJson(defaultTools(capabilities))
+    ? { tools: null }
     : {}
 
 /** A definition that contradicts itself, with a JSON pointer to the wrong place. */
@@ -251,12 +272,15 @@ export const findDefinitionFault = (
       ? findFlowFault(definition)
       : undefined
   if (inFlow) return inFlow
-  const { reactionConfig, tools } = definition
+  const { reactionConfig, reducer, tools } = definition
   const inRule =
     reactionConfig && isNew("reactionConfig", definition, before)
       ? findReactionFault(reactionConfig)
       : undefined
-  return inRule ?? (isNew("tools", definition, before) ? findTwice("/tools", tools) : undefined)
+  if (inRule) return inRule
+  const inReducer = reducer && isNew("reducer", definition, before) ? findReducerFault(reducer) : undefined
+  if (inReducer) return { pointer: `/reducer/${inReducer.field}`, message: inReducer.message }
+  return isNew("tools", definition, before) ? findTwice("/tools", tools) : undefined
 }
 
 /** What a flow's type demands of its steps and iterations. */

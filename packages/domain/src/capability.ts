@@ -85,6 +85,10 @@ export const denies = (
     : `The agent's capability allowedObjectTypes does not include ${foreign}`
 }
 
+/** Whether capabilities forbid every change of a kind, whatever it touches. */
+export const isForbidden = (capabilities: Capabilities | null, kind: ChangeKind): boolean =>
+  denies(capabilities, kind, []) !== undefined || capabilities?.allowedObjectTypes?.length === 0
+
 /** A kind of relationship that an object has. */
 export interface RelationshipKind {
   readonly type: string

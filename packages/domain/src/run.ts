@@ -158,6 +158,8 @@ export const Run = Schema.Struct({
   owner: Schema.NullOr(UserId),
   /** What of untrusted sources its context was shown, the first few: where there is any, the run may only suggest. */
   taintedBy: Schema.Array(Taint),
+  /** Tools of its agent's list that its model was not shown, since no server offered them then; [] before it asked one. */
+  missingTools: Schema.Array(Schema.String),
   createdAt: Timestamp,
   startedAt: Schema.NullOr(Timestamp),
   completedAt: Schema.NullOr(Timestamp),

@@ -78,6 +78,7 @@ export interface InvalidInput {
   readonly errors: ReadonlyArray<{
     readonly pointer: string
     readonly message: string
+    readonly field?: string | undefined
   }>
   readonly type: "/problems/invalid-input"
   readonly status: 422
@@ -90,6 +91,7 @@ export interface MalformedRequest {
   readonly errors?: ReadonlyArray<{
     readonly pointer: string
     readonly message: string
+    readonly field?: string | undefined
   }> | undefined
   readonly type: "/problems/malformed-request"
   readonly status: 400
@@ -1022,6 +1024,8 @@ export interface UnfinishedChatAnswer {
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
   readonly runId: string | null
+  readonly conversation_id: string
+  readonly tool_calls: ReadonlyArray<ChatToolCall>
 }
 
 export interface ChatAnswer {
@@ -1030,10 +1034,13 @@ export interface ChatAnswer {
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
   readonly runId: string | null
+  readonly conversation_id: string
+  readonly tool_calls: ReadonlyArray<ChatToolCall>
 }
 
 export interface ChatInput {
   readonly conversationId?: string | null | undefined
+  readonly conversation_id?: string | null | undefined
   readonly agentId?: string | null | undefined
   readonly message: string
 }
@@ -1397,6 +1404,7 @@ export interface SetReducerEvent {
     readonly keepTokens: number
     readonly instructions?: string | undefined
   }
+  readonly isOfAgent?: boolean | undefined
 }
 
 export interface SetMemoryConfigEvent {
@@ -2086,6 +2094,7 @@ export interface Run {
   readonly contextName: string
   readonly owner: string | null
   readonly taintedBy: ReadonlyArray<Taint>
+  readonly missingTools: ReadonlyArray<string>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
   readonly startedAt: string | null
@@ -2241,6 +2250,18 @@ export interface Agent {
   readonly budget: Budget | null
   readonly subAgents: ReadonlyArray<string>
   readonly repeatableTools: ReadonlyArray<string>
+  readonly reducer: {
+    readonly type: "whole"
+  } | {
+    readonly type: "truncating"
+    readonly maxMessages: number | null
+    readonly maxTokens: number | null
+  } | {
+    readonly type: "summarizing"
+    readonly maxTokens: number
+    readonly keepTokens: number
+    readonly instructions?: string | undefined
+  } | null
   readonly catchUp: "none" | "one" | "all"
   readonly overlapPolicy: "skip" | "allow"
   readonly retryPolicy: RetryPolicy | null
@@ -2250,10 +2271,17 @@ export interface Agent {
   readonly enabled: boolean
   readonly disabledReason: string | null
   readonly nextFireAt: string | null
+  readonly warnings: ReadonlyArray<AgentWarning>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly updatedAt: string
+}
+
+export interface AgentWarning {
+  readonly code: "noTools" | "nothingAllowed" | "unknownServer" | "unknownTool"
+  readonly pointer: string
+  readonly message: string
 }
 
 export interface ReviewPolicy {
@@ -2378,6 +2406,18 @@ export interface AgentVersionRecord {
     readonly budget: Budget | null
     readonly subAgents: ReadonlyArray<string>
     readonly repeatableTools: ReadonlyArray<string>
+    readonly reducer: {
+      readonly type: "whole"
+    } | {
+      readonly type: "truncating"
+      readonly maxMessages: number | null
+      readonly maxTokens: number | null
+    } | {
+      readonly type: "summarizing"
+      readonly maxTokens: number
+      readonly keepTokens: number
+      readonly instructions?: string | undefined
+    } | null
     readonly catchUp: "none" | "one" | "all"
     readonly overlapPolicy: "skip" | "allow"
     readonly retryPolicy: RetryPolicy | null
@@ -2403,6 +2443,7 @@ export interface AppliedAgent {
   readonly id: string | null
   readonly version: number
   readonly changes: ReadonlyArray<JsonDifference>
+  readonly warnings: ReadonlyArray<AgentWarning>
 }
 
 export interface ApplyInput {
@@ -2447,6 +2488,18 @@ export interface AgentInput {
   readonly budget?: Budget | null | undefined
   readonly subAgents?: ReadonlyArray<string> | null | undefined
   readonly repeatableTools?: ReadonlyArray<string> | null | undefined
+  readonly reducer?: {
+    readonly type: "whole"
+  } | {
+    readonly type: "truncating"
+    readonly maxMessages: number | null
+    readonly maxTokens: number | null
+  } | {
+    readonly type: "summarizing"
+    readonly maxTokens: number
+    readonly keepTokens: number
+    readonly instructions?: string | undefined
+  } | null | undefined
   readonly catchUp?: "none" | "one" | "all" | null | undefined
   readonly overlapPolicy?: "skip" | "allow" | null | undefined
   readonly retryPolicy?: RetryPolicy | null | undefined
@@ -2645,6 +2698,7 @@ export interface UnfinishedRun {
   readonly contextName: string
   readonly owner: string | null
   readonly taintedBy: ReadonlyArray<Taint>
+  readonly missingTools: ReadonlyArray<string>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
   readonly startedAt: string | null
@@ -2717,6 +2771,18 @@ export interface AgentChange {
   readonly budget?: Budget | null | undefined
   readonly subAgents?: ReadonlyArray<string> | null | undefined
   readonly repeatableTools?: ReadonlyArray<string> | null | undefined
+  readonly reducer?: {
+    readonly type: "whole"
+  } | {
+    readonly type: "truncating"
+    readonly maxMessages: number | null
+    readonly maxTokens: number | null
+  } | {
+    readonly type: "summarizing"
+    readonly maxTokens: number
+    readonly keepTokens: number
+    readonly instructions?: string | undefined
+  } | null | undefined
   readonly catchUp?: "none" | "one" | "all" | null | undefined
   readonly overlapPolicy?: "skip" | "allow" | null | undefined
   readonly retryPolicy?: RetryPolicy | null | undefined

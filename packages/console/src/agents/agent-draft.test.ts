@@ -99,6 +99,7 @@ const rich: AgentInput = {
   maxSteps: 7,
   defaultTimeoutMs: 60_000,
   repeatableTools: ["mail.poll"],
+  reducer: { type: "summarizing", maxTokens: 2_000, keepTokens: 500, instructions: "In Latin." },
   retryPolicy: { maxAttempts: 3, backoffMs: 0 },
   reviewPolicy: { maxPending: 5, expiresAfterMs: 86_400_000, assignee: UserId.make("ada") },
   maxPendingRuns: 50,
@@ -113,6 +114,7 @@ const nightly: AgentInput = {
   triggerType: "schedule",
   cronSchedule: "0 3 * * *",
   timezone: "Europe/Berlin",
+  reducer: { type: "truncating", maxMessages: null, maxTokens: 9_000 },
   catchUp: "all",
   overlapPolicy: "allow",
   executionMode: "hybrid",
@@ -130,6 +132,7 @@ const listening: AgentInput = {
   name: "listening",
   prompt: "Look.",
   triggerType: "reaction",
+  reducer: { type: "whole" },
   flowType: "sequential",
   steps: [{ name: "a", prompt: "b", tools: ["graph.*"] }],
   reactionConfig: {

@@ -5,6 +5,7 @@
  * it is lost by being opened and saved.
  */
 import type { AgentInput } from "@tropism/domain/agent"
+import { defaultTools } from "@tropism/domain/built-in-tools"
 import { canonicalJson } from "@tropism/domain/json"
 import { Result } from "effect"
 import { type DraftFault, given, listGiven, partsOf, type Sent, within } from "./draft-texts.ts"
@@ -91,7 +92,7 @@ export const draftOf = (input: AgentInput): AgentDraft => {
     granted: capabilityFlags.filter((flag) => capabilities?.[flag] === true),
     touches: capabilities?.allowedObjectTypes ? "these" : "all",
     allowedObjectTypes: capabilities?.allowedObjectTypes?.join(", ") ?? "",
-    tools: (input.tools ?? []).join("\n"),
+    tools: (input.tools ?? defaultTools(capabilities ?? null)).join("\n"),
     subAgents: (input.subAgents ?? []).join("\n"),
     enabled: input.enabled ?? true
   }

@@ -87,6 +87,19 @@ export const AgentPage = (): ReactNode => {
           Nobody can think for it. <Visible text={missing} />
         </p>
       )}
+      {!isGone && agent.warnings.length > 0 && (
+        <ul
+          role="status"
+          data-testid="agent-warnings"
+          className="mb-6 list-none rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+        >
+          {agent.warnings.map(({ code, message, pointer }) => (
+            <li key={pointer} data-warning={code}>
+              <Visible text={message} />
+            </li>
+          ))}
+        </ul>
+      )}
       <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent, missing, isGone)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism run ${agent.name}`} />

@@ -65,6 +65,7 @@ import { statements as endingMemberships } from "./migrations/0068-what-ends-wit
 import { statements as pagesOfDumps } from "./migrations/0069-pages-of-dumps.ts"
 import { statements as keptPlans } from "./migrations/0070-writes-that-keep-their-plan.ts"
 import { statements as askedBy } from "./migrations/0071-who-asked-for-what-waits.ts"
+import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -133,7 +134,8 @@ export const migrations = {
   "0068_what_ends_with_a_membership": run(endingMemberships),
   "0069_pages_of_dumps": run(pagesOfDumps),
   "0070_writes_that_keep_their_plan": run(keptPlans),
-  "0071_who_asked_for_what_waits": run(askedBy)
+  "0071_who_asked_for_what_waits": run(askedBy),
+  "0072_reducers_of_agents": run(reducers)
 }
 
 /** The newest migration that this program knows. */

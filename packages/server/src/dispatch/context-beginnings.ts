@@ -62,9 +62,9 @@ export class ContextBeginnings extends Context.Service<
       const contexts = yield* Contexts
       const projects = yield* Projects
 
-      /** What an agent brings into a context: who is asked and who watches, and what it was told to be. */
+      /** What an agent brings into a context: who is asked and who watches, how much is shown, and what it was told to be. */
       const firstWords = Effect.fnUntraced(function* (agent: Agent) {
-        const settings = firstSettings(agent.model)
+        const settings = firstSettings(agent)
         if (agent.systemPrompt === null) return settings
         const scope = {
           event: null,

@@ -12,7 +12,7 @@
 import type { NewEvent, TurnFailure } from "@tropism/domain/context-event"
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import type { Decision } from "@tropism/domain/decide"
-import { guardSettings } from "@tropism/domain/model-settings"
+import { guardSettings, reducerSettings } from "@tropism/domain/model-settings"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { taintOfEvents, type TaintSource } from "@tropism/domain/taint"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
@@ -212,6 +212,8 @@ export class Actor extends Context.Service<
         let { keptNumber, ownTurnNumber } = start
         while (context !== undefined) {
           keptNumber = yield* keepDue(bench.run, context, keptNumber)
+          const settings = reducerSettings(bench.agent.definition.reducer, context)
+          if (settings.length > 0) context = yield* append(bench.run, context, settings)
           const decision: Decision = yield* decideNow(bench, context, ownTurnNumber)
           if (decision.type === "startTurn") ownTurnNumber = decision.turnNumber
           context = yield* act(bench, context, decision)

@@ -6,6 +6,7 @@
 import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { ContextName } from "@tropism/domain/context-event"
 import type { PauseReason, RunStatus, Trigger } from "@tropism/domain/run"
+import { builtInServers } from "@tropism/domain/tool-pattern"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -118,9 +119,23 @@ export const runsOfChain = (
   join kb.agent_runs run on run.id = later.run_id and run.root_event_id <> run.id and run.project_id = ${projectId}
   where entry.run_id = ${root} and (${askedRun(sql, sql`later.id`)}) = entry.run_id`
 
+/** Tools of a version's lists that are not built in. */
+const foreignTools = (sql: SqlClient.SqlClient) => {
+  const isForeign = `? (!(@ like_regex "^(${builtInServers.join("|")})[.]"))`
+  const among = (list: string) =>
+    sql`jsonb_path_query_array(version.definition, ${`${list}[*] ${isForeign}`}::jsonpath)`
+  return sql`(${among("$.tools")} || ${among("$.steps[*].tools")})`
+}
+
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient) => sql`
   select run.*, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
+    ${foreignTools(sql)} as foreign_tools,
+    -- Of most runs no list is read: their agents name no foreign tool.
+    (select jsonb_agg(distinct tool ->> 'name') from kb.model_calls call
+      join kb.tool_lists list on list.project_id = call.project_id and list.digest = call.tools_digest
+      cross join jsonb_array_elements(list.tools) tool
+      where call.run_id = run.id and ${foreignTools(sql)} <> '[]') as shown_tools,
     context.tainted_by, context.owner, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
     spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
   from kb.agent_runs run

@@ -3,6 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
+import { findMissing } from "@tropism/domain/agent-warning"
 import type { ProcessingEntry } from "@tropism/domain/processing"
 import type { Budget } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
@@ -13,7 +14,15 @@ import { objectNamed } from "../graph/object-names.ts"
 
 export interface RunRow extends Omit<
   Run,
-  "createdAt" | "startedAt" | "completedAt" | "durationMs" | "taintedBy" | "costUsd" | "total" | "limits"
+  | "createdAt"
+  | "startedAt"
+  | "completedAt"
+  | "durationMs"
+  | "taintedBy"
+  | "missingTools"
+  | "costUsd"
+  | "total"
+  | "limits"
 > {
   readonly costMicros: bigint
   /** What the run and all below it have used; null before the first of them did. */
@@ -26,6 +35,9 @@ export interface RunRow extends Omit<
   readonly defaultTimeoutMs: number | null
   readonly budget: Budget | null
   readonly taintedBy: Run["taintedBy"] | null
+  /** Foreign tools that its agent's version names, and the names of all tools that its model was shown. */
+  readonly foreignTools: ReadonlyArray<string>
+  readonly shownTools: ReadonlyArray<string> | null
   readonly createdAt: Date
   readonly startedAt: Date | null
   readonly completedAt: Date | null
@@ -65,6 +77,13 @@ export const toRun = (row: RunRow): Run => ({
   contextName: row.contextName,
   owner: row.owner,
   taintedBy: row.taintedBy ?? [],
+  missingTools:
+    row.stepCount === 0
+      ? []
+      : findMissing(
+          row.foreignTools,
+          (row.shownTools ?? []).map((name) => name.replace("__", "."))
+        ),
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,
