@@ -48,10 +48,17 @@ export interface Page<A> {
 export const clampLimit = (limit: number | undefined): number =>
   Math.min(limit ?? pageBounds.defaultLimit, pageBounds.maxLimit)
 
+/** A place in a log: its beginning, its end, or behind the event with a number. */
+export const LogPlace = Schema.Union([
+  Schema.Literals(["start", "now"]),
+  Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0))
+])
+export type LogPlace = typeof LogPlace.Type
+
 /** Where a log is read from, by its own numbers. */
 export const After = {
   after: told(
-    Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)),
-    "Events behind the one with this number; from the beginning without it"
+    LogPlace,
+    "Events after the one with this number, `start` (all events) or `now` (only events published from now on). Without it a stream begins `now` and a page at the `start`"
   )
 }

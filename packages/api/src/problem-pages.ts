@@ -56,6 +56,11 @@ const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   otherSettings: "The import with this id was begun with other settings."
 }
 
+const inputReasons: Readonly<Record<NonNullable<problems.InvalidInput["reason"]>, string>> = {
+  unknownParent: "The log has no event with the id in `parentEventId`. Name an earlier event of this log.",
+  embeddingUnavailable: "Search by meaning is not available yet. Leave `embeddingModel` out."
+}
+
 const rateReasons: Readonly<Record<problems.TooManyRequests["reason"], string>> = {
   pendingRuns:
     "The agent has as many runs that wait or work as it may have, or has begun as many as it may; `detail` says which bound it is.",
@@ -170,8 +175,8 @@ export const problemPages: Readonly<Record<ProblemType, ProblemPage>> = {
     status: 422,
     title: "Something in the request is wrong",
     meaning: "The request can be read, and something in it does not fit. Nothing of it was done.",
-    members: { errors },
-    reasons: {},
+    members: { errors, reason: "what is wrong, where `errors` alone does not tell a program" },
+    reasons: inputReasons,
     remedy: "Mend what `errors` names."
   },
   "/problems/too-many-requests": {

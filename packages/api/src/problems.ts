@@ -138,7 +138,10 @@ export class InvalidInput extends HttpApiError.Problem<InvalidInput>()(
     status: 422,
     title: "Something in the request is wrong"
   },
-  { errors: Schema.Array(InputFault) }
+  {
+    errors: Schema.Array(InputFault),
+    reason: Schema.optionalKey(Schema.Literals(["unknownParent", "embeddingUnavailable"]))
+  }
 ) {}
 
 /** 429: there is too much of this already; the answer's `Retry-After` says when trying again makes sense. */

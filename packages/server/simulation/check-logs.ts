@@ -52,7 +52,7 @@ const turnsEnd: Checker = (remains) =>
     return [...found, ...unless(open === undefined, `turn ${open} of ${name} never ended`)]
   })
 
-/** A session that began ends once, whoever died in it, and a turn lies in one session. */
+/** A session that began ends once, whoever died in it, and nothing is outside of one but that a fork begins (S004-R40). */
 const sessionsPair: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
     let isOpen = false
@@ -62,7 +62,7 @@ const sessionsPair: Checker = (remains) =>
       const isTurn = type.startsWith("AgentTurn")
       const isFitting = isSession
         ? isOpen !== (type === "SessionStartedEvent") && !isTurnOpen
-        : !isTurn || isOpen
+        : isOpen || type === "ContextForkedEvent"
       if (isSession) isOpen = type === "SessionStartedEvent"
       if (isTurn) isTurnOpen = type === "AgentTurnStartedEvent"
       return unless(
@@ -142,7 +142,7 @@ const logsReplay: Checker = (remains) =>
       : []
   })
 
-/** Nobody is at work any more: no session is open, and no message that wants an answer has none. */
+/** Nobody is at work any more: no session of a run's own log is open, and no message that wants an answer has none. */
 const logsClosed: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
     const context = fold(log.map((row) => row.event))
@@ -151,7 +151,7 @@ const logsClosed: Checker = (remains) =>
     const isSpokenIn = log.some(({ contextName, json }) => contextName === name && json.triggersAgentTurn)
     const isBrokenOff = newest?.status === "failed" || newest?.status === "cancelled"
     return [
-      ...unless(!context.isSessionOpen, `the session of ${name} is still open`),
+      ...unless(!context.isSessionOpen || !name.startsWith("run-"), `the session of ${name} is still open`),
       ...unless(
         isBrokenOff || !isSpokenIn || (!context.isTriggered && !context.isTurnDue),
         `${name} has a message without an answer`

@@ -255,6 +255,11 @@ export const toolLimits = {
 
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
+  /** A session ends when its context has rested for so long. */
+  sessionRestMs: 300_000,
+  /** Between two looks for such contexts, and how many sessions end in one transaction. */
+  sessionIntervalMs: 30_000,
+  sessionBatchContexts: 100,
   /** Of one file that an agent is shown. */
   fileMaxBytes: 10_485_760,
   /** From the request for a file to its last byte. */

@@ -63,8 +63,8 @@ layer(SharedServer.layer)((it) => {
           const log = yield* runLog(story, run)
           expect(log.slice(0, before.length)).toEqual(before)
           expect(typesOf(log).slice(before.length, before.length + 3)).toEqual([
-            "RunResumedEvent",
             "SessionStartedEvent",
+            "RunResumedEvent",
             "AgentTurnStartedEvent"
           ])
           expect(firstOf(log, "RunResumedEvent")).toMatchObject({

@@ -23,6 +23,7 @@ export const definers: Readonly<Record<string, string>> = {
   adopt_sealing_key: "the sealing key is one for the database; its id tells nothing of any project",
   hold_sealing_key: "as adopt_sealing_key",
   projects_with_unsealed_secrets: whereWorkIs,
+  projects_with_resting_sessions: whereWorkIs,
   find_principal: oneHash,
   see_token: oneHash,
   open_session: oneHash,

@@ -80,6 +80,7 @@ export interface InvalidInput {
     readonly message: string
     readonly field?: string | undefined
   }>
+  readonly reason?: "unknownParent" | "embeddingUnavailable" | undefined
   readonly type: "/problems/invalid-input"
   readonly status: 422
   readonly title: "Something in the request is wrong"
@@ -1639,6 +1640,7 @@ export interface DefineWorkflowInput {
   readonly steps?: ReadonlyArray<FlowStepInput> | null | undefined
   readonly maxIterations?: number | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface FlowStepInput {
@@ -1655,6 +1657,7 @@ export interface DefineToolInput {
   readonly tool: string | null
   readonly arguments?: JsonObject | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetReducerInput {
@@ -1672,13 +1675,19 @@ export interface SetReducerInput {
     readonly instructions?: string | undefined
   }
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetMemoryConfigInput {
   readonly type: "SetMemoryConfigEvent"
   readonly recallPassages: number
   readonly keepsSummary: boolean
+  readonly embeddingModel?: {
+    readonly provider: string
+    readonly name: string
+  } | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetGuardInput {
@@ -1689,12 +1698,14 @@ export interface SetGuardInput {
     readonly instructions?: string | null | undefined
   } | null
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetRacingInput {
   readonly type: "SetRacingEvent"
   readonly isRacing: boolean
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetRetryConfigInput {
@@ -1704,12 +1715,14 @@ export interface SetRetryConfigInput {
   readonly maxMs: number
   readonly factor?: number | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetTimeoutInput {
   readonly type: "SetTimeoutEvent"
   readonly timeoutMs: number
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetLlmConfigInput {
@@ -1721,27 +1734,33 @@ export interface SetLlmConfigInput {
   readonly maxOutputTokens?: number | null | undefined
   readonly toolChoice?: "auto" | "none" | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface FileInput {
   readonly type: "FileAttachmentEvent"
   readonly attachment?: string | null | undefined
   readonly url?: string | null | undefined
+  readonly source?: string | null | undefined
+  readonly mimeType?: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf" | "application/json" | "text/plain" | "text/markdown" | "text/csv" | null | undefined
   readonly fileName?: string | null | undefined
   readonly untrusted?: boolean | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SystemPromptInput {
   readonly type: "SystemPromptEvent"
   readonly content: string
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface MessageInput {
   readonly type: "UserMessageEvent"
   readonly content: string
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface LaterInterrupt {
@@ -3543,7 +3562,7 @@ export interface Calls {
   }
   readonly feed: {
     /** Reads committed graph events, a page at a time or as they come. */
-    readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined; readonly order?: "asc" | "desc" | undefined }, options?: CallOptions) => Listing<GraphEvent>
+    readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: "start" | "now" | number | undefined; readonly order?: "asc" | "desc" | undefined }, options?: CallOptions) => Listing<GraphEvent>
     /** Reads one event of the graph. */
     readonly get: (eventId: string, options?: CallOptions) => Promise<GraphEvent>
   }
@@ -3658,7 +3677,7 @@ export interface Calls {
     /** Reads a run. */
     readonly get: (runId: string, options?: CallOptions) => Promise<Run>
     /** Reads a run's log, a page at a time or as it is written. */
-    readonly events: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
+    readonly events: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: "start" | "now" | number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
     /** Lists the tool calls of a run. */
     readonly toolCalls: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<ToolCallRecord>
     /** Compares a run's log with what would be written again. */
@@ -3712,7 +3731,7 @@ export interface Calls {
     /** Adds an event to a context. */
     readonly addEvent: (name: string, body: EventInput, options?: CallOptions) => Promise<undefined>
     /** Reads a context's log, a page at a time or as it is written. */
-    readonly events: (name: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
+    readonly events: (name: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: "start" | "now" | number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
   }
   readonly chat: {
     /** Says something to an agent, and tells what it answers. */

@@ -9,7 +9,8 @@
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Clock, Context, Effect, Layer, Record, Semaphore } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
+import { Contexts } from "../agent/contexts.ts"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { chatLimits } from "../chat/chat-limits.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
@@ -17,7 +18,7 @@ import { Database, orDie, type ProjectTransaction } from "../database/database.t
 import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
 import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
-import { runLimits } from "../limits.ts"
+import { agentLimits, runLimits } from "../limits.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { Descendants } from "../run/descendants.ts"
@@ -52,6 +53,8 @@ export class Sweeps extends Context.Service<
     readonly cancelResting: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
+    /** Ends the sessions of contexts that have rested for long; answers how many of them (S004-R41). */
+    readonly endSessions: Effect.Effect<number>
   }
 >()("@tropism/server/cluster/Sweeps") {
   static readonly layer = Layer.effect(
@@ -61,6 +64,7 @@ export class Sweeps extends Context.Service<
       const database = yield* Database
       const endings = yield* Endings
       const { cancelResting } = yield* Descendants
+      const contexts = yield* Contexts
       const log = yield* ProcessingLog
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
@@ -129,12 +133,31 @@ export class Sweeps extends Context.Service<
         )
       })
 
-      const expireTasks = Effect.gen(function* () {
-        const projects = yield* orDie(
-          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_expired_tasks() as project_id`
+      /** The same in the projects that a statement finds. */
+      const eachFound = (
+        name: string,
+        loop: string,
+        projects: Statement.Statement<{ readonly projectId: ProjectId }>,
+        effect: Effect.Effect<number, never, ProjectTransaction>
+      ) => Effect.flatMap(orDie(projects), (found) => eachAlone(name, loop, found, effect))
+
+      const expireTasks = Effect.suspend(() =>
+        eachFound(
+          "tropism.expiry",
+          "Expiry of suggestions",
+          sql`select project_id from kb.projects_with_expired_tasks() as project_id`,
+          tasks.expire
         )
-        return yield* eachAlone("tropism.expiry", "Expiry of suggestions", projects, tasks.expire)
-      })
+      )
+
+      const endSessions = Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+        eachFound(
+          "tropism.sessions",
+          "End of sessions",
+          sql`select project_id from kb.projects_with_resting_sessions(${agentLimits.sessionRestMs / 1_000}::float8, ${new Date(nowMs)}) as project_id`,
+          contexts.endSessions
+        )
+      )
 
       const forgetOld = inBatches(
         alone("tropism.forget", batchOf(log.forget, runLimits.forgetBatchEntries), noBatch),
@@ -169,7 +192,8 @@ export class Sweeps extends Context.Service<
         followSwitches,
         expireTasks,
         cancelResting,
-        letGoParked
+        letGoParked,
+        endSessions
       }
       return Sweeps.of({ ...sweeps, run: atIntervals(sweeps) })
     })
@@ -207,6 +231,9 @@ export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run
     ),
     every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
       Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
+    ),
+    every("The end of sessions", agentLimits.sessionIntervalMs, sweeps.endSessions, (count) =>
+      Effect.logDebug(`${count} contexts have rested for long, and their sessions have ended`)
     )
   ]
   // None of them ever ends, so each has a fiber of its own: one that waited for another's end would never begin.

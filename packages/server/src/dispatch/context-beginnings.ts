@@ -17,7 +17,7 @@ import { type ContextExists, type ContextHead, Contexts } from "../agent/context
 import { type PromptFailed, renderPrompt } from "../agent/template.ts"
 import { Projects } from "../database/projects.ts"
 import type { ProjectTransaction } from "../database/database.ts"
-import { closingEvents } from "../run/closing.ts"
+import { forkClosing } from "../run/closing.ts"
 
 /** An event at which no fork can begin. */
 export class ForkRefused extends Schema.TaggedError<ForkRefused>()("ForkRefused", {
@@ -142,9 +142,8 @@ const forkEvents = (from: ContextName, at: number, shared: ReducedContext): Read
   const turn = below(shared.agentTurnStartedAtEventId)
   return [
     { type: "ContextForkedEvent", from, at, ...below(shared.lastEventId) },
-    ...closingEvents(shared, { type: "interrupted", reason: "forked" }).map((event): NewEvent => ({
-      ...event,
-      ...turn
-    }))
+    ...forkClosing(shared).map((event): NewEvent =>
+      event.type === "SessionStartedEvent" ? event : { ...event, ...turn }
+    )
   ]
 }

@@ -27,8 +27,16 @@ export const orNotFound =
         : Effect.succeed(found)
     )
 
-export const invalid = (pointer: string, message: string): InvalidInput =>
-  new InvalidInput({ detail: message, errors: [{ pointer, message }] })
+export const invalid = (
+  pointer: string,
+  message: string,
+  reason?: NonNullable<InvalidInput["reason"]>
+): InvalidInput =>
+  new InvalidInput({
+    detail: message,
+    errors: [{ pointer, message }],
+    ...(reason === undefined ? {} : { reason })
+  })
 
 /** A definition holds text at any depth; what the database cannot keep is refused with its place. */
 export const keepable = (definition: unknown): Effect.Effect<void, InvalidInput> => {

@@ -194,8 +194,8 @@ export class Actor extends Context.Service<
       /** A log that has words already: after a crash, or in a context that people speak in. */
       const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, of: AgentVersion) {
         const isTurnOpen = Option.isSome(context.agentTurnStartedAtEventId)
-        // A run that rested goes on in its turn and its session; an open turn of one that died ends with its session.
-        const hasSession = context.isSessionOpen && (run.wasQueued || isTurnOpen)
+        // A run that was queued goes on in the session that is open; where an actor died, its session ends, with its turn if that is open.
+        const hasSession = !context.isSessionOpen || run.wasQueued || isTurnOpen
         const words = [
           ...(hasSession ? [] : nextSession(context)),
           ...guardSettings(of.definition.model, context.config)
@@ -238,7 +238,7 @@ export class Actor extends Context.Service<
           })
           yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
           const isAnsweredLate = yield* answerLate(run, context)
-          yield* contexts.append(run.contextName, failedEnd(context, closing, isAnsweredLate))
+          yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))
         })
         yield* throughOutages(guarded(run, close))
         yield* endBelow(run)

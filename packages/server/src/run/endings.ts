@@ -77,7 +77,7 @@ export class Endings extends Context.Service<
         const said = partialText === "" ? lastWordsOf(run, yield* contexts.load(name)) : partialText
         yield* runs.cancel(run.id, summaryOf(said), cancellation)
         const closing: Closing = { type: "interrupted", reason: "cancelled", partialText }
-        yield* close(run, (context) => closingEvents(context, closing))
+        yield* close(run, (context) => closingEvents(run, context, closing))
       })
 
       const cancelEmptied = Effect.gen(function* () {
@@ -94,7 +94,7 @@ export class Endings extends Context.Service<
           const said = summaryOf(lastWordsOf(run, context))
           if (run.summary === null && said !== "") yield* runs.summarize(run.id, said)
           const isAnsweredLate = yield* answerLate(run, context)
-          yield* contexts.append(run.contextName, failedEnd(context, closing, isAnsweredLate))
+          yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))
         }
       })
 

@@ -41,7 +41,7 @@ const makeLastActs = Effect.gen(function* () {
     context: ReducedContext,
     summary: string
   ) {
-    const last = closingEvents(context, { type: "completed", durationMs: yield* durationMs(context) })
+    const last = closingEvents(run, context, { type: "completed", durationMs: yield* durationMs(context) })
     return yield* over(run, context, appendAndComplete(run, context, last, { summary }))
   })
 
@@ -52,7 +52,8 @@ const makeLastActs = Effect.gen(function* () {
       closing: Closing,
       end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
       preparation?: Preparation
-    ) => over(run, context, appendAndEnd(run, context, closingEvents(context, closing), end, preparation))
+    ) =>
+      over(run, context, appendAndEnd(run, context, closingEvents(run, context, closing), end, preparation))
   )
 
   return { complete, finish }
