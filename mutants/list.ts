@@ -120,6 +120,21 @@ export const mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
+    fault: "a foreign call goes on when the time of its run is up",
+    edits: [server("run/acts.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")]
+  },
+  {
+    fault: "a run that is past its grace is left to its worker",
+    edits: [
+      server(
+        "run/descendants.ts",
+        "const timedOut = yield* endings.timeOut(projectId)",
+        "const timedOut = 0"
+      ),
+      server("run/acts.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")
+    ]
+  },
+  {
     fault: "a run that another spawned does not report when it failed",
     edits: [
       server(

@@ -105,6 +105,13 @@ describe("defineAgent", () => {
     })
   })
 
+  it("S002-R26 an agent that reacts has 15 minutes for a run unless it is given another time", () => {
+    expect(defineAgent(reacting).defaultTimeoutMs).toBe(900_000)
+    expect(defineAgent({ ...reacting, defaultTimeoutMs: null }).defaultTimeoutMs).toBe(900_000)
+    expect(defineAgent({ ...reacting, defaultTimeoutMs: 604_800_000 }).defaultTimeoutMs).toBe(604_800_000)
+    expect(defineAgent(least).defaultTimeoutMs).toBe(null)
+  })
+
   it("S001-R23 concurrency is skip unless the agent says otherwise", () => {
     expect(defineAgent(reacting).reactionConfig?.concurrencyStrategy).toBe("skip")
     expect(defineAgent(full).reactionConfig?.concurrencyStrategy).toBe("parallel")
@@ -191,7 +198,7 @@ describe("patchAgent", () => {
         reducer: null
       })
     )
-    expect(cleared).toEqual({ ...defineAgent(least), triggerType: "reaction" })
+    expect(cleared).toEqual(defineAgent({ ...least, triggerType: "reaction" }))
   })
 
   it("gives a new reactionConfig its defaults", () => {

@@ -64,8 +64,12 @@ export const ReviewPolicy = Schema.Struct({
 }).annotate({ identifier: "ReviewPolicy" })
 export type ReviewPolicy = typeof ReviewPolicy.Type
 
-/** What an agent's safeguards are when its definition says nothing of them. */
-export const safeguardDefaults = { maxPendingRuns: 1_000, disableAfterFailures: 10 } as const
+/** What an agent's safeguards are when its definition says nothing of them; `reactionTimeoutMs` is the time of a run of one that reacts. */
+export const safeguardDefaults = {
+  maxPendingRuns: 1_000,
+  disableAfterFailures: 10,
+  reactionTimeoutMs: 900_000
+} as const
 
 /** How long a run may take, in milliseconds: up to a week. */
 export const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 604_800_000 }))
@@ -143,7 +147,7 @@ export const AgentDefinition = Schema.Struct({
   capabilities: Schema.NullOr(Capabilities),
   /** Model requests of one run; null is unbounded, and 50 for a run that another spawned (S002-R18, R19). */
   maxSteps: Schema.NullOr(Schema.Int),
-  /** How long a run may take before it is asked to stop; null is unbounded (S002-R26). */
+  /** How long a run may take before it is asked to stop; null is unbounded (S002-R26). An agent that reacts has 15 minutes unless it is given. */
   defaultTimeoutMs: Schema.NullOr(Schema.Int),
   budget: Schema.NullOr(Budget),
   /** Names of the agents that it may spawn, with * as a wildcard; [] is none. */
@@ -200,7 +204,8 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   hybridPolicy: input.hybridPolicy ?? null,
   capabilities: input.capabilities ?? null,
   maxSteps: input.maxSteps ?? null,
-  defaultTimeoutMs: input.defaultTimeoutMs ?? null,
+  defaultTimeoutMs:
+    input.defaultTimeoutMs ?? (input.triggerType === "reaction" ? safeguardDefaults.reactionTimeoutMs : null),
   budget: input.budget ?? null,
   subAgents: input.subAgents ?? [],
   repeatableTools: input.repeatableTools ?? [],

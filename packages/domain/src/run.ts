@@ -25,7 +25,7 @@ export type RunStatus = typeof RunStatus.Type
 
 /** Every legal step, by the state that it leaves. */
 export const transitions: Readonly<Record<RunStatus, ReadonlyArray<RunStatus>>> = {
-  queued: ["running", "cancelled"],
+  queued: ["running", "cancelled", "paused"], // paused = its time and grace are over
   running: ["completed", "failed", "cancelled", "paused", "running"], // running again = taken over
   paused: ["queued", "cancelled"],
   completed: [],

@@ -5,7 +5,8 @@
  * look, and by another if a round clashed. A run whose worker lives may wait for
  * its model until that has been silent for too long, and asks once more. What a
  * dead program holds is free when its claim is over, an entry without its run is
- * given up when it has looked stuck, and time that is up is found by its sweep.
+ * given up when it has looked stuck, and time that is up is found by its sweep; a run that
+ * is past its deadline and grace rests at the next look, whoever holds it.
  * What waits for others has no bound of its own: it moves when they do. It is
  * read with one statement, which changes nothing.
  */
@@ -72,6 +73,8 @@ export const readOpenWork = (sql: SqlClient.SqlClient, projectId: ProjectId, tol
       case when status = 'running' and not is_lapsed then ${silenceMs}::int
         when status = 'paused' or priority = 2 or is_full then null else ${soonMs}::int end
       from live, crowd
+    union all select format('run %s, past its deadline and its grace', id), '', ${soonMs}::int
+      from live where status in ('queued', 'running') and deadline_at < now() - make_interval(secs => ${runLimits.graceMs / 1_000}::float8)
     union all select format('entry %s, waiting for its run', id), concat_ws(' ', attempt, due_at, parked, reason), null
       from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing') and run_id is null
     union all select format('entry %s, %s though its run is over', id, status), status, ${stuckMs}::int

@@ -172,8 +172,10 @@ export const runLimits = {
   giveUpBatchRuns: 100,
   /** Between two looks at a run by a caller who waits for its end. */
   callerLookMs: 1_000,
-  /** The last request of a run whose time is up may take this long (S002-R27). */
+  /** The last request of a run whose time is up may take this long (S002-R27); migration 0072 names it, too. */
   graceMs: 30_000,
+  /** A stop that is written so long after the deadline still leaves the whole grace; a later one takes from it. */
+  lateStopMs: 1_000,
   /** From the first piece of an answer to when it is kept, if more is still to come: most short answers are complete by then. */
   partialTextDelayMs: 50,
   /** Between two times that the text of an answer which still comes is kept. */
@@ -213,6 +215,8 @@ export const runLimits = {
   reportMaxChars: 8_000,
   /** Names that a refusal of a spawn, or the list of agents that may be spawned, tells. */
   spawnableAgents: 100,
+  /** Runs whose time and grace are over that are looked up at once, to be paused one after the other. */
+  overtimeBatchRuns: 100,
   /** Runs below an ended one that are looked up at once, to be cancelled one after the other. */
   cancelBatchRuns: 100,
   errorMaxChars: 2_000,

@@ -182,6 +182,32 @@ layer(SharedServer.layer)((it) => {
   })
 
   describe("Requirement: Timeout Enforcement", () => {
+    it.effect(
+      "S002-R29 a sub-agent has no later deadline than the run that waits for it, whatever it was given",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { children, run } = yield* waitingFor(
+            story,
+            saysAfter(600_000),
+            [
+              spawning("helper"),
+              spawning("helper", { timeoutMs: 600_000 }),
+              spawning("helper", { timeoutMs: 1_000 })
+            ],
+            { defaultTimeoutMs: 60_000 }
+          )
+          const deadlines = yield* Effect.forEach([run, ...children], ({ id }) =>
+            Effect.map(
+              ask(story.access, "select deadline_at from kb.agent_runs where id = $1", [id]),
+              ([row]) => new Date(String(row?.[0])).getTime()
+            )
+          )
+          const [own = 0, unbounded, longer, shorter = 0] = deadlines
+          expect([unbounded, longer, shorter < own]).toEqual([own, own, true])
+        })
+    )
+
     it.effect("S002-R32 the timeout of the spawn takes precedence over that of the definition", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -67,6 +67,7 @@ import { statements as keptPlans } from "./migrations/0070-writes-that-keep-thei
 import { statements as sessionsOfContexts } from "./migrations/0073-sessions-of-contexts.ts"
 import { statements as askedBy } from "./migrations/0071-who-asked-for-what-waits.ts"
 import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
+import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -137,7 +138,8 @@ export const migrations = {
   "0070_writes_that_keep_their_plan": run(keptPlans),
   "0071_who_asked_for_what_waits": run(askedBy),
   "0072_reducers_of_agents": run(reducers),
-  "0073_sessions_of_contexts": run(sessionsOfContexts)
+  "0073_sessions_of_contexts": run(sessionsOfContexts),
+  "0074_runs_past_their_grace": run(pastGrace)
 }
 
 /** The newest migration that this program knows. */

@@ -6,7 +6,7 @@
  * A claim sets a new attempt token and a lease on the database's clock; a row
  * that another worker is claiming is passed over. A run whose lease ran out is
  * taken over a bounded number of times and then ended, or ended when nobody
- * took it over.
+ * took it over. A run that another spawned has no later deadline than that other.
  */
 import type { RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
@@ -77,15 +77,17 @@ export const makeClaiming = Effect.gen(function* () {
       due as (
         select run.id, run.status = 'queued' as was_queued,
           coalesce(run.time_left_ms, case when run.limits ? 'timeoutMs' then (run.limits ->> 'timeoutMs')::bigint
-            else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms
+            else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms,
+          coalesce(parent.deadline_at, now() + make_interval(secs => parent.time_left_ms::float8 / 1000)) as parent_deadline_at
         from kb.agent_runs run join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
+        left join kb.agent_runs parent on parent.id = run.parent_run_id
         where run.id = any((select oldest || first from real) || (select ids from tested))
       ),
       claimed as (
         update kb.agent_runs run
         set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
           lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null, partial_text = null,
-          deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
+          deadline_at = least(coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000)), due.parent_deadline_at)
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
           ancestors, limits, backtest_id, due.was_queued, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms

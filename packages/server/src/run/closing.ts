@@ -18,7 +18,7 @@ import { underWay } from "./sentences.ts"
 export type Closing =
   | {
       readonly type: "interrupted"
-      readonly reason: "cancelled" | "stepLimit" | "timeout" | "budget" | "forked"
+      readonly reason: "cancelled" | "stepLimit" | "timeout" | "budget" | "forked" | "user"
       /** What the model had said of an answer that was broken off. */
       readonly partialText?: string | undefined
     }

@@ -1,5 +1,5 @@
 /**
- * Ends runs from outside: a person cancels one, or nobody is left to work on it.
+ * Ends runs from outside: a person cancels one, its time is over, or nobody is left to work on it.
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
@@ -9,7 +9,7 @@
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
@@ -22,7 +22,8 @@ import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import type { Cancellation } from "./outcomes.ts"
 import { Runs } from "./runs.ts"
-import { emptiedSentence, summaryOf } from "./sentences.ts"
+import { durationMs } from "./rests.ts"
+import { emptiedSentence, softStopSentences, summaryOf } from "./sentences.ts"
 
 export class Endings extends Context.Service<
   Endings,
@@ -32,6 +33,8 @@ export class Endings extends Context.Service<
       run: { readonly id: RunId; readonly contextName: string },
       cancellation: Cancellation
     ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
+    /** Pauses the runs of a project whose time and grace are over, whoever works on them, and answers how many there were (S002-R29, R30). */
+    readonly timeOut: (projectId: ProjectId) => Effect.Effect<number>
     /** Cancels the queued runs that nobody has begun and whose entries are gone, as a purge takes them; one that is being claimed begins. */
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
     /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
@@ -80,6 +83,56 @@ export class Endings extends Context.Service<
         yield* close(run, (context) => closingEvents(run, context, closing))
       })
 
+      /** Ends the turn as its actor would have: with the stop that was not said yet, unless it was answered or a person ended it. */
+      const pauseOvertime = Effect.fnUntraced(function* ({
+        contextName,
+        id
+      }: Pick<FailedRun, "id" | "contextName">) {
+        const partialText = yield* runs.holdOvertime(id)
+        yield* contexts.lock(contextName)
+        const context = yield* contexts.load(contextName)
+        const stop = context.run.id === id ? Option.getOrUndefined(context.run.softStop) : undefined
+        const reason = stop?.reason ?? "timeout"
+        const said = partialText === "" ? lastWordsOf({ id }, context) : partialText
+        const isAnswered = context.isAnswered && context.pendingCalls.length === 0
+        const isStopMissing =
+          stop === undefined &&
+          !isAnswered &&
+          !context.isInterruptRequested &&
+          Option.isSome(context.agentTurnStartedAtEventId)
+        const closing: Closing = isAnswered
+          ? { type: "completed", durationMs: yield* durationMs(context) }
+          : {
+              type: "interrupted",
+              reason: context.isInterruptRequested ? "user" : reason,
+              partialText
+            }
+        const stopping: NewEvent = {
+          type: "SoftStopEvent",
+          reason,
+          runId: id,
+          content: softStopSentences[reason]
+        }
+        const events = [...(isStopMissing ? [stopping] : []), ...closingEvents(context, closing)]
+        yield* contexts.append(contextName, events, {
+          alongside: yield* recording(id, context.pendingCalls, events)
+        })
+        yield* runs.timeOut(id, reason, summaryOf(said))
+        // What was said meanwhile takes it up again, as where its own attempt pauses it.
+        if (context.isTurnDue) yield* runs.resumeOn(contextName)
+      })
+
+      const timeOut = Effect.fn("Endings.timeOut")(function* (projectId: ProjectId) {
+        const found = yield* database.inProject(projectId, runs.overtime)
+        for (const run of found)
+          yield* database.inProject(
+            projectId,
+            // Its attempt was quicker.
+            Effect.catchTag(pauseOvertime(run), "RunNotInState", () => Effect.void)
+          )
+        return found.length
+      })
+
       const cancelEmptied = Effect.gen(function* () {
         // They are held, so they are as they were found.
         for (const run of yield* runs.holdEmptied)
@@ -116,7 +169,7 @@ export class Endings extends Context.Service<
         Effect.map(Effect.tap(runs.abandon(id), closeAll), ({ length }) => length)
       )
 
-      return Endings.of({ cancel, cancelEmptied, giveUp, stuck, abandon })
+      return Endings.of({ cancel, timeOut, cancelEmptied, giveUp, stuck, abandon })
     })
   )
 }

@@ -6,6 +6,7 @@
  * Each is one statement on the run, which decides the race; its entries end in
  * the same transaction. Skipped work is never recorded as done.
  */
+import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RunId, UserId } from "@tropism/domain/ids"
 import type { PauseReason } from "@tropism/domain/run"
 import { beginningOf } from "@tropism/domain/text-beginning"
@@ -45,7 +46,7 @@ export interface LastAppend {
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
-  const { found, guardLast, held, holdParents } = yield* makeHolding
+  const { found, guardLast, held, holdParents, isOvertime } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
   const { freeingBehind, settledByEnd, settleRuns } = yield* makeSettling
   const { countingLast } = yield* makeSpending
@@ -141,13 +142,31 @@ export const makeOutcomes = Effect.gen(function* () {
       ),
       found(run.id)
     )
+    yield* settlePaused(resting(run), run.backtestId, detail ?? pausedSentence(reason))
+  }, orDie)
+
+  const settlePaused = Effect.fnUntraced(function* (
+    run: RestingRun,
+    backtestId: ClaimedRun["backtestId"],
+    reason: string
+  ) {
     yield* dropQuestions([run.id])
-    yield* settleRuns([resting(run)], {
-      status: "completed",
-      message: null,
-      reason: detail ?? `The run paused: ${reason}`
-    })
-    yield* ended(run)
+    yield* settleRuns([run], { status: "completed", message: null, reason })
+    yield* ended({ id: run.id, backtestId })
+  })
+
+  const timeOut = Effect.fn("Runs.timeOut")(function* (id: RunId, reason: SoftStopReason, summary: string) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<RestingRun & RestedRun & Pick<ClaimedRun, "backtestId">>`
+      update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = nullif(${summary}, ''), error_message = null,
+        attempt_token = null, partial_text = null, deadline_at = null
+      where id = ${id} and project_id = ${projectId} and ${isOvertime} returning id, parent_run_id, backtest_id, ${rested}`
+    yield* found(id)(rows)
+    yield* countRested("paused")(rows)
+    for (const { backtestId, parentRunId } of rows)
+      yield* settlePaused({ id, parentRunId }, backtestId, pausedSentence(reason))
+    // Whoever still works on it stops.
+    yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
   const wait = Effect.fn("Runs.wait")(function* (run: ClaimedRun, reason: "question" | "subAgents") {
@@ -187,5 +206,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
-  return { complete, completing, fail, pause, wait, cancel }
+  return { complete, completing, fail, pause, timeOut, wait, cancel }
 })
+
+const pausedSentence = (reason: PauseReason): string => `The run paused: ${reason}`

@@ -9,7 +9,7 @@
  * finds its token gone and can write nothing.
  */
 import type { ReachedCap } from "@tropism/domain/chain"
-import type { ContextName } from "@tropism/domain/context-event"
+import type { ContextName, SoftStopReason } from "@tropism/domain/context-event"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
 import type { LimitOverrides, PauseReason, Run, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
@@ -97,7 +97,7 @@ export class Runs extends Context.Service<
     readonly foresee: (run: ClaimedRun) => Read<Foresight>
     /** Keeps what the model has said of an answer that is not complete. */
     readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
-    /** The part of an append that asks a run to stop because its time is up: its deadline is now, and its grace counts from there. */
+    /** The part of an append that asks a run to stop because its time is up: its deadline moves to now where that is at once, and its grace counts from there. */
     readonly timingOut: (run: ClaimedRun) => Statement.Fragment
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     /** How a run that reports to no other completes with its last append, which counts its last step if that comes with it. */
@@ -106,6 +106,12 @@ export class Runs extends Context.Service<
     readonly fail: (run: ClaimedRun, errorMessage: string, summary: string) => Verb
     /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
+    /** The runs whose time and grace are over although no attempt has paused them. */
+    readonly overtime: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
+    /** Holds such a run and the one that waits for it, whoever works on it, and answers what was said of an answer that is not complete. */
+    readonly holdOvertime: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
+    /** Lets such a run rest; whoever works on it has lost it. */
+    readonly timeOut: (id: RunId, reason: SoftStopReason, summary: string) => Verb
     /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
@@ -146,8 +152,8 @@ export class Runs extends Context.Service<
       const claiming = yield* makeClaiming
       const holding = yield* makeHolding
       const { found, guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
-      const { keepPartial, timingOut } = holding
-      const { complete, completing, fail, pause, wait, cancel } = yield* makeOutcomes
+      const { holdOvertime, keepPartial, overtime, timingOut } = holding
+      const { complete, completing, fail, pause, timeOut, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
       const { foresee, mayAsk } = yield* makeAsking
@@ -194,10 +200,13 @@ export class Runs extends Context.Service<
         foresee,
         keepPartial,
         timingOut,
+        overtime,
+        holdOvertime,
         complete,
         completing,
         fail,
         pause,
+        timeOut,
         wait,
         cancel,
         ...resuming,

@@ -32,6 +32,13 @@ export const underWay = {
   reason: "unknownOutcome"
 } as const
 
+/** Why a tool call was aborted, behind "had not answered when". */
+export const abortReasons = {
+  time: "the run's time was up",
+  message: "a new message came",
+  user: "a person ended the turn"
+} as const
+
 export const warningSentences: Readonly<Record<LoopWarning, string>> = {
   cycle:
     "You are repeating the same few tool calls in a circle. They will answer the same again: try a different approach, or say why you cannot go on.",

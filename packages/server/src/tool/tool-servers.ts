@@ -30,7 +30,7 @@ import {
 } from "./built-in-tools.ts"
 import { findMisuse, withDefined } from "./defined-tools.ts"
 import { toolLimits } from "../limits.ts"
-import { ForeignCalls } from "./foreign-calls.ts"
+import { type Abort, ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Beside, type Outcome, Toolbox } from "./toolbox.ts"
@@ -45,16 +45,28 @@ interface UnderWay {
   readonly beside: Beside | undefined
 }
 
+/** What goes on beside a call. */
+interface Circumstances {
+  /** Ends when the run no longer waits for the call. */
+  readonly abort: Abort
+  /** Asked in the transaction of the call. */
+  readonly beside: Beside | undefined
+}
+
 /** An open connection to the tools that an agent may use. */
 export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
-  /** Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. What is asked beside it is asked where the call is made in one transaction. */
+  /**
+   * Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. What is asked
+   * beside it is asked where the call is made in one transaction. A foreign call ends when `abort` does; the answer is undefined where
+   * it had not begun.
+   */
   readonly call: (
     call: ToolCall,
     end: LogEnd,
     askedBy: RunPrincipal["askedBy"],
-    beside?: Beside
-  ) => Effect.Effect<Outcome, AttemptLost>
+    circumstances: Circumstances
+  ) => Effect.Effect<Outcome | undefined, AttemptLost>
   /** The same tools with those that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
@@ -202,8 +214,8 @@ export class ToolServers extends Context.Service<
           end: LogEnd,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
-          beside: Beside | undefined
-        ) => {
+          { abort, beside }: Circumstances
+        ): Effect.Effect<Outcome | undefined, AttemptLost> => {
           const made = madeCall(wanted)
           const tool = offered.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
@@ -214,7 +226,8 @@ export class ToolServers extends Context.Service<
               caller,
               made,
               end,
-              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown)
+              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown),
+              abort
             )
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
@@ -226,9 +239,9 @@ export class ToolServers extends Context.Service<
           const shown = withDefined(offered, defined)
           return {
             offered: shown,
-            call: (wanted, end, askedBy, beside) => {
+            call: (wanted, end, askedBy, circumstances) => {
               const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
-              return Effect.uninterruptible(call(wanted, end, caller, shown, beside))
+              return Effect.uninterruptible(call(wanted, end, caller, shown, circumstances))
             },
             defining
           }
