@@ -235,6 +235,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
+    fault: "an agent that skips is not told of a deletion while it is at work",
+    edits: [
+      server(
+        "dispatch/dispatcher.ts",
+        "isDroppedAtWork(candidate.config, event.type)",
+        'isDroppedAtWork(candidate.config, "updated")'
+      )
+    ]
+  },
+  {
     fault: "a batch loses all events but its first",
     edits: [
       server(

@@ -59,6 +59,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   },
   subject: { objectId: id("object", number), type: "Package", name: null },
   summary: "Nothing to do.",
+  isSummaryTruncated: false,
   errorMessage: null,
   cancelledBy: null,
   taintedBy: [],

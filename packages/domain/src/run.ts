@@ -132,7 +132,10 @@ export const Run = Schema.Struct({
   trigger: Trigger,
   /** The object of the first event that woke it; null where none did, or it was a relationship's. */
   subject: Schema.NullOr(NamedObject),
+  /** What it said last; of one that was cancelled all that it had said, in order. */
   summary: Schema.NullOr(Schema.String),
+  /** Whether the summary is only the beginning of what was said, as it says at its end; a list tells at most 20,000 characters. */
+  isSummaryTruncated: Schema.Boolean,
   errorMessage: Schema.NullOr(Schema.String),
   /** The person who cancelled it; null where nobody did, or the server did, which says in `errorMessage` why. */
   cancelledBy: Schema.NullOr(UserId),

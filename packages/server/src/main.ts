@@ -47,6 +47,7 @@ import { carryWakeUps } from "./outbox/courier.ts"
 import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
+import { RetentionDays } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
 import { Worker } from "./run/worker.ts"
@@ -56,6 +57,7 @@ import {
   localMcpServers,
   minScheduleSeconds,
   rateLimit,
+  retentionDays,
   sealingKeys,
   trustedIssuer
 } from "./settings.ts"
@@ -135,6 +137,7 @@ export const serveOn = Effect.fn("serveOn")(
       name: `tropism ${(yield* newId).slice(-8)}`
     })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
+    const retention = Layer.succeed(RetentionDays, yield* retentionDays)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const passing = Layer.succeed(PassingFolder, options.dataFolder)
     const keys = Layer.succeed(SealingKeys, sealing)
@@ -150,6 +153,7 @@ export const serveOn = Effect.fn("serveOn")(
           Ids.layer,
           Models.layer,
           floor,
+          retention,
           local,
           passing,
           keys,

@@ -58,6 +58,7 @@ const judgements = (
   // Whoever knows the models has read the prices, too.
   Effect.provide(checkModel, Models.layer),
   minScheduleSeconds,
+  retentionDays,
   localMcpServers(options.host),
   rateLimit,
   trustedIssuer,
@@ -114,6 +115,19 @@ export const minScheduleSeconds = Effect.mapError(
     new SettingUnusable({
       message:
         "TROPISM_MIN_SCHEDULE_SECONDS must be a whole number of seconds, 1 or more: set it to the shortest time between two fires of a schedule, or leave it out."
+    })
+)
+
+/** For how many days ended processing entries are kept, where the environment says. */
+export const retentionDays = Effect.mapError(
+  Effect.gen(function* () {
+    const days = yield* Config.Int("TROPISM_RETENTION_DAYS").pipe(Config.withDefault(30))
+    return days >= 1 && days <= 3_650 ? days : yield* Effect.fail("out of bounds")
+  }),
+  () =>
+    new SettingUnusable({
+      message:
+        "TROPISM_RETENTION_DAYS must be a whole number of days from 1 to 3650: set it to how long ended processing entries are kept, or leave it out."
     })
 )
 

@@ -32,6 +32,7 @@ describe("A setting that cannot be used", () => {
         ["OPENAI_BASE_URL", "file:///xyzzy"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"],
         ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy"],
+        ["TROPISM_RETENTION_DAYS", "xyzzy"],
         ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy"],
         ["TROPISM_ENCRYPTION_KEY", "xyzzy"]
       ] as const) {

@@ -2087,6 +2087,7 @@ export interface Run {
   }
   readonly subject: NamedObject | null
   readonly summary: string | null
+  readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
   readonly cancelledBy: string | null
   readonly stepCount: number
@@ -2691,6 +2692,7 @@ export interface UnfinishedRun {
   }
   readonly subject: NamedObject | null
   readonly summary: string | null
+  readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
   readonly cancelledBy: string | null
   readonly stepCount: number
@@ -3616,7 +3618,7 @@ export interface Calls {
       readonly items: ReadonlyArray<AgentDay>
     }>
     /** Runs an agent now. */
-    readonly trigger: (agentId: string, body?: {
+    readonly trigger: (agentId: string, body?: unknown | {
       readonly input?: unknown | null | undefined
     }, options?: AskingOptions<{ readonly wait?: boolean | undefined }>) => Promise<Run | UnfinishedRun>
   }

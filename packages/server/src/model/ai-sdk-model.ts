@@ -4,9 +4,16 @@
  * One adapter for every provider: the packages speak the wire formats, this
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
- * model alike.
+ * model alike. Only a request that was refused with a system message in its middle is
+ * made again at once, without one: some servers' chat templates take none there.
  */
-import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4ProviderOptions } from "@ai-sdk/provider"
+import {
+  APICallError,
+  type LanguageModelV4,
+  type LanguageModelV4CallOptions,
+  type LanguageModelV4Prompt,
+  type SharedV4ProviderOptions
+} from "@ai-sdk/provider"
 import { Effect, Stream } from "effect"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
@@ -18,14 +25,20 @@ export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
   /** provider:name, as the log names whoever answered. */
   readonly name: string
-  /** Whether a system message may stand in the middle of a conversation. */
-  readonly lateSystemMessages: boolean
+  readonly lateSystemMessages: LateSystemMessages
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   /** What the provider is told in each request beside that. */
   readonly requestOptions?: SharedV4ProviderOptions | undefined
+}
+
+/** Whether a model takes a system message in the middle of a conversation. */
+export interface LateSystemMessages {
+  readonly areTaken: () => boolean
+  /** Called when the model answered without one what it had refused with one. */
+  readonly refused: () => void
 }
 
 /** Makes a model that asks the given AI SDK model. */
@@ -38,11 +51,25 @@ export const fromAiSdk =
           Effect.sync(() => new AbortController()),
           (controller) => Effect.sync(() => controller.abort())
         )
-        const result = yield* Effect.tryPromise({
-          try: () =>
-            Promise.resolve(options.model.doStream(callOptions(options, request, controller.signal))),
-          catch: (error) => error
-        }).pipe(Effect.catch((error) => Effect.flatMap(toAiError(error, options), Effect.fail)))
+        const open = (prompt: LanguageModelV4Prompt) =>
+          Effect.tryPromise({
+            try: () =>
+              Promise.resolve(
+                options.model.doStream(callOptions(options, request, prompt, controller.signal))
+              ),
+            catch: (error) => error
+          })
+        const { joinsNeighbours, lateSystemMessages, name } = options
+        const promptWith = (isTaken: boolean) =>
+          toAiSdkPrompt(request.prompt, { name, joinsNeighbours, lateSystemMessages: isTaken })
+        const prompt = promptWith(lateSystemMessages.areTaken())
+        const result = yield* open(prompt).pipe(
+          Effect.catchIf(
+            (error) => hasLateSystemMessage(prompt) && mayRefuseTheRole(error),
+            () => Effect.tap(open(promptWith(false)), () => Effect.sync(lateSystemMessages.refused))
+          ),
+          Effect.catch((error) => Effect.flatMap(toAiError(error, options), Effect.fail))
+        )
         return Stream.fromReadableStream({
           evaluate: () => result.stream,
           onError: (error) => ({ thrown: error })
@@ -58,12 +85,23 @@ export const fromAiSdk =
       })
     )
 
+const hasLateSystemMessage = (prompt: LanguageModelV4Prompt): boolean =>
+  prompt.slice(1).some(({ role }) => role === "system")
+
+/** Most servers call a conversation that they do not take a bad request; llama.cpp calls a template that fails an error of its own. */
+const mayRefuseTheRole = (error: unknown): boolean =>
+  APICallError.isInstance(error) &&
+  (error.statusCode === 400 ||
+    error.statusCode === 422 ||
+    (error.statusCode === 500 && /system|template|role/i.test(error.message)))
+
 const callOptions = (
   options: AiSdkModelOptions,
   request: PortRequest,
+  prompt: LanguageModelV4Prompt,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => ({
-  prompt: toAiSdkPrompt(request.prompt, options),
+  prompt,
   abortSignal,
   ...toolsOf(request),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),

@@ -2,9 +2,9 @@
  * Turns a prompt and its tools into what the AI SDK's provider packages take.
  *
  * Messages keep their order and nothing is cut. Three habits of providers are
- * met here so that no caller needs to know them: only OpenAI takes a system
- * message in the middle of a conversation (others refuse the request, as do
- * several local chat templates), Anthropic refuses empty texts, and Gemini wants
+ * met here so that no caller needs to know them: Anthropic, Gemini and several
+ * local chat templates take no system message in the middle of a conversation,
+ * Anthropic refuses empty texts, and Gemini wants
  * the results of one answer's calls together. Where the user speaks for the system,
  * in a tag, nobody else's words have that tag. A prompt that grew from that of an
  * earlier request is translated from there on; what a provider package makes of

@@ -28,7 +28,7 @@ import { emptiedSentence, softStopSentences, summaryOf } from "./sentences.ts"
 export class Endings extends Context.Service<
   Endings,
   {
-    /** Cancels a run that has not ended and keeps what it said so far as its summary. */
+    /** Cancels a run that has not ended and keeps all that it said so far, in order, as its summary (S002-R17). */
     readonly cancel: (
       run: { readonly id: RunId; readonly contextName: string },
       cancellation: Cancellation
@@ -77,8 +77,8 @@ export class Endings extends Context.Service<
         // The run first and then its log, as every attempt takes them: else the two would wait for each other.
         const partialText = yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
-        const said = partialText === "" ? lastWordsOf(run, yield* contexts.load(name)) : partialText
-        yield* runs.cancel(run.id, summaryOf(said), cancellation)
+        const said = [...(yield* runs.saidBy(run.id, name)), partialText].filter((text) => text !== "")
+        yield* runs.cancel(run.id, summaryOf(said.join("\n\n")), cancellation)
         const closing: Closing = { type: "interrupted", reason: "cancelled", partialText }
         yield* close(run, (context) => closingEvents(run, context, closing))
       })
@@ -113,7 +113,10 @@ export class Endings extends Context.Service<
           runId: id,
           content: softStopSentences[reason]
         }
-        const events = [...(isStopMissing ? [stopping] : []), ...closingEvents(context, closing)]
+        const events = [
+          ...(isStopMissing ? [stopping] : []),
+          ...closingEvents({ id, contextName }, context, closing)
+        ]
         yield* contexts.append(contextName, events, {
           alongside: yield* recording(id, context.pendingCalls, events)
         })

@@ -102,6 +102,9 @@ export const makeHolding = Effect.gen(function* () {
     return row.partialText ?? ""
   }, orDie)
 
+  const brokenOff = (run: ClaimedRun) =>
+    sql`broken_off as (update kb.agent_runs set partial_text = null from appended where ${held(run)})`
+
   /** Holds the runs that wait for others, before the rows of agents and budgets that both write: else the two would wait for each other. */
   const holdParents = (ids: ReadonlyArray<RunId | null>) => {
     const parents = ids.filter((id) => id !== null)
@@ -161,6 +164,7 @@ export const makeHolding = Effect.gen(function* () {
     left join lateral (${blamed(run)} and run.id is not null for no key update) blamed on true`
 
   return {
+    brokenOff,
     held,
     guard,
     guardLast,

@@ -44,6 +44,11 @@ export interface NewEntry {
   readonly askedBy?: UserId
 }
 
+/** For how many days an ended entry is kept, however it ended, and what a foreign server told is known (S001-K02). */
+export class RetentionDays extends Context.Reference<number>("@tropism/server/run/RetentionDays", {
+  defaultValue: () => 30
+}) {}
+
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
 export class ProcessingLog extends Context.Service<
@@ -195,10 +200,10 @@ export class ProcessingLog extends Context.Service<
         { status: "abandoned", message: "No worker was alive for this entry for too long" }
       ).pipe(orDie)
 
+      const keepSeconds = (yield* RetentionDays) * secondsPerDay
       const forget = sql<{ count: number }>`
-        select kb.forget_entries(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.deadLetterKeepMs / 1_000}::float8,
-            ${runLimits.forgetBatchEntries}::int)
-          + kb.forget_occurrences(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.forgetBatchEntries}::int) as count`.pipe(
+        select kb.forget_entries(${keepSeconds}::float8, ${keepSeconds}::float8, ${runLimits.forgetBatchEntries}::int)
+          + kb.forget_occurrences(${keepSeconds}::float8, ${runLimits.forgetBatchEntries}::int) as count`.pipe(
         Effect.map(([row]) => row?.count ?? 0),
         orDie
       )
@@ -219,6 +224,8 @@ export class ProcessingLog extends Context.Service<
     })
   )
 }
+
+const secondsPerDay = 86_400
 
 /** An entry is about a graph event or about an occurrence. */
 const subjectOf = (sql: SqlClient.SqlClient) =>

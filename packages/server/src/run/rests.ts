@@ -88,15 +88,20 @@ export const makeRests = Effect.gen(function* () {
     partialText: string,
     isOrphaned = false
   ) =>
-    append(run, context, [
-      {
-        type: "AgentTurnInterruptedEvent",
-        turnNumber: context.currentTurnNumber,
-        reason,
-        ...(partialText === "" ? {} : { partialText })
-      },
-      ...(isOrphaned ? nextSession(context) : [])
-    ])
+    append(
+      run,
+      context,
+      [
+        {
+          type: "AgentTurnInterruptedEvent",
+          turnNumber: context.currentTurnNumber,
+          reason,
+          ...(partialText === "" ? {} : { partialText })
+        },
+        ...(isOrphaned ? nextSession(context) : [])
+      ],
+      partialText === "" ? [] : [runs.brokenOff(run)]
+    )
 
   /** Lets the run rest at a limit; what was said while it made its last request takes it up again at once, as what is said later does. */
   const pause = Effect.fnUntraced(function* (

@@ -11,6 +11,7 @@ import type { LimitOverrides, Run } from "@tropism/domain/run"
 import { limitsOf } from "@tropism/domain/run-limits"
 import type { SqlClient, Statement } from "effect/sql"
 import { objectNamed } from "../graph/object-names.ts"
+import { toldSummary } from "./sentences.ts"
 
 export interface RunRow extends Omit<
   Run,
@@ -23,7 +24,10 @@ export interface RunRow extends Omit<
   | "costUsd"
   | "total"
   | "limits"
+  | "isSummaryTruncated"
 > {
+  /** Of the whole summary, of which the row may have the beginning. */
+  readonly summaryChars: number | null
   readonly costMicros: bigint
   /** What the run and all below it have used; null before the first of them did. */
   readonly spentInputTokens: bigint | null
@@ -43,8 +47,8 @@ export interface RunRow extends Omit<
   readonly completedAt: Date | null
 }
 
-/** Duration is wall-clock time from the first claim to the end. */
-export const toRun = (row: RunRow): Run => ({
+/** Duration is wall-clock time from the first claim to the end; of a summary no more is told than a bound. */
+export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   id: row.id,
   agentId: row.agentId,
   agentName: row.agentName,
@@ -53,7 +57,7 @@ export const toRun = (row: RunRow): Run => ({
   pauseReason: row.pauseReason,
   trigger: row.trigger,
   subject: row.subject,
-  summary: row.summary,
+  ...toldSummary(row, summaryMaxChars),
   errorMessage: row.errorMessage,
   cancelledBy: row.cancelledBy,
   stepCount: row.stepCount,

@@ -97,6 +97,8 @@ export class Runs extends Context.Service<
     readonly foresee: (run: ClaimedRun) => Read<Foresight>
     /** Keeps what the model has said of an answer that is not complete. */
     readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
+    /** The part of an append that has what was said of an answer that is broken off: nobody finds it as something else that is not complete. */
+    readonly brokenOff: (run: ClaimedRun) => Statement.Fragment
     /** The part of an append that asks a run to stop because its time is up: its deadline moves to now where that is at once, and its grace counts from there. */
     readonly timingOut: (run: ClaimedRun) => Statement.Fragment
     readonly complete: (run: ClaimedRun, summary: string) => Verb
@@ -133,6 +135,8 @@ export class Runs extends Context.Service<
     /** Those of these runs that are there, newest first. */
     readonly among: (ids: ReadonlyArray<RunId>) => Read<ReadonlyArray<Run>>
     /** How the run at work on a conversation stands, else the last that was. */
+    /** What a run has said so far, in order: its answers, and what there was of those that were broken off; no more than a summary holds, and one text. */
+    readonly saidBy: (id: RunId, contextName: string) => Read<ReadonlyArray<string>>
     readonly newestOn: (name: ContextName) => Read<StandingRun | undefined>
     /** The runs of a chain after an id, in the order in which they were queued. */
     readonly chain: (
@@ -152,9 +156,9 @@ export class Runs extends Context.Service<
       const claiming = yield* makeClaiming
       const holding = yield* makeHolding
       const { found, guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
-      const { holdOvertime, keepPartial, overtime, timingOut } = holding
+      const { brokenOff, holdOvertime, keepPartial, overtime, timingOut } = holding
       const { complete, completing, fail, pause, timeOut, wait, cancel } = yield* makeOutcomes
-      const { among, chain, get, list, newestOn } = yield* makeReading
+      const { among, chain, get, list, newestOn, saidBy } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
       const { foresee, mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
@@ -199,6 +203,7 @@ export class Runs extends Context.Service<
         mayAsk,
         foresee,
         keepPartial,
+        brokenOff,
         timingOut,
         overtime,
         holdOvertime,
@@ -216,6 +221,7 @@ export class Runs extends Context.Service<
         get,
         among,
         newestOn,
+        saidBy,
         list,
         chain
       })

@@ -7,7 +7,7 @@ import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RefusalReason } from "@tropism/domain/decide"
 import type { ToolCall } from "@tropism/domain/message"
 import type { LoopWarning } from "@tropism/domain/repetition"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningTold } from "@tropism/domain/text-beginning"
 import { SqlError } from "effect/sql"
 import { keepableText } from "../graph/keepable-text.ts"
 import { runLimits } from "../limits.ts"
@@ -66,7 +66,21 @@ export const emptiedSentence = "What woke it was purged before it had begun"
 export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
 
-export const summaryOf = (text: string): string => beginningOf(text, runLimits.summaryMaxChars)
+/** A text as a run keeps it for its summary: only what was cut is longer than the bound, by what says so. */
+export const summaryOf = (text: string): string => beginningTold(text, runLimits.summaryMaxChars)
+
+/** A summary as it is told, and whether there was more; of a list its beginning, which may be all that was read of it. */
+export const toldSummary = (
+  { summary, summaryChars }: { readonly summary: string | null; readonly summaryChars: number | null },
+  listedMaxChars?: number
+): { readonly summary: string | null; readonly isSummaryTruncated: boolean } => {
+  if (summary === null || listedMaxChars === undefined || summary.length <= listedMaxChars)
+    return { summary, isSummaryTruncated: (summary ?? "").length > runLimits.summaryMaxChars }
+  return {
+    summary: beginningTold(summary, listedMaxChars, Math.max(summaryChars ?? 0, summary.length)),
+    isSummaryTruncated: true
+  }
+}
 
 /** Why a run was ended that did not stop to repeat itself (S002-R37). */
 export const doomLoopSentence = ({ name }: ToolCall, times: number): string =>
