@@ -27,7 +27,7 @@ export interface ProblemPage {
 }
 
 const errors =
-  "each fault: `pointer` is a JSON pointer into the body or the name of a parameter, `message` says what is wrong there"
+  "each fault: `pointer` is a JSON pointer into the body or the name of a parameter, `message` says what is wrong there, and `field` names the field that was meant where its name was sent in snake_case"
 
 const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   version: "It was changed since the version that you expected. Read it again.",
