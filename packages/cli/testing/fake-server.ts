@@ -198,6 +198,8 @@ const turnSwitch = (state: FakeState, path: string, body: string): Response => {
 }
 
 const routeById = (state: FakeState, line: string, query: URLSearchParams, body: string): Response => {
+  const [, suggester] = /^POST \/agents\/([^/]+)\/suggestions\/reject$/.exec(line) ?? []
+  if (suggester !== undefined) return rejectAll(state, suggester, body)
   const [, method, kind, key, verb] = /^(\w+) \/([a-z]+)\/([^/]+)(?:\/([a-z-]+))?$/.exec(line) ?? []
   if (kind === "tasks") return routeTask(state, `${method} ${verb ?? ""}`, key, body)
   if (kind === "runs") {
@@ -310,6 +312,16 @@ const routeTask = (state: FakeState, line: string, key: string | undefined, body
       : { ...task, status: "rejected", resolutionNote: input.reason }
   state.tasks = state.tasks.map((one) => (one.id === key ? decided : one))
   return Response.json(decided)
+}
+
+const rejectAll = (state: FakeState, agentId: string, body: string): Response => {
+  const isMeant = (task: Task) => isSuggestion(task) && task.agentId === agentId && task.status === "pending"
+  const rejected = state.tasks.filter(isMeant).length
+  const { reason: resolutionNote } = JSON.parse(body)
+  state.tasks = state.tasks.map((task) =>
+    isMeant(task) ? { ...task, status: "rejected", resolutionNote } : task
+  )
+  return Response.json({ rejected })
 }
 
 const decodeAgent = Schema.decodeUnknownSync(AgentInput, { onExcessProperty: "error" })

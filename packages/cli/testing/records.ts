@@ -102,6 +102,7 @@ export const task = (number: number, more: Partial<SuggestionTask> = {}): Sugges
   digest: `digest-${number}`,
   agentId: id("agent", 1),
   agentName: "licence-review",
+  agentState: "enabled",
   agentVersion: 1,
   revision: 1,
   refinedAt: null,

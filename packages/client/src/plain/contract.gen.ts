@@ -374,6 +374,10 @@ export interface Denial {
 /** A JSON object: depth at most 64, at most 1,000 keys in one object, at most 256 KiB */
 export type Properties = JsonObject
 
+export interface RejectionOfAll {
+  readonly reason?: string | null | undefined
+}
+
 export type Task = {
   readonly id: string
   readonly number: number
@@ -433,6 +437,7 @@ export type Task = {
       readonly expectedVersion?: number | undefined
     }
   }
+  readonly agentState: "enabled" | "disabled" | "deleted"
   readonly agentVersion: number
   readonly revision: number
   readonly refinedAt: string | null
@@ -3802,7 +3807,7 @@ export interface Calls {
     }>
     /** Reads a task. */
     readonly get: (taskId: string, options?: CallOptions) => Promise<Task>
-    /** Changes a todo, or who decides a task and until when. */
+    /** Changes a todo, or who decides a task and until when; editors may. */
     readonly change: (taskId: string, body: TaskChange, options?: CallOptions) => Promise<Task>
     /** Deletes a todo. */
     readonly remove: (taskId: string, options?: CallOptions) => Promise<undefined>
@@ -3823,7 +3828,7 @@ export interface Calls {
     }>
     /** Lists what a suggestion said before it was refined. */
     readonly revisions: (taskId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<TaskRevision>
-    /** Approves a suggestion, and does it. */
+    /** Approves a suggestion, and makes its change; editors may. An undo or a promotion needs the role reviewer. */
     readonly approve: (taskId: string, body: Approval, options?: CallOptions) => Promise<Task>
     /** Lets the agent suggest again what is outdated. */
     readonly rerun: (taskId: string, options?: CallOptions) => Promise<Task>
@@ -3831,8 +3836,12 @@ export interface Calls {
     readonly decide: (body: Decisions, options?: CallOptions) => Promise<{
       readonly items: ReadonlyArray<Decided>
     }>
-    /** Rejects a suggestion. */
+    /** Rejects a suggestion; editors may. */
     readonly reject: (taskId: string, body: Rejection, options?: CallOptions) => Promise<Task>
+    /** Rejects all suggestions of an agent that wait. */
+    readonly rejectAll: (agentId: string, body: RejectionOfAll, options?: CallOptions) => Promise<{
+      readonly rejected: number
+    }>
   }
   readonly denials: {
     /** Lists what was denied. */
@@ -4011,6 +4020,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"tasks.rerun","method":"POST","path":"/api/projects/{projectId}/tasks/{taskId}/rerun","sends":false,"asks":false,"form":"value"},
   {"call":"tasks.decide","method":"POST","path":"/api/projects/{projectId}/tasks/decisions","sends":true,"asks":false,"form":"value"},
   {"call":"tasks.reject","method":"POST","path":"/api/projects/{projectId}/tasks/{taskId}/reject","sends":true,"asks":false,"form":"value"},
+  {"call":"tasks.rejectAll","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/suggestions/reject","sends":true,"asks":false,"form":"value"},
   {"call":"denials.list","method":"GET","path":"/api/projects/{projectId}/denials","sends":false,"asks":true,"form":"page"},
   {"call":"toolCalls.list","method":"GET","path":"/api/projects/{projectId}/tool-calls","sends":false,"asks":true,"form":"page"},
   {"call":"undos.undoRun","method":"POST","path":"/api/projects/{projectId}/runs/{runId}/undo","sends":false,"asks":false,"form":"value"},

@@ -35,7 +35,11 @@ export const makeJudgedEvent = Effect.gen(function* () {
     yield* contexts.lock(contextName)
     const { config } = yield* contexts.load(contextName)
     const agent = yield* agents.get(agentId)
-    const terms = { isLoop: false, maySpawn: (agent?.subAgents ?? []).length > 0 }
+    const terms = {
+      isLoop: false,
+      maySpawn: (agent?.subAgents ?? []).length > 0,
+      maySuggest: agent?.executionMode !== "execute"
+    }
     const fault = findToolDefinitionFault(
       { name, tool, arguments: given },
       {

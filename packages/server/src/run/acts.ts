@@ -13,7 +13,7 @@ import { askedText } from "@tropism/domain/context-flow"
 import { type Decision, isUnderWay } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
-import type { ToolCall } from "@tropism/domain/message"
+import { type ToolCall, wordsBeside } from "@tropism/domain/message"
 import { askedBy } from "@tropism/domain/speakers"
 import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
@@ -173,10 +173,12 @@ export const makeActs = Effect.gen(function* () {
       foresight = known
     })
     const isLast = context.pendingCalls.length === 1
-    const making = tools.call(call, endOf(context), askedBy(context, run.userId), {
-      abort: abortOf(bench, context),
-      beside: isLast ? foreseeing : undefined
-    })
+    const making = tools.call(
+      { ...call, words: wordsBeside(context.messages, call.id) },
+      endOf(context),
+      askedBy(context, run.userId),
+      { abort: abortOf(bench, context), beside: isLast ? foreseeing : undefined }
+    )
     const outcome = yield* toolCall(run, tools, call, making)
     const after = yield* advance(run, context, outcome?.appended ?? [])
     if (foresight !== undefined) foreseen.set(after, foresight)

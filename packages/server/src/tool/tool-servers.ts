@@ -13,7 +13,7 @@ import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { DefinedTool } from "@tropism/domain/context-config"
 import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
-import type { ToolCall } from "@tropism/domain/message"
+import type { SpokenCall, ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
 import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
@@ -26,7 +26,8 @@ import {
   builtInServerNames,
   type BuiltInToolName,
   isBuiltInTool,
-  toolsOf
+  toolsOf,
+  withReasoningRequired
 } from "./built-in-tools.ts"
 import { findMisuse, withDefined } from "./defined-tools.ts"
 import { toolLimits } from "../limits.ts"
@@ -62,7 +63,7 @@ export interface ConnectedTools {
    * it had not begun.
    */
   readonly call: (
-    call: ToolCall,
+    call: SpokenCall,
     end: LogEnd,
     askedBy: RunPrincipal["askedBy"],
     circumstances: Circumstances
@@ -71,12 +72,22 @@ export interface ConnectedTools {
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
 
+/** The built-in tools of an agent. */
+interface Offer {
+  /** With the schemas by which a call is judged. */
+  readonly judged: ReadonlyArray<OfferedTool>
+  /** With those that a model is shown. */
+  readonly offered: ReadonlyArray<OfferedTool>
+}
+
 /** What decides about the tools of the `run` server beside an agent's patterns. */
 export interface ToolTerms {
   /** Whether the run goes round in a loop that it may end. */
   readonly isLoop: boolean
   /** Whether the agent may spawn any other. */
   readonly maySpawn: boolean
+  /** Whether the agent may suggest: it is asked for its reasoning with every change then. */
+  readonly maySuggest: boolean
 }
 
 export class ToolServers extends Context.Service<
@@ -120,15 +131,15 @@ export class ToolServers extends Context.Service<
       )
 
       /** By the patterns of an agent's version, so that all of its runs offer one and the same list. */
-      const offers = new WeakMap<ReadonlyArray<string>, Map<string, ReadonlyArray<OfferedTool>>>()
+      const offers = new WeakMap<ReadonlyArray<string>, Map<string, Offer>>()
 
-      const offeredTo = (patterns: ReadonlyArray<string>, terms: ToolTerms): ReadonlyArray<OfferedTool> => {
-        const lists = offers.get(patterns) ?? new Map<string, ReadonlyArray<OfferedTool>>()
+      const offeredTo = (patterns: ReadonlyArray<string>, terms: ToolTerms): Offer => {
+        const lists = offers.get(patterns) ?? new Map<string, Offer>()
         offers.set(patterns, lists)
-        const key = `${terms.isLoop} ${terms.maySpawn}`
+        const key = `${terms.isLoop} ${terms.maySpawn} ${terms.maySuggest}`
         const known = lists.get(key)
         if (known) return known
-        const offered = listings.flatMap(({ name: server, tools }) =>
+        const judged = listings.flatMap(({ name: server, tools }) =>
           tools
             .filter(({ name }) => isOffered(patterns, terms, server, name))
             .map(({ name, description, inputSchema }): OfferedTool => ({
@@ -137,8 +148,11 @@ export class ToolServers extends Context.Service<
               inputSchema
             }))
         )
-        lists.set(key, offered)
-        return offered
+        const offered = terms.maySuggest
+          ? judged.map((tool) => ({ ...tool, inputSchema: withReasoningRequired(tool.inputSchema) }))
+          : judged
+        lists.set(key, { judged, offered })
+        return { judged, offered }
       }
 
       /** What is offered, and where the foreign part of it comes from. */
@@ -149,10 +163,9 @@ export class ToolServers extends Context.Service<
       ) {
         const foreign = yield* foreignOffers.of(projectId, patterns)
         const builtIn = offeredTo(patterns, terms)
-        return {
-          foreign,
-          offered: foreign.offered.length === 0 ? builtIn : [...builtIn, ...foreign.offered]
-        }
+        const withForeign = (tools: ReadonlyArray<OfferedTool>) =>
+          foreign.offered.length === 0 ? tools : [...tools, ...foreign.offered]
+        return { foreign, judged: withForeign(builtIn.judged), offered: withForeign(builtIn.offered) }
       })
 
       const connect = Effect.fn("ToolServers.connect")(function* (
@@ -164,7 +177,7 @@ export class ToolServers extends Context.Service<
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
-        const { foreign, offered } = yield* lookUp(principal.projectId, patterns, terms)
+        const { foreign, judged, offered } = yield* lookUp(principal.projectId, patterns, terms)
         const handle: Handler = (name, args, callId) => {
           const { beside, call, caller = principal, end } = underWay.get(callId) ?? {}
           const made = { ...call, id: callId, name, arguments: args }
@@ -210,14 +223,14 @@ export class ToolServers extends Context.Service<
           })
 
         const call = (
-          wanted: ToolCall,
+          wanted: SpokenCall,
           end: LogEnd,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
           { abort, beside }: Circumstances
         ): Effect.Effect<Outcome | undefined, AttemptLost> => {
           const made = madeCall(wanted)
-          const tool = offered.find(({ name }) => name === made.name)
+          const tool = judged.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
           if (isForeignName(made.name)) {
