@@ -3828,7 +3828,7 @@ export interface Calls {
     }>
     /** Lists what a suggestion said before it was refined. */
     readonly revisions: (taskId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<TaskRevision>
-    /** Approves a suggestion, and makes its change; editors may. An undo or a promotion needs the role reviewer. */
+    /** Approves a suggestion, and makes its change; editors may, and reviewers an undo or a promotion. */
     readonly approve: (taskId: string, body: Approval, options?: CallOptions) => Promise<Task>
     /** Lets the agent suggest again what is outdated. */
     readonly rerun: (taskId: string, options?: CallOptions) => Promise<Task>
