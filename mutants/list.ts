@@ -35,6 +35,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     edits: [server("run/holding.ts", " and attempt_token = ${run.attemptToken}", "")]
   },
   {
+    fault: "a run whose model hangs counts as making progress",
+    edits: [server("run/heartbeat.ts", "progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs)", "0")]
+  },
+  {
     fault: "chains have no bound of runs",
     edits: [server("run/chain-places.ts", "if (cap !== undefined) reached.set(root, cap)", "")]
   },

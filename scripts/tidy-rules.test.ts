@@ -241,13 +241,11 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   standsAlone: {
     bad: [
       ["docs/x.md", "see ../shared" + "/STYLE.md", "which a reader of this repository does not have"],
-      [`${server}/run/x.ts`, "// (DESIGN" + " §4)", "DESIGN"],
+      [`${server}/run/x.ts`, "// (DES" + "IGN §4)", "DES" + "IGN"],
+      ["specs/requirements.md", "see DES" + "IGN.md", "DES" + "IGN"],
       ["README.md", "cd /ho" + "me/someone/tropism", "someone"]
     ],
-    good: [
-      ["docs/x.md", "see docs/architecture.md and ~/.tropism"],
-      ["specs/requirements.md", "see DESIGN" + ".md"]
-    ]
+    good: [["docs/x.md", "see docs/architecture.md and ~/.tropism"]]
   }
 }
 

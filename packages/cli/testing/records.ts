@@ -61,6 +61,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   summary: "Nothing to do.",
   isSummaryTruncated: false,
   errorMessage: null,
+  failureReason: null,
   cancelledBy: null,
   taintedBy: [],
   missingTools: [],

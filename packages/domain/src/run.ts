@@ -69,6 +69,25 @@ export const isAtRest = (run: {
   isTerminal(run.status) ||
   (run.status === "paused" && run.pauseReason !== "subAgents" && run.pauseReason !== "killSwitch")
 
+/** Why a run failed, as one word; the sentence beside it says more. */
+export const RunFailure = Schema.Literals([
+  /** The model cannot be asked, or failed. */
+  "model",
+  /** The prompt could not be made. */
+  "prompt",
+  /** The guard flagged what the model was about to read. */
+  "guard",
+  /** It asked for the same again and again. */
+  "doomLoop",
+  /** What it writes is refused for good. */
+  "refused",
+  /** Its worker was alive, and for minutes nothing came: no part of an answer, no event, and no tool was at work. */
+  "noProgress",
+  /** Its workers died or broke too often, or none took it over. */
+  "noWorker"
+])
+export type RunFailure = typeof RunFailure.Type
+
 /** What woke the agent; templates see it as `event`, `events` and `input`. */
 export const Trigger = Schema.Struct({
   type: Schema.Literals(["reaction", "schedule", "manual", "webhook", "context", "agent", "mcpEvent"]),
@@ -137,6 +156,8 @@ export const Run = Schema.Struct({
   /** Whether the summary is only the beginning of what was said, as it says at its end; a list tells at most 20,000 characters. */
   isSummaryTruncated: Schema.Boolean,
   errorMessage: Schema.NullOr(Schema.String),
+  /** Why it failed, as one word; null where it did not, or failed before servers said so. */
+  failureReason: Schema.NullOr(RunFailure),
   /** The person who cancelled it; null where nobody did, or the server did, which says in `errorMessage` why. */
   cancelledBy: Schema.NullOr(UserId),
   stepCount: Schema.Int,

@@ -184,8 +184,10 @@ export const runLimits = {
   partialTextIntervalMs: 500,
   /** A text that is longer than this is kept less often, by as much as it is longer. */
   partialTextChars: 20_000,
-  /** A processing entry without a live run for this long is abandoned. */
+  /** A processing entry without a live run for this long is abandoned, and a run at work of which nothing comes; an operator may say otherwise. */
   stuckAfterMs: 300_000,
+  /** A tool at work counts as progress for this long: the longest that a foreign server may take, with the connection before and the parting behind. */
+  toolAtWorkMs: 720_000,
   /** Runs of such entries that are ended in a project, one after the other, before the detector looks again. */
   stuckBatchRuns: 100,
   stuckIntervalMs: 30_000,

@@ -48,6 +48,7 @@ import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
 import { RetentionDays } from "./run/processing-log.ts"
+import { StuckAfterMs } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
 import { Worker } from "./run/worker.ts"
@@ -56,6 +57,7 @@ import {
   checkSettings,
   localMcpServers,
   minScheduleSeconds,
+  stuckAfterMs,
   rateLimit,
   retentionDays,
   sealingKeys,
@@ -138,6 +140,7 @@ export const serveOn = Effect.fn("serveOn")(
     })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
     const retention = Layer.succeed(RetentionDays, yield* retentionDays)
+    const stuckAfter = Layer.succeed(StuckAfterMs, yield* stuckAfterMs)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const passing = Layer.succeed(PassingFolder, options.dataFolder)
     const keys = Layer.succeed(SealingKeys, sealing)
@@ -154,6 +157,7 @@ export const serveOn = Effect.fn("serveOn")(
           Models.layer,
           floor,
           retention,
+          stuckAfter,
           local,
           passing,
           keys,

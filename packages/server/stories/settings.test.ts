@@ -33,6 +33,7 @@ describe("A setting that cannot be used", () => {
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"],
         ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy"],
         ["TROPISM_RETENTION_DAYS", "xyzzy"],
+        ["TROPISM_STUCK_AFTER_SECONDS", "xyzzy"],
         ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy"],
         ["TROPISM_ENCRYPTION_KEY", "xyzzy"]
       ] as const) {

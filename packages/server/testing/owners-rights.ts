@@ -80,6 +80,7 @@ export const definers: Readonly<Record<string, string>> = {
   projects_with_expired_tasks: whereWorkIs,
   projects_with_lapsed_runs: whereWorkIs,
   projects_with_queued_runs: whereWorkIs,
+  projects_with_silent_runs: whereWorkIs,
   projects_with_stuck_entries: whereWorkIs,
   projects_with_unwanted_rests: whereWorkIs,
   projects_with_waiting_entries: "as the others, with the time at which the first is due"

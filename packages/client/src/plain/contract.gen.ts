@@ -1108,7 +1108,7 @@ export interface AgentTurnFailedEvent {
   readonly triggersAgentTurn: boolean
   readonly turnNumber: number
   readonly error: string
-  readonly reason?: "model" | "prompt" | "guard" | "doomLoop" | "refused" | undefined
+  readonly reason?: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | undefined
 }
 
 export interface AgentTurnInterruptedEvent {
@@ -2094,6 +2094,7 @@ export interface Run {
   readonly summary: string | null
   readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
+  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
@@ -2594,6 +2595,7 @@ export interface ProcessingEntry {
   readonly reason: string | null
   readonly dueAt: string | null
   readonly errorMessage: string | null
+  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly deadLetteredAt: string | null
   readonly startedAt: string | null
   readonly completedAt: string | null
@@ -2699,6 +2701,7 @@ export interface UnfinishedRun {
   readonly summary: string | null
   readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
+  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number

@@ -24,7 +24,7 @@ import { share } from "../outbox/wake-ups.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
-import { ProcessingLog } from "../run/processing-log.ts"
+import { ProcessingLog, StuckAfterMs } from "../run/processing-log.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
 import { countLoopFaults, noteSweep } from "../telemetry/figures.ts"
 import { reviewLimits } from "../task/task-limits.ts"
@@ -66,6 +66,7 @@ export class Sweeps extends Context.Service<
       const { cancelResting } = yield* Descendants
       const contexts = yield* Contexts
       const log = yield* ProcessingLog
+      const stuckAfterMs = yield* StuckAfterMs
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
       const tasks = yield* Tasks
@@ -121,7 +122,8 @@ export class Sweeps extends Context.Service<
         const projects = yield* orDie(
           sql<{
             projectId: ProjectId
-          }>`select project_id from kb.projects_with_stuck_entries(${runLimits.stuckAfterMs / 1_000}::float8) as project_id`
+          }>`select project_id from kb.projects_with_stuck_entries(${stuckAfterMs / 1_000}::float8) as project_id
+            union select kb.projects_with_silent_runs(${runLimits.leaseMs / 1_000}::float8, ${stuckAfterMs / 1_000}::float8)`
         )
         const ended = yield* Effect.forEach(
           projects,
@@ -159,36 +161,13 @@ export class Sweeps extends Context.Service<
         )
       )
 
-      const forgetOld = inBatches(
-        alone("tropism.forget", batchOf(log.forget, runLimits.forgetBatchEntries), noBatch),
-        runLimits.forgetMaxBatches
-      )
-
-      const forgetContexts = inBatches(
-        alone("tropism.contexts", brought.forget, noBatch),
-        chatLimits.forgetMaxBatches
-      )
-
-      const forgetKeys = inBatches(
-        alone("tropism.keys", batchOf(keys.forget, keyLimits.forgetBatchKeys), noBatch),
-        keyLimits.forgetMaxBatches
-      )
-
-      const forgetTokens = inBatches(
-        alone("tropism.tokens", batchOf(tokens.forget, tokenLimits.forgetBatchTokens), noBatch),
-        tokenLimits.forgetMaxBatches
-      )
-
       const followSwitches = alone("tropism.switches", switches.follow, 0)
 
       const letGoParked = alone("tropism.parked", waiting.letGoParked, 0)
 
       const sweeps = {
         abandonStuck,
-        forgetOld,
-        forgetContexts,
-        forgetKeys,
-        forgetTokens,
+        ...forgettingWith(alone, { brought, keys, log, tokens }),
         followSwitches,
         expireTasks,
         cancelResting,
@@ -199,6 +178,36 @@ export class Sweeps extends Context.Service<
     })
   )
 }
+
+type Alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) => Effect.Effect<A>
+
+/** The sweeps that remove what is old, a batch in each transaction. */
+const forgettingWith = (
+  alone: Alone,
+  kept: {
+    readonly brought: BroughtContexts["Service"]
+    readonly keys: IdempotencyKeys["Service"]
+    readonly log: ProcessingLog["Service"]
+    readonly tokens: Tokens["Service"]
+  }
+) => ({
+  forgetOld: inBatches(
+    alone("tropism.forget", batchOf(kept.log.forget, runLimits.forgetBatchEntries), noBatch),
+    runLimits.forgetMaxBatches
+  ),
+  forgetContexts: inBatches(
+    alone("tropism.contexts", kept.brought.forget, noBatch),
+    chatLimits.forgetMaxBatches
+  ),
+  forgetKeys: inBatches(
+    alone("tropism.keys", batchOf(kept.keys.forget, keyLimits.forgetBatchKeys), noBatch),
+    keyLimits.forgetMaxBatches
+  ),
+  forgetTokens: inBatches(
+    alone("tropism.tokens", batchOf(kept.tokens.forget, tokenLimits.forgetBatchTokens), noBatch),
+    tokenLimits.forgetMaxBatches
+  )
+})
 
 /** Every sweep at its interval, for ever; so many at a time that at its start a server needs no connection for each. */
 export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> => {

@@ -68,6 +68,7 @@ import { statements as sessionsOfContexts } from "./migrations/0073-sessions-of-
 import { statements as askedBy } from "./migrations/0071-who-asked-for-what-waits.ts"
 import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
 import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace.ts"
+import { statements as noProgress } from "./migrations/0075-progress.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -139,7 +140,8 @@ export const migrations = {
   "0071_who_asked_for_what_waits": run(askedBy),
   "0072_reducers_of_agents": run(reducers),
   "0073_sessions_of_contexts": run(sessionsOfContexts),
-  "0074_runs_past_their_grace": run(pastGrace)
+  "0074_runs_past_their_grace": run(pastGrace),
+  "0075_progress": run(noProgress)
 }
 
 /** The newest migration that this program knows. */

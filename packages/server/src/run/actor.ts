@@ -25,6 +25,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
+import { CurrentProgress } from "../model/progress.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
@@ -210,7 +211,9 @@ export class Actor extends Context.Service<
       const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
         let context: ReducedContext | undefined = start.context
         let { keptNumber, ownTurnNumber } = start
+        const progress = yield* CurrentProgress
         while (context !== undefined) {
+          progress.note()
           keptNumber = yield* keepDue(bench.run, context, keptNumber)
           const settings = reducerSettings(bench.agent.definition.reducer, context)
           if (settings.length > 0) context = yield* append(bench.run, context, settings)
@@ -236,7 +239,7 @@ export class Actor extends Context.Service<
           yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
             alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
           })
-          yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
+          yield* runs.fail(run, reason, message, summaryOf(lastWordsOf(run, context)))
           const isAnsweredLate = yield* answerLate(run, context)
           yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))
         })

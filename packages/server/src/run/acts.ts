@@ -19,6 +19,8 @@ import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
+import { runLimits } from "../limits.ts"
+import { CurrentProgress } from "../model/progress.ts"
 import type { Foresight } from "./asking.ts"
 import { type Bench, equipmentNow, flowOf, isLastTurn, timeUp } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
@@ -179,7 +181,8 @@ export const makeActs = Effect.gen(function* () {
       askedBy(context, run.userId),
       { abort: abortOf(bench, context), beside: isLast ? foreseeing : undefined }
     )
-    const outcome = yield* toolCall(run, tools, call, making)
+    const progress = yield* CurrentProgress
+    const outcome = yield* progress.during(toolCall(run, tools, call, making), runLimits.toolAtWorkMs)
     const after = yield* advance(run, context, outcome?.appended ?? [])
     if (foresight !== undefined) foreseen.set(after, foresight)
     return after

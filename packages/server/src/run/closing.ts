@@ -29,7 +29,7 @@ export type Closing =
 export interface Failed {
   readonly type: "failed"
   readonly error: string
-  /** Absent where its worker died, and its session with it. */
+  /** Absent where its workers died, and its session with them. */
   readonly reason?: TurnFailure
 }
 

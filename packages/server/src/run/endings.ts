@@ -12,7 +12,6 @@ import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Option } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { Attendance } from "./attendance.ts"
@@ -21,6 +20,7 @@ import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import type { Cancellation } from "./outcomes.ts"
+import { StuckAfterMs } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
 import { durationMs } from "./rests.ts"
 import { emptiedSentence, softStopSentences, summaryOf } from "./sentences.ts"
@@ -39,7 +39,7 @@ export class Endings extends Context.Service<
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
     /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
     readonly giveUp: (projectId: ProjectId) => Effect.Effect<void>
-    /** The runs on which nobody is at work for too long, where this server could have taken them up all that time. */
+    /** The runs at work of which nothing comes for too long, and those on which nobody is at work for as long, where this server could have taken them up all that time. */
     readonly stuck: Effect.Effect<ReadonlyArray<RunId>, never, ProjectTransaction>
     /** Fails such a run and abandons its entries, where it is stuck still; answers how many runs that were (S000-R19). */
     readonly abandon: (id: RunId) => Effect.Effect<number, never, ProjectTransaction>
@@ -52,6 +52,7 @@ export class Endings extends Context.Service<
       const runs = yield* Runs
       const contexts = yield* Contexts
       const attendance = yield* Attendance
+      const stuckAfterMs = yield* StuckAfterMs
       const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeUnmadeCalls
 
@@ -145,7 +146,11 @@ export class Endings extends Context.Service<
       /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */
       const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
         for (const run of failed) {
-          const closing: Failed = { type: "failed", error: run.errorMessage }
+          const closing: Failed = {
+            type: "failed",
+            error: run.errorMessage,
+            ...(run.failureReason === "noWorker" ? {} : { reason: run.failureReason })
+          }
           const context = yield* close(run, (found) => turnClosing(found, closing))
           const said = summaryOf(lastWordsOf(run, context))
           if (run.summary === null && said !== "") yield* runs.summarize(run.id, said)
@@ -164,9 +169,7 @@ export class Endings extends Context.Service<
       })
 
       // Take-over comes first: what nobody could have taken up is not stuck.
-      const stuck = Effect.flatMap(attendance.hasLasted(runLimits.stuckAfterMs), (hasLasted) =>
-        hasLasted ? runs.stuck : Effect.succeed([])
-      )
+      const stuck = Effect.flatMap(attendance.hasLasted(stuckAfterMs), runs.stuck)
 
       const abandon = Effect.fn("Endings.abandon")((id: RunId) =>
         Effect.map(Effect.tap(runs.abandon(id), closeAll), ({ length }) => length)

@@ -28,8 +28,12 @@ export class RunHalted extends Schema.TaggedError<RunHalted>()("RunHalted", {
   detail: Schema.String
 }) {}
 
+const intervalIn = (sql: SqlClient.SqlClient) => (ms: number) =>
+  sql`make_interval(secs => ${ms / 1_000}::float8)`
+
 export const makeHolding = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const interval = intervalIn(sql)
   const database = yield* Database
 
   /** The condition under which an attempt may write. */
@@ -79,8 +83,6 @@ export const makeHolding = Effect.gen(function* () {
     sql`timed_out as (
       update kb.agent_runs set deadline_at = least(now(), deadline_at + ${interval(runLimits.lateStopMs)}), partial_text = null
       from appended where ${held(run)})`
-
-  const interval = (ms: number) => sql`make_interval(secs => ${ms / 1_000}::float8)`
 
   /** A run whose time and grace are over although nobody has paused it: its worker died, stands still or waits for something. */
   const isOvertime = sql`status in ('queued', 'running') and deadline_at < now() - ${interval(runLimits.graceMs)} and not ${isStopped(sql)}`

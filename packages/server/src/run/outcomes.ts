@@ -8,7 +8,7 @@
  */
 import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RunId, UserId } from "@tropism/domain/ids"
-import type { PauseReason } from "@tropism/domain/run"
+import type { PauseReason, RunFailure } from "@tropism/domain/run"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -107,12 +107,17 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* ended(run)
   }, orDie)
 
-  const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string, summary: string) {
+  const fail = Effect.fn("Runs.fail")(function* (
+    run: ClaimedRun,
+    reason: RunFailure,
+    message: string,
+    summary: string
+  ) {
     const text = beginningOf(message, runLimits.errorMaxChars)
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
-        update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null,
+        update kb.agent_runs set status = 'failed', error_message = ${text}, failure_reason = ${reason}, completed_at = now(), attempt_token = null,
           summary = coalesce(nullif(partial_text, ''), nullif(${summary}, '')), partial_text = null
         where ${held(run)} returning id, ${rested}`,
         countRested("failed")
@@ -122,7 +127,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* holdParents([resting(run).parentRunId])
     yield* dropQuestions([run.id])
     if (run.backtestId === null) yield* countFailures([run], text)
-    yield* settleRuns([resting(run)], { status: "failed", message: text })
+    yield* settleRuns([resting(run)], { status: "failed", message: text, failure: reason })
     yield* ended(run)
   }, orDie)
 

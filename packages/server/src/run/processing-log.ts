@@ -15,6 +15,7 @@ import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { makeAttempts, type Attempts } from "./attempts.ts"
 import { type EntryRow, entryTold, toEntry } from "./rows.ts"
+import { noWorkerSentence } from "./sentences.ts"
 import { makeSettling } from "./settling.ts"
 
 /** An entry to be opened: with its run, or to wait until the releaser gives it one. */
@@ -47,6 +48,11 @@ export interface NewEntry {
 /** For how many days an ended entry is kept, however it ended, and what a foreign server told is known (S001-K02). */
 export class RetentionDays extends Context.Reference<number>("@tropism/server/run/RetentionDays", {
   defaultValue: () => 30
+}) {}
+
+/** A processing entry that nobody works on for this long is abandoned, and a run at work of which nothing comes for as long (S000-R19). */
+export class StuckAfterMs extends Context.Reference<number>("@tropism/server/run/StuckAfterMs", {
+  defaultValue: () => runLimits.stuckAfterMs
 }) {}
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -93,6 +99,7 @@ export class ProcessingLog extends Context.Service<
     ProcessingLog,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const stuckAfterMs = yield* StuckAfterMs
       const { settle } = yield* makeSettling
       const { attemptsOf, revive } = yield* makeAttempts
 
@@ -194,10 +201,10 @@ export class ProcessingLog extends Context.Service<
 
       const abandonOrphans = settle(
         sql`entry.status = 'processing'
-          and entry.started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
+          and entry.started_at < now() - make_interval(secs => ${stuckAfterMs / 1_000}::float8)
           and not exists (
             select 1 from kb.agent_runs run where run.id = entry.run_id and run.status in ('queued', 'running', 'paused'))`,
-        { status: "abandoned", message: "No worker was alive for this entry for too long" }
+        { status: "abandoned", message: noWorkerSentence, failure: "noWorker" }
       ).pipe(orDie)
 
       const keepSeconds = (yield* RetentionDays) * secondsPerDay

@@ -142,7 +142,7 @@ export const makeRests = Effect.gen(function* () {
       run,
       context,
       { type: "failed", error, reason },
-      runs.fail(run, error, summaryOf(lastWordsOf(run, context))),
+      runs.fail(run, reason, error, summaryOf(lastWordsOf(run, context))),
       { first: runs.holdToFail(run) }
     )
 

@@ -59,6 +59,7 @@ export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   subject: row.subject,
   ...toldSummary(row, summaryMaxChars),
   errorMessage: row.errorMessage,
+  failureReason: row.failureReason,
   cancelledBy: row.cancelledBy,
   stepCount: row.stepCount,
   attempt: row.attempt,
@@ -129,6 +130,7 @@ export const toEntry = (row: EntryRow): ProcessingEntry => ({
   dueAt: row.dueAt?.toISOString() ?? null,
   deadLetteredAt: row.deadLetteredAt?.toISOString() ?? null,
   errorMessage: row.errorMessage,
+  failureReason: row.failureReason,
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,
   createdAt: row.createdAt.toISOString()

@@ -11,7 +11,7 @@
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ContextName, SoftStopReason } from "@tropism/domain/context-event"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
-import type { LimitOverrides, PauseReason, Run, Usage } from "@tropism/domain/run"
+import type { LimitOverrides, PauseReason, Run, RunFailure, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -54,14 +54,14 @@ export class Runs extends Context.Service<
     readonly spent: Read<ReadonlyArray<RunId>>
     /** Such a run, ended as failed; none where it is no such run any more. */
     readonly giveUp: (id: RunId) => Read<ReadonlyArray<FailedRun>>
-    /** Runs of entries in processing that nobody took over for too long. */
-    readonly stuck: Read<ReadonlyArray<RunId>>
+    /** Runs at work of which nothing comes for too long, and where they are asked for those of entries in processing that nobody took over for as long. */
+    readonly stuck: (withLapsed: boolean) => Read<ReadonlyArray<RunId>>
     /** Such a run, ended as failed with its entries; none where it is no such run any more. */
     readonly abandon: (id: RunId) => Read<ReadonlyArray<FailedRun>>
     /** Says what a failed run that has no summary has said last. */
     readonly summarize: (id: RunId, summary: string) => Read<void>
-    /** Says that the attempt is alive. */
-    readonly heartbeat: (run: ClaimedRun) => Verb
+    /** Extends the attempt's lease, and notes for how long nothing has come of it. */
+    readonly heartbeat: (run: ClaimedRun, quietMs: number) => Verb
     /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
     /** The same as a part of a statement: it answers a row when the attempt may write. */
@@ -104,8 +104,8 @@ export class Runs extends Context.Service<
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     /** How a run that reports to no other completes with its last append, which counts its last step if that comes with it. */
     readonly completing: (run: ClaimedRun, summary: string, spent: StepUse | undefined) => LastAppend
-    /** Ends a run as failed; `summary` is what it had said, unless an answer was broken off: then that is. */
-    readonly fail: (run: ClaimedRun, errorMessage: string, summary: string) => Verb
+    /** Ends a run as failed, for a reason in one word and in a sentence; `summary` is what it had said, unless an answer was broken off: then that is. */
+    readonly fail: (run: ClaimedRun, reason: RunFailure, errorMessage: string, summary: string) => Verb
     /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** The runs whose time and grace are over although no attempt has paused them. */
@@ -165,10 +165,11 @@ export class Runs extends Context.Service<
       const yielding = yield* makeYielding
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
-      const heartbeat = (run: ClaimedRun) =>
+      const heartbeat = (run: ClaimedRun, quietMs: number) =>
         orDie(
           Effect.flatMap(
-            sql`update kb.agent_runs set lease_expires_at = ${lease} where ${held(run)} returning id`,
+            sql`update kb.agent_runs set lease_expires_at = ${lease}, progress_of = attempt_token,
+              progressed_at = now() - make_interval(secs => ${quietMs / 1_000}::float8) where ${held(run)} returning id`,
             found(run.id)
           )
         )

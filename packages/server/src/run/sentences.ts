@@ -62,6 +62,13 @@ export const causeSentence = (defect: unknown): string => {
 /** Why a run was cancelled of which nothing is left that it could look at. */
 export const emptiedSentence = "What woke it was purged before it had begun"
 
+/** What is said of a run that no worker took over, and of its entry. */
+export const noWorkerSentence = "No worker was alive for this entry for too long"
+
+/** What is said of a run at work of which nothing came for so long, and of its entry. */
+export const noProgressSentence = (ms: number): string =>
+  `No progress for ${Math.round(ms / 1_000)} s: the model sent nothing, no tool was at work and no event was kept`
+
 /** Why a run was failed that no further attempt would bring on. */
 export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
