@@ -131,7 +131,7 @@ const foreignTools = (sql: SqlClient.SqlClient) => {
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
   select run.id, run.agent_id, run.agent_version, run.status, run.pause_reason, run.trigger, ${summary} as summary,
-    length(run.summary) as summary_chars, run.error_message, run.cancelled_by,
+    length(run.summary) as summary_chars, run.error_message, run.failure_reason, run.cancelled_by,
     run.step_count, run.attempt, run.usage, run.cost_micros, run.limits, run.parent_run_id, run.backtest_id, run.spawn_depth, run.model,
     run.root_event_id, run.depth, run.context_name, run.created_at, run.started_at, run.completed_at, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
     ${foreignTools(sql)} as foreign_tools,
