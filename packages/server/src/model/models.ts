@@ -158,6 +158,7 @@ export class Models extends Context.Service<
           name: `${ref.provider}:${ref.name}`,
           lateSystemMessages: ref.provider === "openai",
           joinsNeighbours: ref.provider !== "openai",
+          namesCalledTools: ref.provider === "anthropic",
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           requestOptions: provider.requestOptions,
