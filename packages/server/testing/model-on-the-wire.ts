@@ -164,7 +164,7 @@ export const wordsOf = (request: Json): ReadonlyArray<readonly [string, string]>
     .filter((message: Json) => message.role !== "tool" && message.content)
     .map((message: Json) => [message.role, textOf(message.content)])
 
-/** What is said, as it is sent: neighbouring messages of the user are one. */
+/** Messages as they are sent: neighbouring user messages are joined. */
 export const joined = (
   words: ReadonlyArray<readonly [string, string]>
 ): ReadonlyArray<readonly [string, string]> =>

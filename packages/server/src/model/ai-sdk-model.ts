@@ -16,7 +16,7 @@ import type { ModelPort, PortRequest } from "./model-port.ts"
 
 export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
-  /** provider:name, as the log names whoever answered. */
+  /** provider:name, as events record the model of an answer. */
   readonly name: string
   /** Whether a system message may stand in the middle of a conversation. */
   readonly lateSystemMessages: boolean
@@ -73,7 +73,7 @@ const callOptions = (
   ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
 })
 
-/** Where nothing is offered, Anthropic is told the tools of earlier calls all the same: it refuses a call of a tool that the request does not name. */
+/** Anthropic refuses a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
 const toolsOf = (
   request: PortRequest,
   namesCalledTools: boolean
