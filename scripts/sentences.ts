@@ -82,11 +82,11 @@ export const repeatedSentences = (files: ReadonlyArray<SourceFile>): ReadonlyArr
     )
 }
 
-/** A command or an example to type, and what another program says, is a fact and not our wording. */
+/** Commands, examples to type and messages of other programs are facts, not our wording. */
 const fact =
   /“[^”]*”|no space left on device|(?:npx )?\btropism(?: [a-z][a-z-]*| [A-Z]+)+|git pull && npm ci/gi
 
-/** Each run of five words that stands in a text without a value, a number or a name of code between them. */
+/** Each run of five words of a text with no value, number or code name between them. */
 const windowsOf = (text: string): ReadonlyArray<string> =>
   text
     .replaceAll(fact, hole)

@@ -52,7 +52,7 @@ it("shows what the model says as it says it, and then what became of it", async 
   await run(story.post(`/agents/${agent.id}/trigger?wait=false`))
   await page.getByRole("link", { name: /talker/ }).press("Enter")
   const says = page.getByTestId("live-answer")
-  await says.getByText(/eight nine ten/).waitFor()
+  await says.getByText(/theta iota kappa/).waitFor()
   expect(await says.innerText()).not.toMatch(
     /(Alpha beta gamma delta epsilon zeta eta theta iota kappa\. ){24}/
   )

@@ -1,17 +1,17 @@
 /**
- * The parts of a model's answer that its provider wants to see again: reasoning, signatures, encrypted state.
+ * Parts of a model's answer that its provider requires in later requests: reasoning, signatures, encrypted state.
  *
- * They are kept as they came, are sent to no other model, and nobody here reads what is in them.
+ * They are stored unchanged and sent only to the model that produced them. Their content is opaque to Tropism.
  */
 import { Schema } from "effect"
 
-/** What a provider attaches to a part of an answer and wants to see again, by its name; nobody else reads it. */
+/** Opaque provider metadata of an answer part, keyed by provider. */
 const ProviderMetadata = Schema.Record(Schema.String, Schema.Record(Schema.String, Schema.Json))
 
 /**
- * A part of an answer as its model sent it: its reasoning, a piece of the text, a tool call.
+ * One part of an answer: reasoning, text or a tool call.
  *
- * The text and the calls are kept beside it; a part has a piece's length and a call's id.
+ * Text and calls are stored in the event itself; a text part has its length in characters, a call part the call's id.
  */
 export const AnswerPart = Schema.Union([
   Schema.Struct({

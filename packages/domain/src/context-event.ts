@@ -101,7 +101,7 @@ export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("
   runId: RunId,
   model: Schema.String,
   usage: Usage,
-  /** All parts in their order, where the model wants its reasoning or its metadata back; absent where it wants neither. */
+  /** All parts in order; present only if the answer has reasoning or provider metadata. */
   parts: Schema.optionalKey(Schema.Array(AnswerPart))
 }) {}
 

@@ -345,7 +345,7 @@ const answer = (state: State, event: AssistantMessageEvent): Step => {
   }
 }
 
-/** Who has called a tool or wants parts back; plain words are the same from whoever said them. */
+/** The model and parts of an answer, if a later request to that model needs them. */
 const answeredBy = ({ model, parts, toolCalls }: AssistantMessageEvent): { options?: Answered } => {
   if (parts !== undefined) return { options: { tropism: { model, parts } } }
   return toolCalls.length > 0 ? { options: { tropism: { model } } } : {}

@@ -44,7 +44,7 @@ export type Message =
   | {
       readonly role: "assistant"
       readonly content: ReadonlyArray<AssistantPart>
-      /** There where the agent said it elsewhere, by whoever brought the words, and where its model wants parts of it back. */
+      /** Present if the message is quoted from elsewhere, or if its model needs parts of it in later requests. */
       readonly options?: typeof quoted | Answered
     }
   | { readonly role: "tool"; readonly content: ReadonlyArray<ToolResultPart> }
@@ -52,7 +52,7 @@ export type Message =
 /** Marks a message whose words are quoted; no provider is sent it. */
 export const quoted = { tropism: { isQuoted: true } } as const
 
-/** Who gave an answer, and its parts as they came: that model is shown them again, and no other. */
+/** The model that produced an answer, and its parts for later requests to that model. */
 export type Answered = {
   readonly tropism: { readonly model: string; readonly parts?: ReadonlyArray<AnswerPart> }
 }

@@ -5,7 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { httpLimits } from "../src/limits.ts"
 import { firstOf } from "../testing/context-words.ts"
-import { ModelsOnTheWire, toolsOf, wordsOf } from "../testing/model-on-the-wire.ts"
+import { joined, ModelsOnTheWire, toolsOf, wordsOf } from "../testing/model-on-the-wire.ts"
 import { eventually, type Json } from "../testing/platform.ts"
 import { callsOf } from "../testing/story-words.ts"
 import { naming } from "../testing/naming.ts"
@@ -114,20 +114,22 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           const run = yield* story.post(`/agents/${agent.id}/trigger`, { input: { what: "ferns" } })
           expect(run).toMatchObject({ status: "completed", summary: "It is good.", stepCount: 3 })
           expect(quick.requests.map(wordsOf)).toEqual([
-            [
+            joined([
               ["user", "Look after ferns."],
               ["user", "Write about ferns."]
-            ]
+            ])
           ])
           expect(quick.requests.map(toolsOf)).toEqual([[]])
           expect(thorough.requests.map(toolsOf)).toEqual([["get_object"], ["get_object"]])
           expect(thorough.requests[0].temperature).toBe(0)
-          expect(wordsOf(thorough.requests[0])).toEqual([
-            ["user", "Look after ferns."],
-            ["user", "Write about ferns."],
-            ["assistant", "A draft."],
-            ["user", "Is this good: A draft."]
-          ])
+          expect(wordsOf(thorough.requests[0])).toEqual(
+            joined([
+              ["user", "Look after ferns."],
+              ["user", "Write about ferns."],
+              ["assistant", "A draft."],
+              ["user", "Is this good: A draft."]
+            ])
+          )
           // The log says from where on another model answers.
           const { items } = yield* story.get(`/runs/${run.id}/events`)
           expect(
@@ -260,10 +262,10 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           const run = yield* story.post(`/agents/${agent.id}/trigger`, { input })
           expect(run).toMatchObject({ status: "completed", summary: "Heard.", trigger: { input } })
           expect(hearing.requests.map(wordsOf)).toEqual([
-            [
+            joined([
               ["user", "Do as you are told."],
               ["user", said]
-            ]
+            ])
           ])
         })
     )
@@ -357,10 +359,10 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         )
         yield* story.post(`/agents/${stepped.id}/trigger`, { input: "please" })
         expect(speaking.requests.map(wordsOf)).toEqual([
-          [
+          joined([
             ["user", "Go."],
             ["user", "Say please."]
-          ]
+          ])
         ])
       })
     )
@@ -380,12 +382,14 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           })
         )
         yield* story.post(`/agents/${agent.id}/trigger`, { input: "A word." })
-        expect(looping.requests.map(wordsOf).at(-1)).toEqual([
-          ["user", "A word."],
-          ["user", "Round 1."],
-          ["assistant", "Ok."],
-          ["user", "Round 2."]
-        ])
+        expect(looping.requests.map(wordsOf).at(-1)).toEqual(
+          joined([
+            ["user", "A word."],
+            ["user", "Round 1."],
+            ["assistant", "Ok."],
+            ["user", "Round 2."]
+          ])
+        )
       })
     )
 

@@ -1,5 +1,5 @@
 /**
- * Who listens to MCP's tasks on one of two servers is told at once what the other one did.
+ * MCP task notifications between two servers: a subscriber on one is notified at once of changes made on the other.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -12,7 +12,7 @@ import { watcher } from "../testing/story-words.ts"
 import { approve, creating, reject, suggested } from "../testing/suggestion-words.ts"
 import { asWordGoesRound, bothDoors, TwoServers } from "../testing/two-servers.ts"
 
-/** Waits until it was heard on the other server, by word and by no sweep. */
+/** Waits for a notification on the other server that came by wake-up, not by sweep. */
 const heardSoon = Effect.fnUntraced(function* (
   stream: EventMessages,
   satisfies: (heard: ReadonlyArray<Json>) => boolean

@@ -1,5 +1,5 @@
 /**
- * Who listens is told how the tasks of MCP stand, and only what is there for them; two servers: `.deep`.
+ * MCP task notifications: a subscriber gets the status of tasks it may see. Two servers: `mcp-task-streams.deep.test.ts`.
  *
  * The servers' clock stands still until a story moves it, so what is told without that was told by a wake-up and by no sweep.
  */

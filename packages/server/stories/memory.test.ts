@@ -14,7 +14,7 @@ import {
   turnsOf,
   typesOf
 } from "../testing/context-words.ts"
-import { ModelsOnTheWire, wordsOf } from "../testing/model-on-the-wire.ts"
+import { joined, ModelsOnTheWire, wordsOf } from "../testing/model-on-the-wire.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { freezingServer } from "../testing/frozen-attempts.ts"
 import { type Json, newProject, scripted, type Story } from "../testing/platform.ts"
@@ -82,11 +82,13 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           expect(recalled.content).toContain("(monday:3):\n> Invoice 4711 of Acme\n> is still open.\n\n")
           expect(recalled.content).toContain(today)
           expect(recalled.content).toMatch(/\(monday:5\):\n> I shall keep in mind that Acme pays late\.$/)
-          expect(wordsOf(own.requests[1])).toEqual([
-            ["system", "You keep the books."],
-            ["user", "When do you think the acme invoices will be paid?"],
-            ["user", recalled.content]
-          ])
+          expect(wordsOf(own.requests[1])).toEqual(
+            joined([
+              ["system", "You keep the books."],
+              ["user", "When do you think the acme invoices will be paid?"],
+              ["user", recalled.content]
+            ])
+          )
           expect((yield* story.get("/contexts/friday/state")).config.memory).toEqual({
             recallPassages: 5,
             keepsSummary: false

@@ -324,7 +324,7 @@ describe("A request for words only", () => {
       const answer = yield* sendCompletion(story, { model: "clerk", ...body })
       expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, "Words."])
       const [first, second]: ReadonlyArray<Json> = models.requests.map(({ body: asked }) => asked)
-      expect([first.tools, second.tool_choice]).toEqual([undefined, "none"])
+      expect([first.tools, second.tools]).toEqual([undefined, undefined])
       expect((yield* story.get("/objects")).items).toEqual([])
     }).pipe(Effect.scoped)
   )

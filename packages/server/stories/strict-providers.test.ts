@@ -75,6 +75,20 @@ layer(strictServer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("Claude is named the tools of earlier calls where none is offered", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf("claude"))
+        const { conversationId } = yield* story.post("/chat", { agentId: agent.id, message: "Look." })
+        yield* story.patch(`/agents/${agent.id}`, { tools: [] })
+        yield* story.post("/chat", { conversationId, message: "Again." })
+        expect(strictRequests.get("claude")?.at(-1)).toMatchObject({
+          tools: [{ name: "search_objects" }],
+          tool_choice: { type: "none" }
+        })
+      })
+    )
+
     it.effect("a fallback is sent no reasoning of another model, and ids that it takes", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

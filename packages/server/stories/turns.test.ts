@@ -138,7 +138,8 @@ describe("Single LLM Request", () => {
       )
       // Every request was of a turn of its own: none was asked while another was.
       expect(models.requests.length).toBeLessThanOrEqual(turns.length / 2)
-      expect(messagesOf(models.requests.at(-1)).filter(({ role }: Json) => role === "user")).toHaveLength(20)
+      const said = messagesOf(models.requests.at(-1)).filter(({ role }: Json) => role === "user")
+      expect(said.flatMap(({ content }: Json) => content.split("\n\n"))).toHaveLength(20)
     }).pipe(Effect.scoped)
   )
 

@@ -125,7 +125,7 @@ describe("An answer that nobody can keep", () => {
       const calls = yield* callsOf(story, run)
       expect(calls.map(({ status }) => status)).toEqual(["completed", "completed"])
       const [first, second] = calls.map(({ callId }) => callId)
-      expect([first, second]).toEqual(Array(2).fill(expect.stringMatching(/^call_[0-9a-f]{32}$/)))
+      expect([first, second]).toEqual(Array(2).fill(expect.stringMatching(/^[A-Za-z0-9]{9}$/)))
       expect(second).not.toBe(first)
       // The model reads the outcomes under the ids by which it is shown its calls.
       const { messages } = Object(provider.requests[1]?.body)

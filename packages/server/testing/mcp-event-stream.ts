@@ -55,7 +55,7 @@ const openMessages = (
 export const eventsOf = (heard: ReadonlyArray<Json>): ReadonlyArray<Json> =>
   heard.filter(({ method }) => method === "notifications/events/event").map(({ params }) => params)
 
-/** What was told of tasks, in order: which, and how it stands. */
+/** Task notifications in order: id and status. */
 export const toldOf = (heard: ReadonlyArray<Json>) =>
   heard
     .filter(({ method }) => method === "notifications/tasks")

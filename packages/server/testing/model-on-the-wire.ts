@@ -164,5 +164,16 @@ export const wordsOf = (request: Json): ReadonlyArray<readonly [string, string]>
     .filter((message: Json) => message.role !== "tool" && message.content)
     .map((message: Json) => [message.role, textOf(message.content)])
 
+/** Messages as they are sent: neighbouring user messages are joined. */
+export const joined = (
+  words: ReadonlyArray<readonly [string, string]>
+): ReadonlyArray<readonly [string, string]> =>
+  words.reduce<ReadonlyArray<readonly [string, string]>>((before, [role, text]) => {
+    const last = before.at(-1)
+    return role === "user" && last?.[0] === "user"
+      ? [...before.slice(0, -1), [role, `${last[1]}\n\n${text}`]]
+      : [...before, [role, text]]
+  }, [])
+
 const textOf = (content: Json): string =>
   typeof content === "string" ? content : content.map((part: Json) => part.text).join("")

@@ -73,7 +73,7 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
       : undefined
 }
 
-/** What came after the user last said something. */
+/** The messages after the last text of the user. */
 const turnOf = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
   messages.slice(
     1 +

@@ -42,11 +42,13 @@ const rich: AgentInput = {
       inputPerMillion: 2.5,
       outputPerMillion: 10,
       cachedInputPerMillion: 0,
+      cacheWritePerMillion: 3,
       longPrompts: {
         overTokens: 200_000,
         inputPerMillion: 5,
         outputPerMillion: 15,
-        cachedInputPerMillion: 1
+        cachedInputPerMillion: 1,
+        cacheWritePerMillion: 6
       }
     },
     temperature: 0,

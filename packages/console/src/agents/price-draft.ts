@@ -10,6 +10,7 @@ export interface RatesDraft {
   readonly input: string
   readonly output: string
   readonly cached: string
+  readonly cacheWrite: string
 }
 
 export interface PriceDraft extends RatesDraft {
@@ -17,9 +18,9 @@ export interface PriceDraft extends RatesDraft {
   readonly long: (RatesDraft & { readonly overTokens: string }) | null
 }
 
-export const emptyPrice: PriceDraft = { input: "", output: "", cached: "", long: null }
+export const emptyPrice: PriceDraft = { input: "", output: "", cached: "", cacheWrite: "", long: null }
 
-export const emptyLong = { input: "", output: "", cached: "", overTokens: "" }
+export const emptyLong = { input: "", output: "", cached: "", cacheWrite: "", overTokens: "" }
 
 export const priceDraftOf = (price: ModelPrice | null | undefined): PriceDraft | null => {
   if (!price) return null
@@ -45,15 +46,20 @@ export const priceOf = (price: PriceDraft | null): Sent =>
       }
 
 const ratesDraftOf = (
-  rates: Pick<ModelPrice, "inputPerMillion" | "outputPerMillion" | "cachedInputPerMillion">
+  rates: Pick<
+    ModelPrice,
+    "inputPerMillion" | "outputPerMillion" | "cachedInputPerMillion" | "cacheWritePerMillion"
+  >
 ): RatesDraft => ({
   input: numberText(rates.inputPerMillion),
   output: numberText(rates.outputPerMillion),
-  cached: numberText(rates.cachedInputPerMillion)
+  cached: numberText(rates.cachedInputPerMillion),
+  cacheWrite: numberText(rates.cacheWritePerMillion)
 })
 
-const ratesOf = ({ input, output, cached }: RatesDraft): Sent => ({
+const ratesOf = ({ input, output, cached, cacheWrite }: RatesDraft): Sent => ({
   ...numberGiven("inputPerMillion", input),
   ...numberGiven("outputPerMillion", output),
-  ...numberGiven("cachedInputPerMillion", cached)
+  ...numberGiven("cachedInputPerMillion", cached),
+  ...numberGiven("cacheWritePerMillion", cacheWrite)
 })

@@ -110,5 +110,11 @@ const rateWords = [
     label: "Input it still had",
     hint: "Empty costs what other input does",
     name: "cachedInputPerMillion"
+  },
+  {
+    field: "cacheWrite",
+    label: "Input it caches",
+    hint: "Empty costs what other input does",
+    name: "cacheWritePerMillion"
   }
 ] as const

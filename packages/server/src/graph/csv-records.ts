@@ -15,7 +15,7 @@ const quote = 34
 /** What may stand between fields; a semicolon where spreadsheets write commas in numbers. */
 const delimiters = [",", ";", "\t", "|"] as const
 
-/** The delimiter that stands most often outside quotes in the first line of a file; `sep=` on it names one. */
+/** The delimiter of a file: named by `sep=` in the first line, else the most frequent candidate outside quotes there. */
 export const delimiterOf = (firstLine: string): string => {
   const named = /^\ufeff?sep=(.)\r?$/.exec(firstLine)?.[1]
   if (named !== undefined) return named
@@ -38,7 +38,7 @@ const afterQuote = "Something follows the closing quote of a field: double the q
 const unclosed = "The quotes that open in this line are never closed: close them, or double the ones inside"
 
 export interface CsvScanner extends RecordScanner {
-  /** What stands between the fields, once the first record was found. */
+  /** The delimiter, known after the first record. */
   readonly delimiter: () => string
 }
 

@@ -23,11 +23,13 @@ import type { ModelPort, PortRequest } from "./model-port.ts"
 
 export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
-  /** provider:name, as the log names whoever answered. */
+  /** provider:name, as events record the model of an answer. */
   readonly name: string
   readonly lateSystemMessages: LateSystemMessages
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
+  /** Whether a request must name each tool that the prompt has calls of. */
+  readonly namesCalledTools: boolean
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   /** What the provider is told in each request beside that. */
@@ -103,19 +105,23 @@ const callOptions = (
 ): LanguageModelV4CallOptions => ({
   prompt,
   abortSignal,
-  ...toolsOf(request),
+  ...toolsOf(request, options.namesCalledTools),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
 })
 
-/** Where nothing is offered, calls of earlier steps are named all the same: Anthropic refuses a call of a tool that the request does not name. */
-const toolsOf = (request: PortRequest): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
+/** Anthropic refuses a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
+const toolsOf = (
+  request: PortRequest,
+  namesCalledTools: boolean
+): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
   if (request.tools.length > 0)
     return {
       tools: toAiSdkTools(request.tools),
       toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
     }
+  if (!namesCalledTools) return {}
   const called = request.prompt.content.flatMap((message) =>
     message.role === "assistant"
       ? message.content.flatMap((part) => (part.type === "tool-call" ? [part.name] : []))

@@ -25,7 +25,7 @@ import type {
 import { AnswerPart } from "@tropism/domain/answer-part"
 import { foldGrown } from "@tropism/domain/grown"
 import { Option, Schema } from "effect"
-import { safeCallId } from "./call-ids.ts"
+import { safeCallId } from "./keepable-parts.ts"
 import { type Prompt, Tool } from "effect/ai"
 
 type AssistantPart =
@@ -79,7 +79,7 @@ const makeTranslated = ({ joinsNeighbours, lateSystemMessages, name }: Asked) =>
   )
 }
 
-/** What the system says in the middle of a conversation. */
+/** A system message in the middle of a conversation. */
 const toNotice = (content: string, lateSystemMessages: boolean): LanguageModelV4Message =>
   lateSystemMessages
     ? { role: "system", content }
@@ -201,7 +201,7 @@ const Answered = Schema.Struct({
 })
 const decodeAnswered = Schema.decodeUnknownOption(Answered)
 
-/** Whether the model that is asked gave an answer itself; in logs where nobody is named, it did. */
+/** Whether the asked model gave this answer; an answer that names no model counts as its own. */
 const isAnswerOf = ({ options }: Prompt.AssistantMessage, name: string): boolean =>
   Option.match(decodeAnswered(options["tropism"]), {
     onNone: () => true,

@@ -1,8 +1,7 @@
 /**
  * Gathers the parts of one answer in their order: reasoning, pieces of text, tool calls, each with its metadata.
  *
- * Providers refuse a second request without the reasoning or the signatures of the first. What they attach is kept as it came and
- * read by nobody else.
+ * Providers refuse a second request without the reasoning or the signatures of the first. Their metadata is stored unchanged.
  */
 import type { AnswerPart } from "@tropism/domain/answer-part"
 import type { Response } from "effect/ai"
@@ -94,7 +93,7 @@ export const makeAnswerParts = () => {
   }
 }
 
-/** Names of items that a provider was told not to keep mean nothing to it without their reasoning. */
+/** An item id alone is useless to a provider that was asked to store nothing. */
 const isWantedBack = (metadata: Metadata | undefined): boolean =>
   Object.values(metadata ?? {}).some((value) => Object.keys(value).some((key) => key !== "itemId"))
 

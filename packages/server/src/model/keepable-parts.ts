@@ -8,11 +8,11 @@
  * Nobody behind this has to think of it. A character that comes in two pieces is put together;
  * arguments are judged elsewhere (`run/requested-call.ts`).
  */
+import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"
 import type { Usage } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
-import { safeCallId } from "./call-ids.ts"
 
 /** Text without what the database cannot keep: each such character is shown as U+FFFD. */
 export const keepable = (text: string): string => text.replaceAll("\u0000", "\uFFFD").toWellFormed()
@@ -73,3 +73,13 @@ export const makeMeasure = () => {
       : undefined
   }
 }
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+const idChars = 9
+
+/** The replacement for a call id: nine letters and digits, which every provider takes (Mistral takes nothing else). The same id gives the same replacement. */
+export const safeCallId = (id: string): string =>
+  Array.from(
+    createHash("sha256").update(id, "utf8").digest().subarray(0, idChars),
+    (byte) => alphabet[byte % alphabet.length]
+  ).join("")

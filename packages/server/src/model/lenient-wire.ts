@@ -28,7 +28,7 @@ export const errorMessageIn = (body: unknown): string | undefined => {
   return textIn(message) ?? textIn(msg) ?? (detail === undefined ? undefined : errorMessageIn(detail))
 }
 
-/** Refusals say in one form what the provider says in its own. */
+/** Rewrites error bodies to the form that provider packages read, with the provider's own message. */
 export const withReadableErrors = (fetch: Fetch): Fetch =>
   reading(fetch, (response) =>
     response.ok
@@ -36,8 +36,9 @@ export const withReadableErrors = (fetch: Fetch): Fetch =>
       : response.text().then((text) => {
           const body = parse(text)
           const message = errorMessageIn(body)
-          const error = isFields(body) && isFields(body["error"]) ? body["error"] : {}
-          const isRead = message === undefined || textIn(error["message"]) !== undefined
+          const first = Array.isArray(body) ? body[0] : body
+          const error = isFields(first) && isFields(first["error"]) ? first["error"] : {}
+          const isRead = message === undefined || (first === body && textIn(error["message"]) !== undefined)
           return new Response(isRead ? text : JSON.stringify({ error: { ...error, message } }), {
             status: response.status,
             statusText: response.statusText,
@@ -137,7 +138,7 @@ const makeReader = () => {
     if (!line.startsWith("data:")) return line
     const data = line.slice(5).trim()
     if (data === "[DONE]") {
-      // A server that says that it is done has finished, also where it gives no reason.
+      // [DONE] ends the answer even if no finish_reason came.
       if (isFinished || !hasAnswered) return line
       isFinished = true
       const choice = { index: 0, delta: {}, finish_reason: hasCalled ? "tool_calls" : "stop" }
@@ -151,7 +152,7 @@ const makeReader = () => {
       const error = isFields(chunk["error"]) ? chunk["error"] : { code: chunk["code"] ?? chunk["status"] }
       return `data: ${JSON.stringify({ error: { ...error, message } })}`
     }
-    // Whatever this is, it is no part of a chat completion: the package that reads it says so.
+    // Not a chat completion: leave it to the package, which reports it.
     if (!("choices" in chunk) && !("usage" in chunk)) return line
     const given = chunk["choices"] ?? []
     if (!Array.isArray(given)) return line

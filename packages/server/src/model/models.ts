@@ -168,6 +168,7 @@ export class Models extends Context.Service<
             }
           },
           joinsNeighbours: ref.provider !== "openai",
+          namesCalledTools: ref.provider === "anthropic",
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           requestOptions: provider.requestOptions,

@@ -26,7 +26,7 @@ const price = (input: number, output: number, cachedInput?: number): ModelPrice 
   ...(cachedInput === undefined ? {} : { cachedInputPerMillion: cachedInput })
 })
 
-/** Anthropic charges a quarter more for input that it writes to its cache for five minutes, and says so for every model. */
+/** Anthropic charges 1.25 times the input price for writes to its five-minute cache, for every model. */
 const claude = (input: number, output: number, cachedInput?: number): ModelPrice => ({
   ...price(input, output, cachedInput),
   cacheWritePerMillion: input * 1.25

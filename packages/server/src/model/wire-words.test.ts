@@ -81,6 +81,14 @@ describe("A server that speaks another language than it should", () => {
     })
   )
 
+  it.live("Gemini's list of errors is shown in its words", () =>
+    Effect.gen(function* () {
+      const error = { code: 400, message: "Why it is so", status: "INVALID_ARGUMENT" }
+      const { message } = yield* failureFrom(gemini, { kind: "json", status: 400, body: [{ error }] })
+      expect(message).toBe("HTTP 400: Why it is so")
+    })
+  )
+
   it.live("where nobody listens, says so with the address", () =>
     Effect.gen(function* () {
       const url = "http://127.0.0.1:1"
