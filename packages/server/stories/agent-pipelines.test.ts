@@ -189,6 +189,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
               flowType: "loop",
               maxIterations: 5,
               prompt: "Round {{ iteration }}.",
+              tools: [],
               model: counter.config
             })
           )

@@ -98,17 +98,17 @@ export const AgentPage = (): ReactNode => {
 
 /** What of its definition does not hold as things are now. */
 const Warnings = ({ agent }: { readonly agent: Agent }): ReactNode => (
-  <ul
+  <div
     role="status"
     data-testid="agent-warnings"
-    className="mb-6 list-none rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+    className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
   >
     {agent.warnings.map(({ code, message, pointer }) => (
-      <li key={pointer} data-warning={code}>
+      <p key={pointer} data-warning={code}>
         <Visible text={message} />
-      </li>
+      </p>
     ))}
-  </ul>
+  </div>
 )
 
 const tabsOf = (agent: Agent, missing: string | null, isGone: boolean): ReadonlyArray<Tab> => [
