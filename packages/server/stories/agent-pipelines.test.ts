@@ -280,6 +280,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         { message: "Water the ferns.", input: 1 },
         '{\n  "input": 1,\n  "message": "Water the ferns."\n}'
       ],
+      ["an object of odd names", json, '{"toString":"it"}', { toString: "it" }, '{\n  "toString": "it"\n}'],
       ["a string", json, '"Water the ferns."', "Water the ferns.", "Water the ferns."],
       ["a list", json, '["fern",2]', ["fern", 2], '[\n  "fern",\n  2\n]'],
       ["false", json, "false", false, "false"],

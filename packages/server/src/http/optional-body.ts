@@ -39,6 +39,7 @@ export const inputBody = Effect.gen(function* () {
 /** The input that a trigger brings: the body, or what it calls its input where it has no member that is no option. */
 export const triggerInput = Effect.gen(function* () {
   const body = yield* inputBody
-  const isOptions = isJsonObject(body) && Object.keys(body).every((key) => key in TriggerOptions.fields)
+  const isOptions =
+    isJsonObject(body) && Object.keys(body).every((key) => Object.hasOwn(TriggerOptions.fields, key))
   return isOptions ? (yield* decode(TriggerOptions, body)).input : body
 })

@@ -78,8 +78,9 @@ export class Endings extends Context.Service<
         // The run first and then its log, as every attempt takes them: else the two would wait for each other.
         const partialText = yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
-        const said = [...(yield* runs.saidBy(run.id, name)), partialText].filter((text) => text !== "")
-        yield* runs.cancel(run.id, summaryOf(said.join("\n\n")), cancellation)
+        const { chars, texts } = yield* runs.saidBy(run.id, name)
+        const said = [...texts, partialText].filter((text) => text !== "").join("\n\n")
+        yield* runs.cancel(run.id, summaryOf(said, chars), cancellation)
         const closing: Closing = { type: "interrupted", reason: "cancelled", partialText }
         yield* close(run, (context) => closingEvents(run, context, closing))
       })

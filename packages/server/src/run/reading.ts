@@ -205,9 +205,9 @@ export const makeReading = Effect.gen(function* () {
   const saidBy = Effect.fn("Runs.saidBy")(function* (id: RunId, contextName: string) {
     const { projectId } = yield* ProjectTransaction
     // One run at a time works in a context, so what an answer there lacks of a run's id is told by where the run began.
-    const rows = yield* sql<{ text: string }>`
-      select text from (
-        select number, text, sum(length(text)) over (order by number) - length(text) as before from (
+    const rows = yield* sql<{ text: string; chars: number }>`
+      select text, chars from (
+        select number, text, sum(length(text)) over (order by number) - length(text) as before, (sum(length(text)) over ())::float8 as chars from (
           select number, payload ->> case when type = 'AssistantMessageEvent' then 'content' else 'partialText' end as text
           from kb.context_events
           where project_id = ${projectId} and context_name = ${contextName}
@@ -216,7 +216,7 @@ export const makeReading = Effect.gen(function* () {
             and number > (select min(after_event) from kb.model_calls where project_id = ${projectId} and run_id = ${id})
         ) event where text <> ''
       ) said where before <= ${runLimits.summaryMaxChars} order by number`
-    return rows.map(({ text }) => text)
+    return { texts: rows.map(({ text }) => text), chars: rows[0]?.chars ?? 0 }
   }, orDie)
 
   const newestOn = Effect.fn("Runs.newestOn")(function* (name: ContextName) {

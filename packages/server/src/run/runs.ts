@@ -135,8 +135,11 @@ export class Runs extends Context.Service<
     /** Those of these runs that are there, newest first. */
     readonly among: (ids: ReadonlyArray<RunId>) => Read<ReadonlyArray<Run>>
     /** How the run at work on a conversation stands, else the last that was. */
-    /** What a run has said so far, in order: its answers, and what there was of those that were broken off; no more than a summary holds, and one text. */
-    readonly saidBy: (id: RunId, contextName: string) => Read<ReadonlyArray<string>>
+    /** What a run has said so far, in order: its answers, and what there was of those that were broken off; as much as a summary holds, and how much there is. */
+    readonly saidBy: (
+      id: RunId,
+      contextName: string
+    ) => Read<{ readonly texts: ReadonlyArray<string>; readonly chars: number }>
     readonly newestOn: (name: ContextName) => Read<StandingRun | undefined>
     /** The runs of a chain after an id, in the order in which they were queued. */
     readonly chain: (

@@ -74,7 +74,8 @@ export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
 
 /** A text as a run keeps it for its summary: only what was cut is longer than the bound, by what says so. */
-export const summaryOf = (text: string): string => beginningTold(text, runLimits.summaryMaxChars)
+export const summaryOf = (text: string, wholeChars = 0): string =>
+  beginningTold(text, runLimits.summaryMaxChars, Math.max(wholeChars, text.length))
 
 /** A summary as it is told, and whether there was more; of a list its beginning, which may be all that was read of it. */
 export const toldSummary = (
