@@ -260,6 +260,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "a decision is not counted",
-    edits: [server("task/deciding.ts", 'yield* reviewed(id, "rejected")', "")]
+    edits: [server("task/deciding.ts", 'yield* reviewed([id], "rejected")', "")]
   }
 ]

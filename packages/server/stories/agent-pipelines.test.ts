@@ -300,10 +300,10 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           const answer = yield* story.send("POST", path, body, headers)
           expect(answer).toMatchObject({ status: 200, body: { status: "completed", trigger: { input } } })
           expect(hearing.requests.map(wordsOf)).toEqual([
-            [
+            joined([
               ["user", "Do it."],
               ["user", said]
-            ]
+            ])
           ])
           // Sent again under its key it begins nothing; another body, or the same one as what it is not, is refused.
           expect((yield* story.send("POST", path, body, headers)).body.id).toBe(answer.body.id)

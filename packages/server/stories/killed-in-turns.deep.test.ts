@@ -1,8 +1,8 @@
 /**
- * Two servers, one of which is killed in the middle of turns at any instant, time and again.
+ * Two servers, one of which is killed at random instants of turns.
  *
- * The deep tier kills a few times and the nightly tier forty, with `--cluster` and without; several pairs
- * of servers, each on a database of its own, share them out.
+ * The deep tier kills twice and the nightly tier forty times, with `--cluster` and without, over pairs of servers with a
+ * database each.
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Clock, Console, Effect, Random } from "effect"
@@ -25,10 +25,10 @@ const runsOfServer = 3
 const stepMs = 2_000
 const steps = 5
 
-/** A lease that has just been extended, and what it takes to see that it is over and to begin the next attempt. */
+/** A lease that was extended just before the kill, and 5 s to notice and to begin the next attempt. */
 const withinMs = runLimits.leaseMs + 5_000
 
-/** Looks around, step by step, and says what it came to. */
+/** An agent of several slow steps. */
 const traveller = watcher({
   name: "traveller",
   triggerType: "manual",
@@ -48,11 +48,11 @@ const traveller = watcher({
 const start = (access: PostgresAccess, isCluster: boolean) =>
   isCluster ? Effect.flatMap(freeAddress, (at) => startMortal(access, at)) : startMortal(access)
 
-/** What a server works on, by the name under which it works. */
+/** The runs of a server, by its worker's name. */
 const workOf = (access: PostgresAccess, worker: string) =>
   ask(access, "select id, attempt from kb.agent_runs where status = 'running' and worker_id = $1", [worker])
 
-/** Begins runs at a server's own door, time and again until what is asked for is seen. */
+/** Begins runs at a server, again and again until a look satisfies. */
 const beginUntil = <A>(
   story: Story,
   agent: Json,
@@ -62,10 +62,10 @@ const beginUntil = <A>(
   const begin = Effect.forEach(Array.from({ length: runsOfServer }), () =>
     story.post(`/agents/${agent.id}/trigger?wait=false`, {})
   )
-  return eventually(Effect.andThen(begin, Effect.andThen(Effect.sleep(300), look)), satisfies, 60_000)
+  return eventually(Effect.andThen(begin, look), satisfies, 60_000, [300, 300])
 }
 
-/** Under which name a server works that has just been started: the one that nobody had before. */
+/** The worker's name of a server that has just been started: the one not seen before. */
 const workerOf = (story: Story, agent: Json, known: ReadonlyArray<string>) => {
   const unknown = ask(
     story.access,
@@ -78,7 +78,7 @@ const workerOf = (story: Story, agent: Json, known: ReadonlyArray<string>) => {
   )
 }
 
-/** Waits until none of these attempts is the newest of its run any more, and answers how long that took. */
+/** Waits until another attempt has taken over each of these runs, and answers how long that took. */
 const movedOn = Effect.fnUntraced(function* (
   access: PostgresAccess,
   left: ReadonlyArray<ReadonlyArray<unknown>>
@@ -94,7 +94,7 @@ const movedOn = Effect.fnUntraced(function* (
   return (yield* Clock.currentTimeMillis) - fromMs
 })
 
-/** Kills the older of two servers again and again, and answers how long it took each time until all that it worked on was taken over. */
+/** Kills the older of two servers again and again, and answers how long each takeover of its runs took. */
 const killing = Effect.fnUntraced(function* (isCluster: boolean) {
   const access = { ...(yield* freshDatabase), embedded: false }
   const first = yield* start(access, isCluster)
@@ -114,7 +114,9 @@ const killing = Effect.fnUntraced(function* (isCluster: boolean) {
     const work = workOf(access, older.worker)
     yield* beginUntil(older.here, agent, work, ({ length }) => length > 0)
     // In the middle of a turn, at any instant of its steps.
-    yield* Effect.sleep(yield* Random.nextIntBetween(0, stepMs * (steps - 1)))
+    const killAtMs =
+      (yield* Clock.currentTimeMillis) + (yield* Random.nextIntBetween(0, stepMs * (steps - 1)))
+    yield* eventually(Clock.currentTimeMillis, (nowMs) => nowMs >= killAtMs)
     if ((yield* work).length === 0) yield* beginUntil(older.here, agent, work, ({ length }) => length > 0)
     yield* older.server.kill
     yield* older.server.died
