@@ -90,12 +90,11 @@ export const fromAiSdk =
 const hasLateSystemMessage = (prompt: LanguageModelV4Prompt): boolean =>
   prompt.slice(1).some(({ role }) => role === "system")
 
-/** Most servers call a conversation that they do not take a bad request; llama.cpp calls a template that fails an error of its own. */
+/** Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500. */
 const mayRefuseTheRole = (error: unknown): boolean =>
   APICallError.isInstance(error) &&
-  (error.statusCode === 400 ||
-    error.statusCode === 422 ||
-    (error.statusCode === 500 && /system|template|role/i.test(error.message)))
+  [400, 422, 500].includes(error.statusCode ?? 0) &&
+  /system|template|role/i.test(`${error.message} ${error.responseBody ?? ""}`)
 
 const callOptions = (
   options: AiSdkModelOptions,
