@@ -201,7 +201,7 @@ layer(SharedServer.layer)((it) => {
       [{ mode: "hybrid", earns: true }, { mode: "suggest", earns: false }, "suggest", null]
     ] as const
     // One of each outcome in the first tier: trusted by the child, by the parent, by neither.
-    const families = inTier<ReadonlyArray<(typeof all)[number]>>([all[0], all[2], all[3], all[6]], all, all)
+    const families = inTier<ReadonlyArray<(typeof all)[number]>>([all[0], all[2], all[3]], all, all)
     for (const [above, below, decision, by] of families)
       it.effect(
         `a parent in ${above.mode} mode${above.earns ? ", promoted," : ""} and a child in ${below.mode} mode${below.earns ? ", promoted" : ""}: ${decision}`,
