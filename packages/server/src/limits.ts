@@ -174,7 +174,7 @@ export const runLimits = {
   giveUpBatchRuns: 100,
   /** Between two looks at a run by a caller who waits for its end. */
   callerLookMs: 1_000,
-  /** The last request of a run whose time is up may take this long (S002-R27); migration 0072 names it, too. */
+  /** The last request of a run whose time is up may take this long (S002-R27); migration 0074 repeats it. */
   graceMs: 30_000,
   /** A stop that is written so long after the deadline still leaves the whole grace; a later one takes from it. */
   lateStopMs: 1_000,
