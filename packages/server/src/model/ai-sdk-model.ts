@@ -14,10 +14,11 @@ import {
   type LanguageModelV4Prompt,
   type SharedV4ProviderOptions
 } from "@ai-sdk/provider"
-import { Effect, Stream } from "effect"
+import { Effect, type Schema, Stream } from "effect"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
-import { toAiSdkPrompt, toAiSdkTools } from "./ai-sdk-prompt.ts"
+import { toAiSdkPrompt } from "./ai-sdk-prompt.ts"
+import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 import { makeThinkTagReader } from "./think-tags.ts"
 import type { ModelPort, PortRequest } from "./model-port.ts"
 
@@ -30,6 +31,7 @@ export interface AiSdkModelOptions extends Teller {
   readonly joinsNeighbours: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
   readonly namesCalledTools: boolean
+  readonly schemaRules: SchemaRules
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   /** What the provider is told in each request beside that. */
@@ -81,6 +83,11 @@ export const fromAiSdk =
           ),
           Stream.mapEffect((part) => toResponsePart(part, options)),
           Stream.flattenIterable,
+          Stream.map((part) =>
+            part.type === "tool-call"
+              ? { ...part, params: withOwnKeys(request.tools, part.name, part.params as Schema.Json) }
+              : part
+          ),
           Stream.map(makeThinkTagReader()),
           Stream.flattenIterable
         )
@@ -104,7 +111,7 @@ const callOptions = (
 ): LanguageModelV4CallOptions => ({
   prompt,
   abortSignal,
-  ...toolsOf(request, options.namesCalledTools),
+  ...toolsOf(request, options),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
@@ -113,11 +120,11 @@ const callOptions = (
 /** Anthropic refuses a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
 const toolsOf = (
   request: PortRequest,
-  namesCalledTools: boolean
+  { namesCalledTools, schemaRules }: AiSdkModelOptions
 ): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
   if (request.tools.length > 0)
     return {
-      tools: toAiSdkTools(request.tools),
+      tools: toAiSdkTools(request.tools, schemaRules),
       toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
     }
   if (!namesCalledTools) return {}

@@ -13,7 +13,6 @@
 import type {
   JSONValue,
   LanguageModelV4FilePart,
-  LanguageModelV4FunctionTool,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
   LanguageModelV4ReasoningPart,
@@ -26,7 +25,7 @@ import { AnswerPart } from "@tropism/domain/answer-part"
 import { foldGrown } from "@tropism/domain/grown"
 import { Option, Schema } from "effect"
 import { safeCallId } from "./keepable-parts.ts"
-import { type Prompt, Tool } from "effect/ai"
+import type { Prompt } from "effect/ai"
 
 type AssistantPart =
   | LanguageModelV4TextPart
@@ -266,15 +265,3 @@ const toOutput = (result: unknown, isFailure: boolean): LanguageModelV4ToolResul
   // A result comes from the log, where everything is JSON.
   return { type: isFailure ? "error-json" : "json", value: (result ?? null) as JSONValue }
 }
-
-/** Translates the tools a request offers. */
-export const toAiSdkTools = (tools: ReadonlyArray<Tool.Any>): Array<LanguageModelV4FunctionTool> =>
-  tools.map((tool) => {
-    const description = Tool.getDescription(tool)
-    return {
-      type: "function",
-      name: tool.name,
-      ...(description === undefined ? {} : { description }),
-      inputSchema: Tool.getJsonSchema(tool)
-    }
-  })

@@ -27,6 +27,7 @@ import { chooseModels, type ModelSettings, type WantedModel } from "./chosen-mod
 import { askWithRetries, defaultRetry, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
+import { schemaRulesOf } from "./tool-schemas.ts"
 
 /** Who asks, and what the definition says about it. */
 export interface ModelChoice {
@@ -169,6 +170,7 @@ export class Models extends Context.Service<
           },
           joinsNeighbours: ref.provider !== "openai",
           namesCalledTools: ref.provider === "anthropic",
+          schemaRules: schemaRulesOf(ref.provider),
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           requestOptions: provider.requestOptions,
