@@ -48,7 +48,7 @@ const answered: ReadonlyArray<readonly [string, Json, string]> = [
   [
     "Open WebUI continues an answer that was cut",
     { messages: [user("Hello"), { role: "assistant", content: "Once upon" }], stream: false },
-    "Answer 2: Continue your last message from where it ends."
+    "Answer 2: Continue"
   ],
   [
     "a client of llama.cpp sets no limit",

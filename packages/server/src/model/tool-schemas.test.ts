@@ -6,7 +6,7 @@ import { isJsonObject } from "@tropism/domain/json"
 import { Tool } from "effect/ai"
 import { schemaRulesOf, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 
-type Json = any
+import type { Json } from "../../testing/platform.ts"
 
 const toolOf = (parameters: Json, description?: string) =>
   Tool.dynamic("t", { parameters, ...(description === undefined ? {} : { description }) })
@@ -121,10 +121,11 @@ describe("A tool as a provider accepts it", () => {
       seed = (seed * 1_103_515_245 + 12_345) % 2_147_483_648
       return Math.floor((seed / 2_147_483_648) * count)
     }
-    const one = <A>(...choices: ReadonlyArray<() => A>): A => choices[below(choices.length)]!()
+    const one = <A>(...choices: readonly [() => A, ...ReadonlyArray<() => A>]): A =>
+      (choices[below(choices.length)] ?? choices[0])()
     const keys = ["a", "filter[id]", "$top", "a b", "ü", "x".repeat(80), "", "__proto", "a_b"]
     const some = <A>(make: () => A): ReadonlyArray<A> => Array.from({ length: below(4) }, make)
-    const key = () => keys[below(keys.length)]!
+    const key = (): string => keys[below(keys.length)] ?? "a"
     const schema = (depth: number): Json => {
       if (depth === 0)
         return one<Json>(
