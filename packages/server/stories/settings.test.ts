@@ -31,6 +31,7 @@ describe("A setting that cannot be used", () => {
         ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy"],
         ["OPENAI_BASE_URL", "file:///xyzzy"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"],
+        ["OTEL_EXPORTER_OTLP_PROTOCOL", "xyzzy"],
         ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy"],
         ["TROPISM_RETENTION_DAYS", "xyzzy"],
         ["TROPISM_STUCK_AFTER_SECONDS", "xyzzy"],
