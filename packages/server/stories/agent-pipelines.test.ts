@@ -480,7 +480,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           const search = { calls: [{ tool: "search_objects", arguments: { query: "one" } }] }
           const strict = yield* model([
             search,
-            { status: 400 },
+            { status: 400, error: "System message must be at the beginning." },
             { say: "Stopped." },
             search,
             { say: "Again." }
@@ -507,7 +507,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         const { model, newStory } = yield* ModelsOnTheWire
         const story = yield* newStory
         const search = { calls: [{ tool: "search_objects", arguments: { query: "one" } }] }
-        const full = yield* model([search, { status: 400 }, { status: 400 }, search, { say: "Stopped." }])
+        const full = yield* model([search, { status: 400 }, search, { say: "Stopped." }])
         const agent = yield* story.post(
           "/agents",
           worker({ tools: ["graph.*"], maxSteps: 1, model: full.config })
@@ -517,7 +517,6 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         expect(full.requests.map(({ messages }) => messages.at(-1).role)).toEqual([
           "user",
           "system",
-          "user",
           "user",
           "system"
         ])
