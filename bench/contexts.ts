@@ -132,7 +132,8 @@ const measureFanOut = async ({ report, send, server, size }: Bench, place: Place
     value: (subscribers * 1_000) / gathering,
     unit: "/s"
   })
-  let written = 0
+  // The first message comes after the session's start, which is event 1.
+  let written = 1
   const toAll = async (
     load: string,
     count: number,

@@ -99,6 +99,8 @@ const byCheckers = (rows: Rows, deeds: ReadonlyArray<string>): ReadonlyArray<str
   const remains: Remains = {
     ...rows,
     acknowledged: nothingAcknowledged(),
+    // Its servers are killed to the end.
+    calmSinceMs: Number.POSITIVE_INFINITY,
     deeds,
     errors: [],
     excuses: []

@@ -91,7 +91,7 @@ const compareExport = async (target: Target, { path }: Furnished, { values }: Ke
 
 /** Both streams tell all that was kept as it was sent. */
 const compareStreams = async (target: Target, { path }: Furnished, { said, values }: Kept) => {
-  const events = await heardOf(target, `${path}/events?after=0`, (heard) => {
+  const events = await heardOf(target, `${path}/events?after=start`, (heard) => {
     const ids = new Set(heard.map((event) => event.entityId))
     return [...values.keys()].every((id) => ids.has(id))
   })
@@ -104,7 +104,11 @@ const compareStreams = async (target: Target, { path }: Furnished, { said, value
     const contents = new Set(heard.map((event) => event.content))
     return [...said].filter((text) => !contents.has(text))
   }
-  const log = await heardOf(target, `${path}/contexts/listener/events`, (heard) => unsaid(heard).length === 0)
+  const log = await heardOf(
+    target,
+    `${path}/contexts/listener/events?after=start`,
+    (heard) => unsaid(heard).length === 0
+  )
   for (const text of unsaid(log))
     target.findings.add("the stream of a context", "a message is not in it", JSON.stringify(text))
   target.findings.count("events read in streams", events.length + log.length)

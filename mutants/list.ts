@@ -35,6 +35,10 @@ export const mutants: ReadonlyArray<Mutant> = [
     edits: [server("run/holding.ts", " and attempt_token = ${run.attemptToken}", "")]
   },
   {
+    fault: "a run whose model hangs counts as making progress",
+    edits: [server("run/heartbeat.ts", "progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs)", "0")]
+  },
+  {
     fault: "chains have no bound of runs",
     edits: [server("run/chain-places.ts", "if (cap !== undefined) reached.set(root, cap)", "")]
   },
@@ -117,6 +121,21 @@ export const mutants: ReadonlyArray<Mutant> = [
         "yield* orDie(rows.keep(sealed(sealingKeyOf(request.holder), rows.place, text)))",
         ""
       )
+    ]
+  },
+  {
+    fault: "a foreign call goes on when the time of its run is up",
+    edits: [server("run/acts.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")]
+  },
+  {
+    fault: "a run that is past its grace is left to its worker",
+    edits: [
+      server(
+        "run/descendants.ts",
+        "const timedOut = yield* endings.timeOut(projectId)",
+        "const timedOut = 0"
+      ),
+      server("run/acts.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")
     ]
   },
   {
@@ -220,6 +239,16 @@ export const mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
+    fault: "an agent that skips is not told of a deletion while it is at work",
+    edits: [
+      server(
+        "dispatch/dispatcher.ts",
+        "isDroppedAtWork(candidate.config, event.type)",
+        'isDroppedAtWork(candidate.config, "updated")'
+      )
+    ]
+  },
+  {
     fault: "a batch loses all events but its first",
     edits: [
       server(
@@ -231,6 +260,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "a decision is not counted",
-    edits: [server("task/deciding.ts", 'yield* reviewed(id, "rejected")', "")]
+    edits: [server("task/deciding.ts", 'yield* reviewed([id], "rejected")', "")]
   }
 ]

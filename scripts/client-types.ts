@@ -141,7 +141,9 @@ const printedBody = ({ requestBody }: Operation): string => {
   const schema = requestBody?.content["application/json"]?.schema
   if (Object.keys(requestBody?.content ?? {}).some((type) => type.includes("octet-stream")))
     return "bytes: Bytes"
-  const isOptional = schema?.type === "object" && (schema.required ?? []).length === 0
+  const isOptional = [schema, ...(schema?.anyOf ?? [])].some(
+    (form) => form?.type === "object" && (form.required ?? []).length === 0
+  )
   return `body${isOptional ? "?" : ""}: ${typeOf(schema ?? {}, "    ")}`
 }
 

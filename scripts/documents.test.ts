@@ -60,6 +60,28 @@ const findDeadLinks = (path: string, text: string): ReadonlyArray<string> =>
       return anchor !== undefined && target.endsWith(".md") && !anchorsOf(read(target)).includes(anchor)
     })
 
+/** The files, lines and decisions that a page of `specs/`, or a decision about it, refers to and that are nowhere. */
+const findDeadReferences = (text: string): ReadonlyArray<string> => {
+  const isThere = (path: string) =>
+    ["", "specs", "docs/decisions"].some((at) => existsSync(join(root, at, path)))
+  const files = [...text.matchAll(/(?<![\w/.-])\w[\w./-]*\.(?:md|ts)\b/g)].map(([path]) => path)
+  const sources = new Map(
+    [...text.matchAll(/(S\d{3}) ([\w-]+\.md)/g)].map(([, id = "", path = ""]) => [id, path] as const)
+  )
+  const lines = [...text.matchAll(/^- (S\d{3})-\w+[^(\n]*\(L(\d+)\)/gm)].filter(([, id = "", line = ""]) => {
+    const path = sources.get(id)
+    return path === undefined || (read(`specs/${path}`).split("\n")[Number(line) - 1] ?? "").trim() === ""
+  })
+  const records = [...text.matchAll(/\brecord (\d{4})\b/g)].filter(
+    ([, number = ""]) => !documents.some((path) => path.includes(`decisions/${number}-`))
+  )
+  return [
+    ...files.filter((path) => !isThere(path)),
+    ...lines.map(([line]) => line),
+    ...records.map(([record]) => record)
+  ]
+}
+
 describe("Migration plan, phase 6: testing and documentation", () => {
   it("S001-R57 the lifecycles name every state of runs, entries and tasks", () => {
     const text = read("docs/lifecycles.md")
@@ -84,6 +106,20 @@ describe("Migration plan, phase 6: testing and documentation", () => {
       "docs/never.md",
       "docs/operating.md#never",
       "#never"
+    ])
+  })
+
+  it("S001-R57 the checklist, what is left of it and its decisions refer to files, lines and records that are there", () => {
+    const decisions = "docs/decisions/0002-where-the-specifications-disagree.md"
+    for (const path of ["specs/requirements.md", "specs/later.md", decisions])
+      expect([path, findDeadReferences(read(path))]).toEqual([path, []])
+    const dead =
+      "S000 mini-agent.md\n- S000-R01 (L9) a\n- S000-R02 (L9999) b\n- S007-R01 (L9) c, never.md, record 9999"
+    expect(findDeadReferences(dead)).toEqual([
+      "never.md",
+      "- S000-R02 (L9999)",
+      "- S007-R01 (L9)",
+      "record 9999"
     ])
   })
 

@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest"
 import type { SourceFile } from "./source-text.ts"
 import { codeOnly, importsOf, withoutComments } from "./source-text.ts"
 import { mayImport } from "./staircase.ts"
-import { rules } from "./tidy-rules.ts"
+import { maxFunctionLines, rules } from "./tidy-rules.ts"
 
 interface Proof {
   /** Path, text, and a part of the complaint it must cause. */
@@ -142,19 +142,30 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   },
   functions: {
     bad: [
-      ["scripts/x.ts", `const f = () => {\n${"  x()\n".repeat(71)}}`, "function of 71 lines"],
       [
         "scripts/x.ts",
-        `function f(a: { b: string }): string {\n${"  x()\n".repeat(71)}}`,
-        "function of 71 lines"
+        `const f = () => {\n${"  x()\n".repeat(maxFunctionLines + 1)}}`,
+        `function of ${maxFunctionLines + 1} lines`
       ],
-      ["scripts/x.ts", `Effect.gen(function* () {\n${"  x()\n".repeat(71)}})`, "function of 71 lines"]
+      [
+        "scripts/x.ts",
+        `function f(a: { b: string }): string {\n${"  x()\n".repeat(maxFunctionLines + 1)}}`,
+        `function of ${maxFunctionLines + 1} lines`
+      ],
+      [
+        "scripts/x.ts",
+        `Effect.gen(function* () {\n${"  x()\n".repeat(maxFunctionLines + 1)}})`,
+        `function of ${maxFunctionLines + 1} lines`
+      ]
     ],
     good: [
-      ["scripts/x.ts", `const f = () => {\n${"  x()\n\n  // y\n".repeat(70)}}`],
+      ["scripts/x.ts", `const f = () => {\n${"  x()\n\n  // y\n".repeat(maxFunctionLines)}}`],
       ["scripts/x.ts", `const f = () => {\n${"  const g = () => {\n    x()\n  }\n".repeat(30)}}`],
-      ["scripts/x.ts", `const f = {\n${"  x,\n".repeat(80)}}\nclass A {\n${"  x = 1\n".repeat(80)}}`],
-      [`${server}/run/runs.test.ts`, `it("x", () => {\n${"  x()\n".repeat(71)}})`]
+      [
+        "scripts/x.ts",
+        `const f = {\n${"  x,\n".repeat(maxFunctionLines + 1)}}\nclass A {\n${"  x = 1\n".repeat(maxFunctionLines + 1)}}`
+      ],
+      [`${server}/run/runs.test.ts`, `it("x", () => {\n${"  x()\n".repeat(maxFunctionLines + 1)}})`]
     ]
   },
   graphWrites: {
@@ -241,13 +252,11 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   standsAlone: {
     bad: [
       ["docs/x.md", "see ../shared" + "/STYLE.md", "which a reader of this repository does not have"],
-      [`${server}/run/x.ts`, "// (DESIGN" + " §4)", "DESIGN"],
+      [`${server}/run/x.ts`, "// (DES" + "IGN §4)", "DES" + "IGN"],
+      ["specs/requirements.md", "see DES" + "IGN.md", "DES" + "IGN"],
       ["README.md", "cd /ho" + "me/someone/tropism", "someone"]
     ],
-    good: [
-      ["docs/x.md", "see docs/architecture.md and ~/.tropism"],
-      ["specs/requirements.md", "see DESIGN" + ".md"]
-    ]
+    good: [["docs/x.md", "see docs/architecture.md and ~/.tropism"]]
   }
 }
 

@@ -45,7 +45,7 @@ for await (const event of events) {
   if (event.objectType !== "Greeting") continue
   const greeting = await client.objects.get(event.entityId)
   console.log(greeting.properties.text)
-  for await (const said of client.runEvents(event.runId ?? ""))
+  for await (const said of client.runEvents(event.runId ?? "", { after: "start" }))
     if (said.type === "AssistantMessageEvent" && said.content !== "") console.log(said.content)
   break
 }

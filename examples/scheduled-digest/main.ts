@@ -41,7 +41,7 @@ for (const title of ["A key without an end", "A script that runs on install"])
 
 const { id } = await client.agents.trigger(agent.id, {})
 // A run that takes long is answered before it has ended; what it does is told until then.
-for await (const said of client.runEvents(id))
+for await (const said of client.runEvents(id, { after: "start" }))
   if (said.type === "ToolCallStartedEvent") console.log(`It calls ${said.tool}.`)
 const run = await client.runs.get(id)
 console.log(`${run.status}: ${run.summary}`)

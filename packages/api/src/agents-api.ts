@@ -20,7 +20,8 @@ import {
   TooManyRequests
 } from "./problems.ts"
 
-export const TriggerInput = Schema.Struct({
+/** What a trigger may say of the run beside its input: an object that has no other members is this, and nothing of it the input. */
+export const TriggerOptions = Schema.Struct({
   input: Schema.optional(
     Schema.Json.annotate({
       description:
@@ -28,6 +29,16 @@ export const TriggerInput = Schema.Struct({
     })
   )
 })
+
+/** The body of a trigger: the options, or the input itself, which is any other JSON (S002-R41). */
+export const TriggerInput = Schema.Union([
+  // First what keeps every member: an object of the caller's own is no options with members too many.
+  Schema.Json.annotate({
+    description:
+      "The input itself: any JSON but an object whose members are all options. Text may be sent as text/plain."
+  }),
+  TriggerOptions
+])
 
 /** The fields of an agent that change, and the version that the caller changes. */
 export const AgentChange = Schema.Struct({ ...AgentPatch.fields, ...expectedVersion }).annotate({
@@ -143,7 +154,7 @@ export class AgentsApi extends HttpApiGroup.make("agents")
           "false answers as soon as the run is queued; by itself its end is waited for, up to a bound"
         )
       },
-      payload: TriggerInput,
+      payload: [TriggerInput, Schema.String.pipe(HttpApiSchema.asText())],
       success: [Run, Run.annotate({ identifier: "UnfinishedRun" }).pipe(HttpApiSchema.status(202))],
       error: [NotFound, Forbidden, Conflict, InvalidInput, TooManyRequests]
     })

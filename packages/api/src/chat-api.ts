@@ -34,6 +34,8 @@ const conversation = { projectId: ProjectId, conversationId: ConversationId }
 export const ChatInput = Schema.Struct({
   /** A new conversation where it is absent. */
   conversationId: Schema.optional(Schema.NullOr(ConversationId)),
+  /** `conversationId` in the words of the specification; one of the two is enough. */
+  conversation_id: Schema.optional(Schema.NullOr(ConversationId)),
   /** With whom a new conversation is; TodoAssistant where it is absent. */
   agentId: Schema.optional(Schema.NullOr(AgentId)),
   message: Schema.String.check(Schema.isBetweenLength(1, conversationBounds.messageMaxChars))

@@ -1,10 +1,11 @@
 /**
  * Contexts: one log each, in which people speak with an agent and set how it works.
  */
-import { Digest, FileName } from "@tropism/domain/attachment"
+import { Digest, FileName, MimeType } from "@tropism/domain/attachment"
 import { Taint } from "@tropism/domain/taint"
 import { configFields, workflowInputFields } from "@tropism/domain/config-event"
 import {
+  ContextEventId,
   ContextName,
   FileAttachmentEvent,
   LoggedEvent,
@@ -121,6 +122,9 @@ export const ContextState = Schema.Struct({
 }).annotate({ identifier: "ContextState" })
 export type ContextState = typeof ContextState.Type
 
+/** Of a file that an event brings or names; the body of the request has its own bound. */
+const fileSourceMaxChars = 1_048_576
+
 const messageContent = Schema.String.check(Schema.isBetweenLength(1, 100_000))
 
 /** Where a fork begins and who goes on with it. */
@@ -140,7 +144,11 @@ export const ContextInput = Schema.Struct({
   agentId: Schema.optional(Schema.NullOr(AgentId))
 })
 
-const triggersAgentTurn = Schema.optional(Schema.NullOr(Schema.Boolean))
+/** What an event may say beside what is its own: whether a turn follows, and which event of the log caused it (S004-R17, R21). */
+const shared = {
+  triggersAgentTurn: Schema.optional(Schema.NullOr(Schema.Boolean)),
+  parentEventId: Schema.optional(Schema.NullOr(ContextEventId))
+}
 
 /** Why a turn that somebody ends goes on for now. */
 export const LaterInterrupt = Schema.Struct({ detail: Schema.String }).annotate({
@@ -151,18 +159,22 @@ export const LaterInterrupt = Schema.Struct({ detail: Schema.String }).annotate(
 export const MessageInput = Schema.Struct({
   type: UserMessageEvent.fields.type,
   content: messageContent,
-  triggersAgentTurn
+  ...shared
 }).annotate({ identifier: "MessageInput" })
 
-/** A file that was sent to `/attachments`, or one that the server fetches; it triggers a turn only where it says so (S004-R25). */
+/** A file that was sent to `/attachments`, one that the server fetches, or one that stands in the event; it triggers a turn only where it says so (S004-R25). */
 export const FileInput = Schema.Struct({
   type: FileAttachmentEvent.fields.type,
   attachment: Schema.optional(Schema.NullOr(Digest)),
   url: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, 2_000)))),
+  /** The file as a `data:` URL, or its address on the web. */
+  source: Schema.optional(Schema.NullOr(Schema.String.check(Schema.isBetweenLength(1, fileSourceMaxChars)))),
+  /** What the file is; of a `data:` URL and of what is fetched it must be the same. */
+  mimeType: Schema.optional(Schema.NullOr(MimeType)),
   fileName: Schema.optional(Schema.NullOr(FileName)),
   /** Nobody vouches for what the file says; also where it was sent as such. */
   untrusted: Schema.optional(Schema.NullOr(Schema.Boolean)),
-  triggersAgentTurn
+  ...shared
 }).annotate({ identifier: "FileInput" })
 export type FileInput = typeof FileInput.Type
 
@@ -170,14 +182,14 @@ export type FileInput = typeof FileInput.Type
 export const SystemPromptInput = Schema.Struct({
   type: SystemPromptEvent.fields.type,
   content: Schema.String.check(Schema.isBetweenLength(1, 100_000)),
-  triggersAgentTurn
+  ...shared
 }).annotate({ identifier: "SystemPromptInput" })
 
 const configInput = <const T extends keyof typeof configFields, const F extends Schema.Struct.Fields>(
   type: T,
   fields: F
 ) =>
-  Schema.Struct({ type: Schema.tag(type), ...fields, triggersAgentTurn }).annotate({
+  Schema.Struct({ type: Schema.tag(type), ...fields, ...shared }).annotate({
     identifier: type.replace(/Event$/, "Input")
   })
 
@@ -186,7 +198,18 @@ export const SetTimeoutInput = configInput("SetTimeoutEvent", configFields.SetTi
 export const SetRetryConfigInput = configInput("SetRetryConfigEvent", configFields.SetRetryConfigEvent)
 export const SetRacingInput = configInput("SetRacingEvent", configFields.SetRacingEvent)
 export const SetGuardInput = configInput("SetGuardEvent", configFields.SetGuardEvent)
-export const SetMemoryConfigInput = configInput("SetMemoryConfigEvent", configFields.SetMemoryConfigEvent)
+/** `embeddingModel` is refused with reason `embeddingUnavailable` until there is search by meaning (S004-F04). */
+export const SetMemoryConfigInput = configInput("SetMemoryConfigEvent", {
+  ...configFields.SetMemoryConfigEvent,
+  embeddingModel: Schema.optional(
+    Schema.NullOr(
+      Schema.Struct({
+        provider: Schema.String.check(Schema.isBetweenLength(1, 200)),
+        name: Schema.String.check(Schema.isBetweenLength(1, 200))
+      })
+    )
+  )
+})
 export const SetReducerInput = configInput("SetReducerEvent", configFields.SetReducerEvent)
 export const DefineToolInput = configInput("DefineToolEvent", configFields.DefineToolEvent)
 
@@ -194,7 +217,7 @@ export const DefineToolInput = configInput("DefineToolEvent", configFields.Defin
 export const DefineWorkflowInput = Schema.Struct({
   type: Schema.tag("DefineWorkflowEvent"),
   ...workflowInputFields,
-  triggersAgentTurn
+  ...shared
 }).annotate({ identifier: "DefineWorkflowInput" })
 
 /** An event by which somebody sets how the agent works in this context (S004-F01…F07). */

@@ -27,7 +27,7 @@ import { alsoUnchanged } from "./also-unchanged.ts"
 import { Authorization, RequestJudgement } from "./authorization.ts"
 import { expectedVersion, ifMatch } from "./expected-version.ts"
 import { Instant } from "./instant.ts"
-import { Page, PageQuery, told } from "./page.ts"
+import { After, Page, PageQuery, told } from "./page.ts"
 import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed } from "./problems.ts"
 
 /** Accepts null as absent. */
@@ -297,10 +297,7 @@ export class FeedApi extends HttpApiGroup.make("feed")
       params: project,
       query: {
         ...PageQuery,
-        after: told(
-          Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)),
-          "Only events behind this position of the feed, from 0"
-        ),
+        ...After,
         order: told(
           Schema.Literals(["asc", "desc"]),
           "The oldest first, or with desc the newest; of a page only"

@@ -24,10 +24,10 @@ export const completionBounds = {
 
 const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
 
-/** A picture: a `data:` URL, or an address of the public network that the server fetches. */
+/** A picture: a `data:` URL, or an address of the public network that the server fetches. Some clients send the URL alone. */
 const ImagePart = Schema.Struct({
   type: Schema.Literal("image_url"),
-  image_url: Schema.Struct({ url: Schema.String })
+  image_url: Schema.Union([Schema.String, Schema.Struct({ url: Schema.String })])
 })
 
 /** A file: its bytes as a `data:` URL, or the digest of one that was sent to `/attachments`. */
@@ -68,7 +68,14 @@ export const CompletionMessage = Schema.Union([
 ])
 export type CompletionMessage = typeof CompletionMessage.Type
 
-const tokens = opt(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)))
+/** Clients of local servers send -1 or -2 for no limit. */
+const tokens = opt(
+  Schema.Int.check(
+    Schema.makeFilter((value: number) => value >= 1 || value === -1 || value === -2, {
+      expected: "a whole number from 1, or -1 for no limit"
+    })
+  )
+)
 
 export const CompletionInput = Schema.Struct({
   /** The agent's name, or its id. */

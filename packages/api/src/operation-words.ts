@@ -287,14 +287,16 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
       list: "Lists tasks.",
       add: "Adds a todo of the caller's.",
       get: "Reads a task.",
-      change: "Changes a todo, or who decides a task and until when.",
+      change: "Changes a todo, or who decides a task and until when; editors may.",
       complete: "Marks a todo as done.",
       remove: "Deletes a todo.",
       revisions: "Lists what a suggestion said before it was refined.",
-      approve: "Approves a suggestion, and does it.",
+      approve:
+        "Approves a suggestion, and makes its change; editors may, and reviewers an undo or a promotion.",
       rerun: "Lets the agent suggest again what is outdated.",
       decide: "Decides many tasks, one after another.",
-      reject: "Rejects a suggestion."
+      reject: "Rejects a suggestion; editors may.",
+      rejectAll: "Rejects all suggestions of an agent that wait."
     }
   },
   health: {

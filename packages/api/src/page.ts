@@ -48,10 +48,16 @@ export interface Page<A> {
 export const clampLimit = (limit: number | undefined): number =>
   Math.min(limit ?? pageBounds.defaultLimit, pageBounds.maxLimit)
 
+/** A place in a log: its start, its end, or after the event with a number. */
+export const LogPlace = Schema.String.check(
+  Schema.isPattern(/^(?:start|now|\d{1,15})$/, { expected: "a whole number from 0, start or now" })
+).pipe(Schema.decodeTo(Schema.Union([Schema.Literals(["start", "now"]), Schema.FiniteFromString])))
+export type LogPlace = typeof LogPlace.Type
+
 /** Where a log is read from, by its own numbers. */
 export const After = {
   after: told(
-    Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThanOrEqualTo(0)),
-    "Events behind the one with this number; from the beginning without it"
+    LogPlace,
+    "Events after the one with this number, `start` (all events) or `now` (only events published from now on). Without it a stream begins `now` and a page at the `start`"
   )
 }

@@ -27,7 +27,7 @@ export interface ProblemPage {
 }
 
 const errors =
-  "each fault: `pointer` is a JSON pointer into the body or the name of a parameter, `message` says what is wrong there"
+  "each fault: `pointer` is a JSON pointer into the body or the name of a parameter, `message` says what is wrong there, and `field` names the field that was meant where its name was sent in snake_case"
 
 const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   version: "It was changed since the version that you expected. Read it again.",
@@ -54,6 +54,11 @@ const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   finished: "It is over already.",
   otherFile: "The import with this id was begun with another file.",
   otherSettings: "The import with this id was begun with other settings."
+}
+
+const inputReasons: Readonly<Record<NonNullable<problems.InvalidInput["reason"]>, string>> = {
+  unknownParent: "The log has no event with the id in `parentEventId`. Name an earlier event of this log.",
+  embeddingUnavailable: "Search by meaning is not available yet. Leave `embeddingModel` out."
 }
 
 const rateReasons: Readonly<Record<problems.TooManyRequests["reason"], string>> = {
@@ -170,8 +175,8 @@ export const problemPages: Readonly<Record<ProblemType, ProblemPage>> = {
     status: 422,
     title: "Something in the request is wrong",
     meaning: "The request can be read, and something in it does not fit. Nothing of it was done.",
-    members: { errors },
-    reasons: {},
+    members: { errors, reason: "what is wrong, where `errors` alone does not tell a program" },
+    reasons: inputReasons,
     remedy: "Mend what `errors` names."
   },
   "/problems/too-many-requests": {

@@ -9,7 +9,12 @@ import { Schema } from "effect"
 import { HttpApiError } from "effect/http-api"
 
 /** Where in the request the fault lies: a JSON pointer into the body, or the name of a parameter. */
-export const InputFault = Schema.Struct({ pointer: Schema.String, message: Schema.String })
+export const InputFault = Schema.Struct({
+  pointer: Schema.String,
+  message: Schema.String,
+  /** The field that was meant, where its name was written in snake_case. */
+  field: Schema.optionalKey(Schema.String)
+})
 export type InputFault = typeof InputFault.Type
 
 /** 400: the request cannot be read at all (its body is no JSON, a parameter is malformed). */
@@ -133,7 +138,10 @@ export class InvalidInput extends HttpApiError.Problem<InvalidInput>()(
     status: 422,
     title: "Something in the request is wrong"
   },
-  { errors: Schema.Array(InputFault) }
+  {
+    errors: Schema.Array(InputFault),
+    reason: Schema.optionalKey(Schema.Literals(["unknownParent", "embeddingUnavailable"]))
+  }
 ) {}
 
 /** 429: there is too much of this already; the answer's `Retry-After` says when trying again makes sense. */

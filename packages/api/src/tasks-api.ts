@@ -64,6 +64,10 @@ export const Rejection = Schema.Struct({
 }).annotate({ identifier: "Rejection" })
 export type Rejection = typeof Rejection.Type
 
+/** The reason is kept with each of them. */
+export const RejectionOfAll = Schema.Struct({ reason: Reason }).annotate({ identifier: "RejectionOfAll" })
+export type RejectionOfAll = typeof RejectionOfAll.Type
+
 /** One decision about many tasks, each in a transaction of its own, in this order. */
 export const Decisions = Schema.Struct({
   decision: Schema.Literals(["approve", "reject"]),
@@ -196,6 +200,13 @@ export class TasksApi extends HttpApiGroup.make("tasks")
       payload: Rejection,
       success: Task,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** In one transaction; of an agent that was deleted as well. What expired or is decided already stays as it is. */
+    HttpApiEndpoint.post("rejectAll", "/agents/:agentId/suggestions/reject", {
+      params: { projectId: ProjectId, agentId: AgentId },
+      payload: RejectionOfAll,
+      success: Schema.Struct({ rejected: Schema.Int }),
+      error: [NotFound, Forbidden, InvalidInput]
     })
   )
   .prefix("/api/projects/:projectId")

@@ -64,7 +64,7 @@ export class DeliveriesApi extends HttpApiGroup.make("deliveries").add(
    */
   HttpApiEndpoint.post("deliver", "/api/hooks/:webhookId", {
     params: { webhookId: Schema.String },
-    payload: Schema.Json,
+    payload: [Schema.Json, Schema.String.pipe(HttpApiSchema.asText())],
     success: [Delivery, Delivery.annotate({ identifier: "NewDelivery" }).pipe(HttpApiSchema.status(202))],
     error: [Unauthorized, Conflict, InvalidInput, MalformedRequest, BodyTooLarge, TooManyRequests]
   })

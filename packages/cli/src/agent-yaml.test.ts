@@ -81,9 +81,9 @@ describe("agentYaml", () => {
     }
   )
 
-  it("says nothing that is a default", () => {
+  it("leaves out defaults, except tools", () => {
     expect(agentYaml(agent(1, { name: "a", prompt: "One\ntwo\n", timezone: "UTC", enabled: true }))).toBe(
-      "name: a\ntriggerType: manual\nprompt: |\n  One\n  two\n"
+      "name: a\ntriggerType: manual\nprompt: |\n  One\n  two\ntools:\n  - graph.*\n"
     )
   })
 })

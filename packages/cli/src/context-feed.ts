@@ -4,6 +4,7 @@
  * What a program reads is what stands in the log, byte for byte, also of types
  * that this version does not know; what a person reads is decoded from it.
  */
+import type { LogPlace } from "@tropism/api/page"
 import { ContextFeedEvent, followEvents } from "@tropism/client/feed"
 import { Effect, Schema, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -20,8 +21,8 @@ export interface FedEvent {
 
 const decode = Schema.decodeUnknownEffect(ContextFeedEvent)
 
-/** The events after a number, and then those that come; a connection that is cut is made again, and nothing comes twice. */
-export const followContext = (access: Access, name: string, after: number) =>
+/** The events after a place, and then those that come; a connection that is cut is made again, and nothing comes twice. */
+export const followContext = (access: Access, name: string, after: LogPlace) =>
   followEvents(
     access.connection,
     `/api/projects/${access.project.id}/contexts/${encodeURIComponent(name)}/events`,

@@ -13,6 +13,9 @@ export const standingNote = (task: Task, nowMs: number): string =>
   [
     expiresSoon(task, nowMs) ? `${formatWait(task.expiresAt, nowMs)} left` : "",
     isSuggestion(task) && task.staleness ? shortState(task.staleness) : "",
+    isSuggestion(task) && task.agentState !== "enabled" && task.status === "pending"
+      ? `agent ${task.agentState}`
+      : "",
     isSuggestion(task) && task.untrusted.length > 0 ? "untrusted" : "",
     "assignee" in task && task.assignee !== null ? `for ${task.assignee}` : "",
     isSuggestion(task) && task.revision > 1 ? `revision ${task.revision}` : ""

@@ -131,6 +131,28 @@ describe("Requirement: tropism agents apply", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("S000-R02 S002-R02 warnings about what is applied are told by agent and place, and in JSON", () =>
+    Effect.gen(function* () {
+      const { folder, tropism, write } = yield* scene
+      yield* write("a.yaml", `${guard}tools: [shop.lookup]\n---\n${digest}tools: []\n`)
+      const { exitCode, out } = yield* tropism("agents", "apply", "-f", folder, "--dry-run")
+      expect(exitCode).toBe(0)
+      const told = out.filter((line) => /^Warning: (guard|digest): /.test(line))
+      expect(told.map((line) => line.match(/^Warning: (\w+): (\w+)/)?.slice(1))).toEqual([
+        ["guard", "tools"],
+        ["digest", "tools"]
+      ])
+      const json = yield* tropism("agents", "apply", "-f", folder, "--json")
+      const applied: ReadonlyArray<{ warnings: ReadonlyArray<{ code: string }> }> = JSON.parse(
+        json.out.join("\n")
+      )
+      expect(applied.map(({ warnings }) => warnings.map(({ code }) => code))).toEqual([
+        ["unknownServer"],
+        ["noTools"]
+      ])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live("--prune names what it would delete and deletes it when --yes is said", () =>
     Effect.gen(function* () {
       const { folder, story, tropism, write } = yield* scene

@@ -164,7 +164,7 @@ layer(Installed.layer, shared)("the package that npm pack makes", (it) => {
         const [first = doorsAt("", "")] = doors
         const story = yield* newProject(first, access)
         yield* newContext(story, "talk", scripted([{ say: "Both of us hear it", tokensPerSecond: 20 }]))
-        const path = `/api/projects/${story.projectId}/contexts/talk/events`
+        const path = `/api/projects/${story.projectId}/contexts/talk/events?after=start`
         const streams = yield* Effect.forEach(doors, (one) => openStream(one, path))
         const heardAtBoth = Effect.sync(() => {
           const [here = [], there = []] = streams.map(({ heard }) =>

@@ -6,6 +6,7 @@
  */
 import type { Project } from "@tropism/api/system-api"
 import { type Agent, AgentInput, defineAgent } from "@tropism/domain/agent"
+import { findWarnings } from "@tropism/domain/agent-warning"
 import { type AppliedAgent, type ApplyInput, definitionOf } from "@tropism/domain/agent-version"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Stop } from "@tropism/domain/kill-switch"
@@ -197,6 +198,8 @@ const turnSwitch = (state: FakeState, path: string, body: string): Response => {
 }
 
 const routeById = (state: FakeState, line: string, query: URLSearchParams, body: string): Response => {
+  const [, suggester] = /^POST \/agents\/([^/]+)\/suggestions\/reject$/.exec(line) ?? []
+  if (suggester !== undefined) return rejectAll(state, suggester, body)
   const [, method, kind, key, verb] = /^(\w+) \/([a-z]+)\/([^/]+)(?:\/([a-z-]+))?$/.exec(line) ?? []
   if (kind === "tasks") return routeTask(state, `${method} ${verb ?? ""}`, key, body)
   if (kind === "runs") {
@@ -311,6 +314,16 @@ const routeTask = (state: FakeState, line: string, key: string | undefined, body
   return Response.json(decided)
 }
 
+const rejectAll = (state: FakeState, agentId: string, body: string): Response => {
+  const isMeant = (task: Task) => isSuggestion(task) && task.agentId === agentId && task.status === "pending"
+  const rejected = state.tasks.filter(isMeant).length
+  const { reason: resolutionNote } = JSON.parse(body)
+  state.tasks = state.tasks.map((task) =>
+    isMeant(task) ? { ...task, status: "rejected", resolutionNote } : task
+  )
+  return Response.json({ rejected })
+}
+
 const decodeAgent = Schema.decodeUnknownSync(AgentInput, { onExcessProperty: "error" })
 
 const createAgent = (state: FakeState, body: string): Response => {
@@ -320,6 +333,7 @@ const createAgent = (state: FakeState, body: string): Response => {
     version: 1,
     disabledReason: null,
     nextFireAt: null,
+    warnings: [],
     createdAt: at(0),
     updatedAt: at(0)
   }
@@ -334,14 +348,22 @@ const applyAgents = (state: FakeState, body: string): Response => {
     const agent = state.agents.find(({ name }) => name === input.name)
     const definition = defineAgent(decodeAgent(input))
     const changes = agent ? diffJson(definitionOf(agent), definition) : []
+    const warnings = findWarnings(definition, [])
     if (agent && changes.length === 0)
-      return { name: agent.name, outcome: "unchanged", id: agent.id, version: agent.version, changes }
+      return {
+        name: agent.name,
+        outcome: "unchanged",
+        id: agent.id,
+        version: agent.version,
+        changes,
+        warnings
+      }
     const version = agent ? agent.version + 1 : 1
     if (agent && dryRun !== true)
       state.agents = state.agents.map((one) => (one === agent ? { ...agent, ...definition, version } : one))
     if (agent === undefined && dryRun !== true) createAgent(state, JSON.stringify(input))
     const id = agent?.id ?? state.agents.find(({ name }) => name === input.name)?.id ?? null
-    return { name: input.name, outcome: agent ? "updated" : "created", id, version, changes }
+    return { name: input.name, outcome: agent ? "updated" : "created", id, version, changes, warnings }
   })
   return Response.json({ dryRun: dryRun === true, agents: applied })
 }

@@ -33,6 +33,7 @@ export const agent = (number: number, input: Partial<AgentInput> & { readonly na
   version: 1,
   disabledReason: null,
   nextFireAt: null,
+  warnings: [],
   createdAt: at(0),
   updatedAt: at(0)
 })
@@ -58,9 +59,12 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   },
   subject: { objectId: id("object", number), type: "Package", name: null },
   summary: "Nothing to do.",
+  isSummaryTruncated: false,
   errorMessage: null,
+  failureReason: null,
   cancelledBy: null,
   taintedBy: [],
+  missingTools: [],
   stepCount: 1,
   attempt: 1,
   usage: { inputTokens: 10, outputTokens: 2 },
@@ -99,6 +103,7 @@ export const task = (number: number, more: Partial<SuggestionTask> = {}): Sugges
   digest: `digest-${number}`,
   agentId: id("agent", 1),
   agentName: "licence-review",
+  agentState: "enabled",
   agentVersion: 1,
   revision: 1,
   refinedAt: null,

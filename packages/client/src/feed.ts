@@ -4,6 +4,7 @@
  * How a feed survives cut connections stands in `feed-reading.ts`. An event that
  * is not what the caller's schema says ends the stream.
  */
+import type { LogPlace } from "@tropism/api/page"
 import { ContextEvent, TextDeltaEvent, UnknownEvent } from "@tropism/domain/context-event"
 import { GraphEvent } from "@tropism/domain/graph"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -45,8 +46,8 @@ export const ContextFeedEvent = Schema.Union([ContextEvent, TextDeltaEvent, Unkn
 export type ContextFeedEvent = typeof ContextFeedEvent.Type
 
 export interface FollowingOptions extends ReadingOptions {
-  /** Only what comes behind this place: a position of the feed, a number of the log. */
-  readonly after?: number | undefined
+  /** Only what comes after this place: a position of the feed, a number of the log, its `start`, or `now`, the default. */
+  readonly after?: LogPlace | undefined
 }
 
 /** The graph events of a project. */

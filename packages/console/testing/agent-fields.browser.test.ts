@@ -224,6 +224,36 @@ it("flows, policies, limits and all of a model are fields, and a change of one k
   })
 })
 
+it("S003-R62 S000-R02 what a long log is shown by is a field, and an agent that can do nothing is said on its page", async () => {
+  const story = await real.newStory()
+  const agent = await run(story.post("/agents", watcher({ name: "clerk", tools: ["shop.lookup"] })))
+  const { page } = await real.visit(story, `/agents/${agent.id}?tab=definition`)
+  const form = formOf(page)
+  const warnings = page.getByTestId("agent-warnings")
+  await warnings.locator("[data-warning=unknownServer]").waitFor()
+  await fieldAt(form, "/tools").fill("")
+  await fieldAt(form, "/reducer/type").selectOption("summarizing")
+  await fieldAt(form, "/reducer/maxTokens").fill("2000")
+  await fieldAt(form, "/reducer/keepTokens").fill("1500")
+  await saveOf(page).press("Enter")
+  await faultAt(form, "/reducer/keepTokens").waitFor()
+  await fieldAt(form, "/reducer/keepTokens").fill("500")
+  await saveOf(page).press("Enter")
+  await atVersion(page, 2)
+  await warnings.locator("[data-warning=noTools]").waitFor()
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  expect(await run(story.get(`/agents/${agent.id}`))).toMatchObject({
+    tools: [],
+    reducer: { type: "summarizing", maxTokens: 2_000, keepTokens: 500 }
+  })
+  await fieldAt(form, "/reducer/type").selectOption("")
+  await fieldAt(form, "/tools").fill("graph.*")
+  await saveOf(page).press("Enter")
+  await atVersion(page, 3)
+  await warnings.waitFor({ state: "detached" })
+  expect((await run(story.get(`/agents/${agent.id}`))).reducer).toBeNull()
+})
+
 it("on a phone all fields stand under one another, and nothing is cut", async () => {
   const story = await real.newStory()
   await run(story.post("/mcp-servers", orders))

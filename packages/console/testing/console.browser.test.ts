@@ -44,6 +44,13 @@ describe("addresses", () => {
     await page.locator("section[data-state=not-found]").waitFor()
     await goTo("/nowhere")
     await page.locator("[data-fault=noSuchPage]").waitFor()
+    // Where no project is chosen among several, too: it says so, and leads on.
+    await real.newStory()
+    await page.goto(new URL("/nowhere/at-all", page.url()).href)
+    await page.locator("[data-fault=noSuchPage]").getByRole("link").click()
+    await inTime(() => new URL(page.url()).pathname).toBe("/")
+    await page.getByRole("heading", { level: 1 }).waitFor()
+    expect(await page.locator("[data-fault]").count()).toBe(0)
   })
 
   it("carry the project when there are several", async () => {

@@ -118,6 +118,7 @@ export const addSuggestion = (world: World, fixture: SuggestionFixture): Suggest
     digest: `digest-of-${number}`,
     agentId: fixture.agentId,
     agentName: agentNames[fixture.agentId] ?? "agent",
+    agentState: "enabled",
     agentVersion: 1,
     revision: 1,
     refinedAt: null,

@@ -50,13 +50,14 @@ it("the keyboard stays at the card after Escape and after a refusal, and goes to
   await page.getByRole("dialog").waitFor({ state: "detached" })
   await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
 
-  await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
+  const capabilities = { canCreateObjects: false, canUpdateObjects: false }
+  await run(story.patch(`/agents/${agent.id}`, { capabilities }))
   const refusal = await refusedAt(page, "**/approve", () =>
     cardOf(page, suggestion)
       .getByRole("button", { name: /^Approve/, disabled: false })
       .press("Enter")
   )
-  expect(refusal).toMatchObject({ reason: "agentDisabled" })
+  expect(refusal).toMatchObject({ reason: "notPermitted" })
   await cardOf(page, suggestion).getByRole("status").waitFor()
   await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
 

@@ -34,9 +34,9 @@ it("why an approval was refused stands on its card until the card changes, and n
   const approve = shown.getByRole("button", { name: /^Approve/ })
   const refusal = shown.getByRole("status")
 
-  await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
+  await run(story.patch(`/agents/${agent.id}`, { capabilities: { canUpdateObjects: false } }))
   const problem = await refusedAt(page, "**/approve", () => approve.press("Enter"))
-  expect(problem).toMatchObject({ reason: "agentDisabled" })
+  expect(problem).toMatchObject({ reason: "notPermitted" })
   await refusal.getByText(problem.detail).waitFor()
   // Another card comes, and this one has not changed: what it says still holds.
   await run(story.post("/tasks", { title: "Look at Ada" }))
@@ -49,7 +49,7 @@ it("why an approval was refused stands on its card until the card changes, and n
   await inTime(() => refusal.count()).toBe(0)
 
   // What moves while it is sent is on the card with the refusal, which stays to be read.
-  await run(story.patch(`/agents/${agent.id}`, { enabled: true }))
+  await run(story.patch(`/agents/${agent.id}`, { capabilities: null }))
   await page.route("**/approve", async (route) => {
     await run(change(story, person, { age: 38 }))
     await route.continue()

@@ -274,6 +274,78 @@ it("questions are answered in words by keyboard alone, come and go by themselves
   await later.getByRole("region", { name: "The linked task" }).getByText("MIT").waitFor()
 })
 
+it("S000-R29 keys act at once on the card that shows them, which is the first, and on none that is not in view", async () => {
+  const story = await real.newStory()
+  const { tasks } = await run(mixed(story))
+  const { page } = await real.visit(story, "/", { role: "editor" })
+  await listed(page, 9)
+  const first = (await currentNumber(page)) ?? 0
+  const shown = page.locator("article[data-number]").first()
+  expect(await shown.getAttribute("data-number")).toBe(String(first))
+  const keys = () =>
+    page
+      .locator("article kbd")
+      .evaluateAll((all) =>
+        all.flatMap((key) =>
+          key.checkVisibility({ visibilityProperty: true })
+            ? [key.closest<HTMLElement>("article")?.dataset["number"]]
+            : []
+        )
+      )
+  expect(new Set(await keys())).toEqual(new Set([String(first)]))
+  await press(page, "r")
+  await page.getByRole("dialog").getByRole("textbox").waitFor()
+  await page.keyboard.press("Escape")
+  await press(page, "a")
+  await listed(page, 8)
+  const wanted = Object.values(tasks).find(({ number }) => number === first)
+  expect(await run(story.get(`/tasks/${wanted?.id}`))).toMatchObject({
+    status: "completed",
+    resolvedBy: "a-editor"
+  })
+
+  // Whoever looks further down is led to the card first.
+  const { page: below } = await real.visit(story, "/", { viewport: { width: 900, height: 300 } })
+  await listed(below, 8)
+  await below.evaluate(() => window.scrollTo(0, document.body.scrollHeight))
+  const marked = await currentNumber(below)
+  await press(below, "a")
+  await inTime(() => below.evaluate(() => document.activeElement?.getAttribute("data-number"))).toBe(
+    String(marked)
+  )
+  expect(await run(pendingOf(story))).toHaveLength(8)
+})
+
+it("S000-R29, R32 says before the click that the agent is gone, and rejects all of it in one go", async () => {
+  const story = await real.newStory()
+  const { tasks } = await run(mixed(story))
+  const { agentId, agentName } = tasks.plain
+  const { page } = await real.visit(story)
+  await listed(page, 9)
+  expect(await page.locator("[data-agent-state]").count()).toBe(0)
+  await run(story.patch(`/agents/${agentId}`, { enabled: false }))
+  const plain = cardOf(page, tasks.plain)
+  await plain.locator("[data-agent-state=disabled]").waitFor()
+  await run(Effect.asVoid(story.delete(`/agents/${agentId}`)))
+  await plain.locator("[data-agent-state=deleted]").waitFor()
+  await screenshot(page, "inbox-deleted-agent")
+  await plain.getByRole("button", { name: /^Approve/ }).click()
+  await inTime(async () => (await run(story.get(`/tasks/${tasks.plain.id}`))).status).toBe("completed")
+  await listed(page, 8)
+  await page.getByTestId("reject-all").filter({ hasText: agentName }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.getByRole("textbox").fill("It is gone")
+  await dialog.getByRole("button", { name: /^Reject/ }).click()
+  await inTime(async () =>
+    (await run(pendingOf(story))).filter((task: Json) => task.agentId === agentId)
+  ).toEqual([])
+  const decided = (await run(story.get("/tasks?status=rejected"))).items
+  expect(new Set(decided.map((task: Json) => [task.agentId, task.resolutionNote].join()))).toEqual(
+    new Set([[agentId, "It is gone"].join()])
+  )
+  await listed(page, (await run(pendingOf(story))).length)
+})
+
 it("who may only look reads all, and nothing more", async () => {
   const story = await real.newStory()
   await run(mixed(story))
@@ -288,7 +360,8 @@ it("who may only look reads all, and nothing more", async () => {
   expect(await run(pendingOf(story))).toHaveLength(10)
   const { page: editor } = await real.visit(story, "/", { role: "editor" })
   await listed(editor, 10)
-  expect(await editor.getByRole("button", { name: /^(Approve|Edit|Reject)/ }).count()).toBe(0)
+  // An editor may decide what may be changed by hand, and what is taken back needs a reviewer.
+  expect(await editor.getByRole("button", { name: /^Approve/ }).count()).toBeGreaterThan(0)
   await card(editor, "Which").getByRole("button", { name: "One", disabled: false }).press("Enter")
   await listed(editor, 9)
 })

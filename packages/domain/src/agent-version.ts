@@ -13,6 +13,7 @@ import {
   AgentInput,
   defineAgent
 } from "./agent.ts"
+import { AgentWarning } from "./agent-warning.ts"
 import { AgentId, Timestamp } from "./ids.ts"
 import { defineFlowStep, type FlowStep, type FlowStepInput } from "./flow.ts"
 import { canonicalJson } from "./json.ts"
@@ -73,7 +74,9 @@ export const AppliedAgent = Schema.Struct({
   id: Schema.NullOr(AgentId),
   /** The version that it has, or would have. */
   version: Schema.Int,
-  changes: Schema.Array(JsonDifference)
+  changes: Schema.Array(JsonDifference),
+  /** What of the definition does not hold as things are now; [] is nothing. */
+  warnings: Schema.Array(AgentWarning)
 }).annotate({ identifier: "AppliedAgent" })
 export type AppliedAgent = typeof AppliedAgent.Type
 
@@ -84,6 +87,7 @@ export const definitionOf = (agent: Agent): AgentDefinition => {
     version: _version,
     disabledReason: _reason,
     nextFireAt: _next,
+    warnings: _warnings,
     createdAt: _created,
     updatedAt: _updated,
     ...definition
@@ -93,7 +97,7 @@ export const definitionOf = (agent: Agent): AgentDefinition => {
 
 /** The least that says a definition: every field that is not the default. */
 export const leanAgent = (definition: AgentDefinition): AgentInput => {
-  const { flowType, name, prompt, steps, triggerType, reactionConfig } = definition
+  const { flowType, name, prompt, steps, tools, triggerType, reactionConfig } = definition
   const needed = { name, triggerType, prompt }
   const defaults = defineAgent(needed)
   // How often a loop goes round has a default of its own.
@@ -102,6 +106,8 @@ export const leanAgent = (definition: AgentDefinition): AgentInput => {
   return {
     ...needed,
     ...lean,
+    // Tools are always said: where an agent has none, a definition that is silent about them gives it none.
+    tools,
     ...(steps.length === 0 ? {} : { steps: steps.map(leanStep) }),
     ...(reactionConfig ? { reactionConfig: leanReaction(reactionConfig) } : {})
   }

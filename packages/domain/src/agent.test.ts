@@ -57,6 +57,7 @@ const full: AgentInput = {
   budget: { perRun: { maxTokens: 1_000 }, perDay: { maxCostUsd: 2 } },
   subAgents: ["reader-*"],
   repeatableTools: ["graph.search_objects"],
+  reducer: { type: "truncating", maxMessages: 100, maxTokens: null },
   catchUp: "all",
   overlapPolicy: "allow",
   retryPolicy: { maxAttempts: 3, backoffMs: 1_000 },
@@ -80,7 +81,7 @@ describe("defineAgent", () => {
       flowType: "single",
       steps: [],
       maxIterations: null,
-      tools: [],
+      tools: ["graph.*"],
       triggerType: "manual",
       cronSchedule: null,
       timezone: "UTC",
@@ -93,6 +94,7 @@ describe("defineAgent", () => {
       budget: null,
       subAgents: [],
       repeatableTools: [],
+      reducer: null,
       catchUp: "one",
       overlapPolicy: "skip",
       retryPolicy: null,
@@ -101,6 +103,13 @@ describe("defineAgent", () => {
       disableAfterFailures: 10,
       enabled: true
     })
+  })
+
+  it("S002-R26 an agent that reacts has 15 minutes for a run unless it is given another time", () => {
+    expect(defineAgent(reacting).defaultTimeoutMs).toBe(900_000)
+    expect(defineAgent({ ...reacting, defaultTimeoutMs: null }).defaultTimeoutMs).toBe(900_000)
+    expect(defineAgent({ ...reacting, defaultTimeoutMs: 604_800_000 }).defaultTimeoutMs).toBe(604_800_000)
+    expect(defineAgent(least).defaultTimeoutMs).toBe(null)
   })
 
   it("S001-R23 concurrency is skip unless the agent says otherwise", () => {
@@ -185,10 +194,11 @@ describe("patchAgent", () => {
         defaultTimeoutMs: null,
         budget: null,
         subAgents: null,
-        repeatableTools: null
+        repeatableTools: null,
+        reducer: null
       })
     )
-    expect(cleared).toEqual({ ...defineAgent(least), triggerType: "reaction" })
+    expect(cleared).toEqual(defineAgent({ ...least, triggerType: "reaction" }))
   })
 
   it("gives a new reactionConfig its defaults", () => {

@@ -6,7 +6,9 @@
  * it started with. There is one agent entity: no definition row beside it.
  */
 import { Schema } from "effect"
+import { AgentWarning } from "./agent-warning.ts"
 import { Budget } from "./budget.ts"
+import { defaultTools } from "./built-in-tools.ts"
 import { Capabilities, ExecutionMode, HybridPolicy } from "./capability.ts"
 import { defineFlowStep, flowBounds, FlowStep, FlowStepInput, FlowType } from "./flow.ts"
 import { AgentId, Timestamp, UserId } from "./ids.ts"
@@ -14,6 +16,7 @@ import { ModelConfig } from "./model-config.ts"
 import { canonicalJson } from "./json.ts"
 import { defineReaction, ReactionConfig, ReactionInput } from "./reaction.ts"
 import { findReactionFault } from "./reaction-faults.ts"
+import { findReducerFault, ReducerConfig } from "./prompt-window.ts"
 import { CatchUp, OverlapPolicy } from "./schedule.ts"
 import { ToolPatterns } from "./tool-pattern.ts"
 
@@ -61,8 +64,12 @@ export const ReviewPolicy = Schema.Struct({
 }).annotate({ identifier: "ReviewPolicy" })
 export type ReviewPolicy = typeof ReviewPolicy.Type
 
-/** What an agent's safeguards are when its definition says nothing of them. */
-export const safeguardDefaults = { maxPendingRuns: 1_000, disableAfterFailures: 10 } as const
+/** What an agent's safeguards are when its definition says nothing of them; `reactionTimeoutMs` is the time of a run of one that reacts. */
+export const safeguardDefaults = {
+  maxPendingRuns: 1_000,
+  disableAfterFailures: 10,
+  reactionTimeoutMs: 900_000
+} as const
 
 /** How long a run may take, in milliseconds: up to a week. */
 export const TimeoutMs = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 604_800_000 }))
@@ -94,6 +101,7 @@ const fields = {
   budget: opt(Budget),
   subAgents: opt(Schema.Array(AgentPattern).check(Schema.isMaxLength(100))),
   repeatableTools: opt(ToolPatterns),
+  reducer: opt(ReducerConfig),
   catchUp: opt(CatchUp),
   overlapPolicy: opt(OverlapPolicy),
   retryPolicy: opt(RetryPolicy),
@@ -128,6 +136,7 @@ export const AgentDefinition = Schema.Struct({
   steps: Schema.Array(FlowStep),
   /** Of a loop; null for the other flows. */
   maxIterations: Schema.NullOr(Schema.Int),
+  /** Names and globs; [] is none. Left out they are those of the graph that the capabilities do not forbid. */
   tools: Schema.Array(Schema.String),
   triggerType: TriggerType,
   cronSchedule: Schema.NullOr(Schema.String),
@@ -138,13 +147,15 @@ export const AgentDefinition = Schema.Struct({
   capabilities: Schema.NullOr(Capabilities),
   /** Model requests of one run; null is unbounded, and 50 for a run that another spawned (S002-R18, R19). */
   maxSteps: Schema.NullOr(Schema.Int),
-  /** How long a run may take before it is asked to stop; null is unbounded (S002-R26). */
+  /** How long a run may take before it is asked to stop; null is unbounded (S002-R26). An agent that reacts has 15 minutes unless it is given. */
   defaultTimeoutMs: Schema.NullOr(Schema.Int),
   budget: Schema.NullOr(Budget),
   /** Names of the agents that it may spawn, with * as a wildcard; [] is none. */
   subAgents: Schema.Array(Schema.String),
   /** Tools that may be called again and again with the same arguments, such as one that polls. */
   repeatableTools: Schema.Array(Schema.String),
+  /** How much of a log its model is shown, in its chats and runs; null sums up above 100,000 tokens (S003-R62). */
+  reducer: Schema.NullOr(ReducerConfig),
   /** Which missed instants of a schedule are made up for after downtime. */
   catchUp: CatchUp,
   /** What a schedule does when its earlier run has not ended. */
@@ -167,6 +178,8 @@ export const Agent = Schema.Struct({
   /** Why the agent is disabled, when it is not a person's choice. */
   disabledReason: Schema.NullOr(Schema.String),
   nextFireAt: Schema.NullOr(Timestamp),
+  /** What of the definition does not hold as things are now; [] is nothing. */
+  warnings: Schema.Array(AgentWarning),
   createdAt: Timestamp,
   updatedAt: Timestamp
 }).annotate({ identifier: "Agent" })
@@ -182,7 +195,7 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   flowType: input.flowType ?? "single",
   steps: (input.steps ?? []).map(defineFlowStep),
   maxIterations: input.maxIterations ?? (input.flowType === "loop" ? flowBounds.defaultIterations : null),
-  tools: input.tools ?? [],
+  tools: input.tools ?? defaultTools(input.capabilities ?? null),
   triggerType: input.triggerType,
   cronSchedule: input.cronSchedule?.trim().replace(/\s+/g, " ") ?? null,
   timezone: input.timezone ?? "UTC",
@@ -191,10 +204,12 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
   hybridPolicy: input.hybridPolicy ?? null,
   capabilities: input.capabilities ?? null,
   maxSteps: input.maxSteps ?? null,
-  defaultTimeoutMs: input.defaultTimeoutMs ?? null,
+  defaultTimeoutMs:
+    input.defaultTimeoutMs ?? (input.triggerType === "reaction" ? safeguardDefaults.reactionTimeoutMs : null),
   budget: input.budget ?? null,
   subAgents: input.subAgents ?? [],
   repeatableTools: input.repeatableTools ?? [],
+  reducer: input.reducer ?? null,
   catchUp: input.catchUp ?? "one",
   overlapPolicy: input.overlapPolicy ?? "skip",
   retryPolicy: input.retryPolicy ?? null,
@@ -206,12 +221,23 @@ export const defineAgent = (input: AgentInput): AgentDefinition => ({
 
 /** Changes a definition by a patch: absent fields stay, null goes back to the default. */
 export const patchAgent = (definition: AgentDefinition, patch: AgentPatch): AgentDefinition =>
-  defineAgent({ ...definition, ...withoutIterations(definition, patch), ...patch })
+  defineAgent({
+    ...definition,
+    ...withoutIterations(definition, patch),
+    ...withFollowingTools(definition, patch),
+    ...patch
+  })
 
 /** A loop that becomes another flow takes its iterations along with it only where the patch says so. */
 const withoutIterations = ({ flowType }: AgentDefinition, patch: AgentPatch): AgentPatch =>
   flowType === "loop" && patch.flowType !== undefined && patch.flowType !== "loop"
     ? { maxIterations: null }
+    : {}
+
+/** Tools that are the default follow the capabilities. */
+const withFollowingTools = ({ capabilities, tools }: AgentDefinition, patch: AgentPatch): AgentPatch =>
+  patch.capabilities !== undefined && canonicalJson(tools) === canonicalJson(defaultTools(capabilities))
+    ? { tools: null }
     : {}
 
 /** A definition that contradicts itself, with a JSON pointer to the wrong place. */
@@ -251,12 +277,15 @@ export const findDefinitionFault = (
       ? findFlowFault(definition)
       : undefined
   if (inFlow) return inFlow
-  const { reactionConfig, tools } = definition
+  const { reactionConfig, reducer, tools } = definition
   const inRule =
     reactionConfig && isNew("reactionConfig", definition, before)
       ? findReactionFault(reactionConfig)
       : undefined
-  return inRule ?? (isNew("tools", definition, before) ? findTwice("/tools", tools) : undefined)
+  if (inRule) return inRule
+  const inReducer = reducer && isNew("reducer", definition, before) ? findReducerFault(reducer) : undefined
+  if (inReducer) return { pointer: `/reducer/${inReducer.field}`, message: inReducer.message }
+  return isNew("tools", definition, before) ? findTwice("/tools", tools) : undefined
 }
 
 /** What a flow's type demands of its steps and iterations. */

@@ -5,6 +5,7 @@
  * is known when an agent is saved, so a misspelling is told then and not by a
  * run that lacks its tool.
  */
+import { type Capabilities, type ChangeKind, isForbidden } from "./capability.ts"
 import { pointerStep } from "./json.ts"
 import { allows } from "./tool-pattern.ts"
 
@@ -24,6 +25,29 @@ export const builtInTools = {
   tasks: ["add_task", "list_tasks", "complete_task", "delete_task", "update_task"]
 } as const
 
+/** What each tool of the graph that writes would change; the others only read. */
+const graphWrites: Partial<Record<string, ChangeKind>> = {
+  "graph.create_object": "create",
+  "graph.update_object": "update",
+  "graph.delete_object": "delete",
+  "graph.create_relationship": "createRelationship",
+  "graph.update_relationship": "updateRelationship",
+  "graph.delete_relationship": "deleteRelationship"
+} satisfies Partial<Record<`graph.${(typeof builtInTools.graph)[number]}`, ChangeKind>>
+
+/** Whether an agent's capabilities refuse every call of a tool. */
+export const isForbiddenTool = (capabilities: Capabilities | null, tool: string): boolean => {
+  const kind = graphWrites[tool]
+  return kind !== undefined && isForbidden(capabilities, kind)
+}
+
+/** The tools of an agent whose definition names none: those of the graph, without those that its capabilities forbid. */
+export const defaultTools = (capabilities: Capabilities | null): ReadonlyArray<string> => {
+  const all = builtInTools.graph.map((tool) => `graph.${tool}`)
+  const allowed = all.filter((tool) => !isForbiddenTool(capabilities, tool))
+  return allowed.length === all.length ? ["graph.*"] : allowed
+}
+
 /** The tool by which an agent hands a task to another. */
 export const spawnTool = "run.spawn_agent"
 
@@ -31,7 +55,8 @@ export const spawnTool = "run.spawn_agent"
 const peopleServer = "agents"
 const forPeople = `The server ${peopleServer} is for people alone: an agent hands work to another with ${spawnTool}`
 
-const names = Object.entries(builtInTools).flatMap(([server, tools]) =>
+/** Every built-in tool, as a list of tools names it. */
+export const builtInNames: ReadonlyArray<string> = Object.entries(builtInTools).flatMap(([server, tools]) =>
   tools.map((tool) => `${server}.${tool}`)
 )
 
@@ -43,19 +68,21 @@ export const findUnknownTool = (
   for (const [index, pattern] of patterns.entries()) {
     const [server = ""] = pattern.split(".")
     if (server === peopleServer) return { pointer: pointer + pointerStep(index), message: forPeople }
-    const own = names.filter((name) => name.startsWith(`${server}.`))
+    const own = builtInNames.filter((name) => name.startsWith(`${server}.`))
     if (own.length === 0 || own.some((name) => allows([pattern], name))) continue
-    const message = `No tool of the server ${server} is named ${pattern}: the nearest is ${nearest(pattern, own)}`
+    const message = `No tool of the server ${server} is named ${pattern}: the nearest are ${nearest(pattern, own).join(", ")}`
     return { pointer: pointer + pointerStep(index), message }
   }
   return undefined
 }
 
-/** The name that the fewest letters part from a text. */
-const nearest = (text: string, candidates: ReadonlyArray<string>): string => {
-  const apart = candidates.map((name) => ({ name, letters: lettersApart(text, name) }))
-  return apart.reduce((best, each) => (each.letters < best.letters ? each : best)).name
-}
+/** The three names that the fewest letters part from a text, the nearest first. */
+const nearest = (text: string, candidates: ReadonlyArray<string>): ReadonlyArray<string> =>
+  candidates
+    .map((name) => ({ name, letters: lettersApart(text, name) }))
+    .toSorted((a, b) => a.letters - b.letters)
+    .slice(0, 3)
+    .map(({ name }) => name)
 
 /** How many letters must be added, dropped or changed to make one text of another. */
 const lettersApart = (from: string, to: string): number => {

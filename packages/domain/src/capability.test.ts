@@ -25,6 +25,11 @@ const flagOf: Readonly<Record<ChangeKind, Exclude<keyof Capabilities, "allowedOb
   updateRelationship: "canUpdateRelationships",
   deleteRelationship: "canDeleteRelationships"
 }
+/** The flag that decides where another is missing. */
+const followed: Partial<Record<string, (typeof flagOf)[ChangeKind]>> = {
+  canUpdateRelationships: "canUpdateObjects",
+  canDeleteRelationships: "canDeleteObjects"
+}
 const kinds = ChangeKinds.literals
 const flags = Object.values(flagOf)
 
@@ -33,8 +38,8 @@ const requirement: Readonly<Record<ChangeKind, string>> = {
   update: "S001-R30",
   delete: "S000-R26 S001-R31",
   createRelationship: "S001-R32",
-  updateRelationship: "S001-R32",
-  deleteRelationship: "S001-R32"
+  updateRelationship: "S001-R30",
+  deleteRelationship: "S001-R31"
 }
 
 describe("denies", () => {
@@ -51,7 +56,44 @@ describe("denies", () => {
 
   it.each(matrix)("%s: %s under %s = %s", (_, kind, flag, value) => {
     const named = flags.filter((name) => denies({ [flag]: value }, kind, ["Person"])?.includes(name))
-    expect(named).toEqual(flag === flagOf[kind] && value === false ? [flag] : [])
+    const concerned = [flagOf[kind], followed[flagOf[kind]] ?? flagOf[kind]]
+    expect(named).toEqual(
+      value === false && concerned.includes(flag) ? [...new Set([flag, flagOf[kind]])] : []
+    )
+  })
+
+  it("S001-R29, R30, R31, R32 each setting of the six flags: a missing one for relationships follows that for objects", () => {
+    const values = [undefined, null, true, false]
+    const settings = flags.reduce<ReadonlyArray<Capabilities>>(
+      (all, flag) => all.flatMap((each) => values.map((value) => ({ ...each, [flag]: value }))),
+      [{}]
+    )
+    expect(settings).toHaveLength(values.length ** flags.length)
+    const wrong = settings.flatMap((capabilities) =>
+      kinds.filter((kind) => {
+        const own = capabilities[flagOf[kind]] ?? null
+        const other = followed[flagOf[kind]]
+        const isDenied =
+          own === false || (own === null && other !== undefined && capabilities[other] === false)
+        return (denies(capabilities, kind, ["Person"]) !== undefined) !== isDenied
+      })
+    )
+    expect(wrong).toEqual([])
+  })
+
+  it("S001-R29, R30, R31, R32 with the four flags of the specification false nothing is permitted", () => {
+    const ofTheSpecification = {
+      canCreateObjects: false,
+      canUpdateObjects: false,
+      canDeleteObjects: false,
+      canCreateRelationships: false
+    }
+    expect(kinds.filter((kind) => denies(ofTheSpecification, kind, []) === undefined)).toEqual([])
+    const granted = { ...ofTheSpecification, canUpdateRelationships: true, canDeleteRelationships: true }
+    expect(kinds.filter((kind) => denies(granted, kind, []) === undefined)).toEqual([
+      "updateRelationship",
+      "deleteRelationship"
+    ])
   })
 
   it.each(kinds)("a flag that is false denies %s whatever the other flags allow", (kind) => {
@@ -213,6 +255,8 @@ describe("narrow", () => {
     {},
     ...flags.map((flag) => ({ [flag]: false })),
     { canCreateObjects: true, canDeleteObjects: false },
+    { canUpdateObjects: false, canUpdateRelationships: true },
+    { canDeleteObjects: false, canDeleteRelationships: true },
     { allowedObjectTypes: null },
     { allowedObjectTypes: [] },
     { allowedObjectTypes: ["Person"] },

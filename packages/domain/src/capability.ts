@@ -1,9 +1,9 @@
 /**
  * What an agent may do, and whether a change is done, suggested or refused.
  *
- * There is one table of truth: null capabilities are unrestricted, a missing
- * flag is allowed, false is denied, `allowedObjectTypes` null is every type and
- * [] is none. Every door asks these functions and nobody else decides.
+ * There is one table of truth: null capabilities are unrestricted, false is denied, a missing flag is
+ * allowed, but that of updating or deleting relationships follows the one for objects.
+ * `allowedObjectTypes` null is every type and [] is none. Every door asks these functions.
  */
 import { Schema } from "effect"
 import type { Change } from "./change.ts"
@@ -64,6 +64,21 @@ const flags = {
   deleteRelationship: "canDeleteRelationships"
 } as const satisfies Record<ChangeKind, keyof Capabilities>
 
+/** Flags that the specification does not have: where one is missing, the flag for objects decides (S001-R30, R31). */
+const followed: Partial<Record<ChangeKind, "update" | "delete">> = {
+  updateRelationship: "update",
+  deleteRelationship: "delete"
+}
+
+/** The flag that denies a kind of change; undefined when none does. */
+const denyingFlag = (capabilities: Capabilities, kind: ChangeKind): string | undefined => {
+  const flag = flags[kind]
+  const value = capabilities[flag] ?? undefined
+  if (value !== undefined) return value ? undefined : flag
+  const other = followed[kind]
+  return other && denyingFlag(capabilities, other)
+}
+
 /**
  * Says why capabilities forbid a change, or undefined when they permit it.
  *
@@ -76,14 +91,19 @@ export const denies = (
   objectTypes: ReadonlyArray<string>
 ): string | undefined => {
   if (capabilities === null) return undefined
-  const flag = flags[kind]
-  if (capabilities[flag] === false) return `The agent's capability ${flag} is false`
+  const flag = denyingFlag(capabilities, kind)
+  if (flag !== undefined)
+    return `The agent's capability ${flag} is false${flag === flags[kind] ? "" : `, and ${flags[kind]} follows it unless set`}`
   const allowed = capabilities.allowedObjectTypes ?? null
   const foreign = allowed === null ? undefined : objectTypes.find((type) => !allowed.includes(type))
   return foreign === undefined
     ? undefined
     : `The agent's capability allowedObjectTypes does not include ${foreign}`
 }
+
+/** Whether capabilities forbid every change of a kind, whatever it touches. */
+export const isForbidden = (capabilities: Capabilities | null, kind: ChangeKind): boolean =>
+  denies(capabilities, kind, []) !== undefined || capabilities?.allowedObjectTypes?.length === 0
 
 /** A kind of relationship that an object has. */
 export interface RelationshipKind {
@@ -210,9 +230,11 @@ const narrowPromotion = (
 const narrowCapabilities = (own: Capabilities | null, above: Capabilities | null): Capabilities | null => {
   if (own === null || above === null) return own ?? above
   const [ours, theirs] = [own.allowedObjectTypes ?? null, above.allowedObjectTypes ?? null]
-  const denied = Object.values(flags).filter((flag) => own[flag] === false || above[flag] === false)
+  const allows = (kind: ChangeKind) =>
+    denyingFlag(own, kind) === undefined && denyingFlag(above, kind) === undefined
   return {
-    ...Object.fromEntries(denied.map((flag) => [flag, false])),
+    // Every flag is set: one that is missing could follow another that only one of the two denies.
+    ...Object.fromEntries(ChangeKind.literals.map((kind) => [flags[kind], allows(kind)])),
     allowedObjectTypes:
       ours === null || theirs === null ? (ours ?? theirs) : ours.filter((type) => theirs.includes(type))
   }

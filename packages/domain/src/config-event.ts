@@ -130,7 +130,9 @@ export class SetReducerEvent extends Schema.Class<SetReducerEvent>("SetReducerEv
   type: Schema.tag("SetReducerEvent"),
   ...base,
   ...added,
-  ...configFields.SetReducerEvent
+  ...configFields.SetReducerEvent,
+  /** The agent's definition says it; what somebody sets in the context stands above it. */
+  isOfAgent: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** A name for a tool with some of its arguments given (S004-F02). */

@@ -48,8 +48,10 @@ export interface ContextConfig {
   readonly isRacing: boolean
   readonly guard: Option.Option<GuardConfig>
   readonly memory: Option.Option<MemoryConfig>
-  /** None: what the server shows by itself. */
+  /** What somebody set in the context; none: the agent's. */
   readonly reducer: Option.Option<ReducerConfig>
+  /** What the agent's definition says; none: what the server shows by itself. */
+  readonly agentReducer: Option.Option<ReducerConfig>
   readonly tools: ReadonlyArray<DefinedTool>
   readonly workflow: Option.Option<Workflow>
 }
@@ -63,6 +65,7 @@ export const emptyConfig: ContextConfig = {
   guard: Option.none(),
   memory: Option.none(),
   reducer: Option.none(),
+  agentReducer: Option.none(),
   tools: [],
   workflow: Option.none()
 }
@@ -93,7 +96,10 @@ export const reduceConfig = (config: ContextConfig, event: ConfigEvent): Context
       return { ...config, memory: Option.some({ keepsSummary, recallPassages }) }
     }
     case "SetReducerEvent":
-      return { ...config, reducer: Option.some(event.reducer) }
+      return {
+        ...config,
+        [event.isOfAgent === true ? "agentReducer" : "reducer"]: Option.some(event.reducer)
+      }
     case "DefineToolEvent":
       return { ...config, tools: withTool(config.tools, event) }
     case "DefineWorkflowEvent": {

@@ -24,7 +24,7 @@ import {
 import { added, base, ContextEventId, ContextName } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp, UserId } from "./ids.ts"
-import { Usage } from "./run.ts"
+import { RunFailure, Usage } from "./run.ts"
 
 export { ContextEventId, contextEventId, ContextName, eventNumber } from "./event-base.ts"
 
@@ -196,18 +196,7 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
 }) {}
 
 /** What brought a turn down, for those who tell people of it. */
-export const TurnFailure = Schema.Literals([
-  /** The model cannot be asked, or failed. */
-  "model",
-  /** The prompt could not be made. */
-  "prompt",
-  /** The guard flagged what the model was about to read. */
-  "guard",
-  /** It asked for the same again and again. */
-  "doomLoop",
-  /** What it writes is refused for good. */
-  "refused"
-])
+export const TurnFailure = RunFailure.pick(["model", "prompt", "guard", "doomLoop", "refused", "noProgress"])
 export type TurnFailure = typeof TurnFailure.Type
 
 export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({

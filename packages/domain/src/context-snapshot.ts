@@ -17,7 +17,7 @@ import { Usage } from "./run.ts"
 import { Speakers } from "./speakers.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 7
+export const foldVersion = 8
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 
@@ -59,6 +59,7 @@ const KeptConfig = Schema.Struct({
   ),
   memory: OrNull(Schema.Struct({ recallPassages: Schema.Int, keepsSummary: Schema.Boolean })),
   reducer: OrNull(ReducerConfig),
+  agentReducer: OrNull(ReducerConfig),
   tools: Schema.Array(
     Schema.Struct({
       name: Schema.String,

@@ -88,8 +88,8 @@ export const openWindow = (messages: ReadonlyArray<Message>): Window => {
   }
 }
 
-export const reducerOf = ({ reducer }: ContextConfig): ReducerConfig =>
-  Option.getOrElse(reducer, () => defaultReducer)
+export const reducerOf = ({ agentReducer, reducer }: ContextConfig): ReducerConfig =>
+  Option.isSome(reducer) ? reducer.value : Option.getOrElse(agentReducer, () => defaultReducer)
 
 /** The estimated tokens of a prompt: everything but the tools. */
 export const promptTokens = (state: WindowState): number => state.windowTokens + instructionTokens(state)

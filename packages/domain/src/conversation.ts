@@ -66,6 +66,10 @@ export const ChatAnswer = Schema.Struct({
   /** What the agent said last in answer to the message; empty while it has said nothing. */
   response: Schema.String,
   toolCalls: Schema.Array(ChatToolCall),
-  runId: Schema.NullOr(RunId)
+  runId: Schema.NullOr(RunId),
+  /** `conversationId` in the words of the specification. */
+  conversation_id: ConversationId,
+  /** `toolCalls` in the words of the specification. */
+  tool_calls: Schema.Array(ChatToolCall)
 }).annotate({ identifier: "ChatAnswer" })
 export type ChatAnswer = typeof ChatAnswer.Type

@@ -10,7 +10,7 @@ import type { Schema } from "effect"
 import { builtInTools } from "./built-in-tools.ts"
 import type { DefinedTool } from "./context-config.ts"
 import { isJsonObject } from "./json.ts"
-import type { ToolCall } from "./message.ts"
+import type { SpokenCall, ToolCall } from "./message.ts"
 
 export const definedToolBounds = {
   perContext: 50,
@@ -19,7 +19,7 @@ export const definedToolBounds = {
 } as const
 
 /** A call as it is made. */
-export interface MadeCall extends ToolCall {
+export interface MadeCall extends SpokenCall {
   /** What the model called, where that stands for another tool. */
   readonly calledAs?: Pick<ToolCall, "name" | "arguments">
 }
@@ -39,7 +39,7 @@ export const withMeaning = (tools: ReadonlyArray<DefinedTool>, call: ToolCall): 
 }
 
 /** The call that is made for a model's call. */
-export const madeCall = ({ standsFor, ...call }: ToolCall): MadeCall =>
+export const madeCall = ({ standsFor, ...call }: SpokenCall): MadeCall =>
   standsFor === undefined
     ? call
     : {

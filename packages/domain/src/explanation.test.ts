@@ -65,6 +65,7 @@ const entry: ProcessingEntry = {
   reason: null,
   dueAt: null,
   errorMessage: null,
+  failureReason: null,
   deadLetteredAt: null,
   startedAt: null,
   completedAt: null,

@@ -25,6 +25,8 @@ export const jsonBounds = {
 export interface JsonFault {
   readonly pointer: string
   readonly message: string
+  /** The field that was meant, where its name was written in snake_case. */
+  readonly field?: string
 }
 
 /** The properties of a graph object or relationship: one JSON object. */

@@ -56,6 +56,7 @@ describe("a run", () => {
       "paused → cancelled",
       "paused → queued",
       "queued → cancelled",
+      "queued → paused",
       "queued → running",
       "running → cancelled",
       "running → completed",
@@ -78,7 +79,7 @@ describe("a run", () => {
     expect(statesBefore("running")).toEqual(["queued", "running"])
     expect(statesBefore("completed")).toEqual(["running"])
     expect(statesBefore("failed")).toEqual(["running"])
-    expect(statesBefore("paused")).toEqual(["running"])
+    expect(statesBefore("paused")).toEqual(["queued", "running"])
     expect(statesBefore("queued")).toEqual(["paused"])
     expect([...statesBefore("cancelled")].toSorted()).toEqual(["paused", "queued", "running"])
     expect(statesBefore("skipped")).toEqual([])

@@ -215,6 +215,10 @@ export const offeredBy =
   (server: string) =>
   (tool: PinnedTool): PinnedTool => ({ ...tool, offeredName: offeredNameOf(server, tool.name) })
 
+/** A server's tool as an agent's list of tools names it: `server.tool`. */
+export const patternedNameOf = (server: string, tool: string): string =>
+  `${server}.${offeredNameOf(server, tool).slice(server.length + 2)}`
+
 export const isAllowedTool = (
   { allowedTools }: Pick<McpServerConfig, "allowedTools">,
   tool: string

@@ -19,6 +19,11 @@ export interface ToolCall {
   readonly standsFor?: StandsFor
 }
 
+/** A call with the text of the answer that asked for it. */
+export interface SpokenCall extends ToolCall {
+  readonly words?: string
+}
+
 /** What a call of a defined tool is a call of. */
 export interface StandsFor {
   readonly tool: string
@@ -78,6 +83,16 @@ export type UserPart =
 export type AssistantPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool-call"; readonly id: string; readonly name: string; readonly params: Schema.Json }
+
+/** The text of the answer that asked for a call; empty where it had none. */
+export const wordsBeside = (messages: ReadonlyArray<Message>, callId: string): string => {
+  const answer = messages.findLast(
+    (message): message is Extract<Message, { readonly role: "assistant" }> =>
+      message.role === "assistant" &&
+      message.content.some((part) => part.type === "tool-call" && part.id === callId)
+  )
+  return (answer?.content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n")
+}
 
 export interface ToolResultPart {
   readonly type: "tool-result"

@@ -9,6 +9,7 @@ import { Schema } from "effect"
 import { ChangeType, EntityType } from "./graph.ts"
 import { NamedObject } from "./named-object.ts"
 import { AgentId, EntryId, GraphEventId, ObjectId, RunId, Timestamp } from "./ids.ts"
+import { RunFailure } from "./run.ts"
 
 /** Dead letters, objects or events that one request may name. */
 export const batchMaxItems = 100
@@ -62,6 +63,8 @@ export const ProcessingEntry = Schema.Struct({
   /** Before this instant no run begins for it; null when it has a run, or waits for no instant. */
   dueAt: Schema.NullOr(Timestamp),
   errorMessage: Schema.NullOr(Schema.String),
+  /** Why its run failed, as one word; null where none did, or a person cancelled it. */
+  failureReason: Schema.NullOr(RunFailure),
   /** Since when it is a dead letter: it failed or was abandoned and is tried again only when somebody says so. What a person cancelled is none. */
   deadLetteredAt: Schema.NullOr(Timestamp),
   startedAt: Schema.NullOr(Timestamp),

@@ -1,5 +1,5 @@
 /**
- * How much of a context's log a model is shown: the reducers that an event can choose.
+ * How much of a context's log a model is shown: the reducers that an agent's definition or an event can choose.
  *
  * Code is in no event: each is one of these with its numbers. `whole` shows
  * everything. `truncating` keeps the newest messages, and `summarizing` has a
@@ -38,6 +38,13 @@ export const defaultReducer = {
   maxTokens: 100_000
 } as const satisfies ReducerConfig
 
+/** The reducer of an agent whose definition names none, set in a context once its window fills (S003-R62). */
+export const agentReducer = {
+  type: "summarizing",
+  maxTokens: 100_000,
+  keepTokens: 50_000
+} as const satisfies ReducerConfig
+
 export const windowBounds = {
   /** A cut goes so far below its bound that the next is not due at once: what providers keep of a prompt's beginning stays good until then. */
   cutTo: 0.75,
@@ -48,7 +55,9 @@ export const windowBounds = {
   /** Of its bound, what must be let go for a summary to be worth its request. */
   summedShare: 0.125,
   /** Of its bound, what a summarizing reducer may keep. */
-  keptShare: 0.5
+  keptShare: 0.5,
+  /** Of the bound of an agent's default reducer, what a window holds before it is set: most contexts never hold as much. */
+  filledShare: 0.25
 } as const
 
 /** Why a reducer would never come to an end, and where. */

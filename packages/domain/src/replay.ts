@@ -12,9 +12,10 @@ import { Option, Schema } from "effect"
 import { fold } from "./context.ts"
 import {
   ContextEvent,
-  type ContextEventId,
+  ContextEventId,
   contextEventId,
   decodeEvent,
+  eventNumber,
   type LoggedEvent,
   UnknownEvent
 } from "./context-event.ts"
@@ -88,8 +89,8 @@ export const replayOf = ({ engineEvents, events, firstDifference }: Replaying): 
 /** More states than this are not remembered: who was silent for so long decides on the newest. */
 const maxStates = 16
 
-/** Events that others than the actor write: what it had decided before may still come. */
-const byOthers: ReadonlySet<string> = new Set([
+/** Events that somebody sends. */
+const sent: ReadonlySet<string> = new Set([
   "UserMessageEvent",
   "SystemPromptEvent",
   "FileAttachmentEvent",
@@ -101,7 +102,12 @@ const byOthers: ReadonlySet<string> = new Set([
   "SetMemoryConfigEvent",
   "SetReducerEvent",
   "DefineToolEvent",
-  "DefineWorkflowEvent",
+  "DefineWorkflowEvent"
+])
+
+/** Events that others than the actor write: what it had decided before may still come. */
+const byOthers: ReadonlySet<string> = new Set([
+  ...sent,
   "ComparisonStartedEvent",
   "ContextForkedEvent",
   "HistoryGivenEvent",
@@ -177,7 +183,7 @@ const compare = (
 }
 
 /** Id, name and parent follow from the place in the log (S004-R14, R18…R20). */
-const baseOf = ({ context, forkedTurn }: Replaying, { id, type }: KeptEvent) => {
+const baseOf = ({ context, forkedTurn }: Replaying, { id, parentEventId, type }: KeptEvent) => {
   const { agentTurnStartedAtEventId, lastEventId, nextEventNumber } = context
   const turn = Option.orElse(agentTurnStartedAtEventId, () =>
     type === "SessionEndedEvent" ? forkedTurn : Option.none()
@@ -189,9 +195,17 @@ const baseOf = ({ context, forkedTurn }: Replaying, { id, type }: KeptEvent) => 
   return {
     id: contextEventId(name, nextEventNumber),
     agentName: name,
-    parentEventId: Option.getOrNull(parent)
+    parentEventId: isGivenParent(type, parentEventId, nextEventNumber)
+      ? parentEventId
+      : Option.getOrNull(parent)
   }
 }
+
+/** Whoever sends an event may name any earlier event as its cause. */
+const isGivenParent = (type: string, parent: unknown, next: number): boolean =>
+  sent.has(type) && isEventId(parent) && eventNumber(parent) < next
+
+const isEventId = Schema.is(ContextEventId)
 
 const nameOf = (id: ContextEventId): string => id.slice(0, id.indexOf(":"))
 

@@ -25,7 +25,7 @@ export type RunStatus = typeof RunStatus.Type
 
 /** Every legal step, by the state that it leaves. */
 export const transitions: Readonly<Record<RunStatus, ReadonlyArray<RunStatus>>> = {
-  queued: ["running", "cancelled"],
+  queued: ["running", "cancelled", "paused"], // paused = its time and grace are over
   running: ["completed", "failed", "cancelled", "paused", "running"], // running again = taken over
   paused: ["queued", "cancelled"],
   completed: [],
@@ -68,6 +68,25 @@ export const isAtRest = (run: {
 }): boolean =>
   isTerminal(run.status) ||
   (run.status === "paused" && run.pauseReason !== "subAgents" && run.pauseReason !== "killSwitch")
+
+/** Why a run failed, as one word; the sentence beside it says more. */
+export const RunFailure = Schema.Literals([
+  /** The model cannot be asked, or failed. */
+  "model",
+  /** The prompt could not be made. */
+  "prompt",
+  /** The guard flagged what the model was about to read. */
+  "guard",
+  /** It asked for the same again and again. */
+  "doomLoop",
+  /** What it writes is refused for good. */
+  "refused",
+  /** Its worker was alive, and for minutes nothing came: no part of an answer, no event, and no tool was at work. */
+  "noProgress",
+  /** Its workers died or broke too often, or none took it over. */
+  "noWorker"
+])
+export type RunFailure = typeof RunFailure.Type
 
 /** What woke the agent; templates see it as `event`, `events` and `input`. */
 export const Trigger = Schema.Struct({
@@ -132,8 +151,13 @@ export const Run = Schema.Struct({
   trigger: Trigger,
   /** The object of the first event that woke it; null where none did, or it was a relationship's. */
   subject: Schema.NullOr(NamedObject),
+  /** What it said last; of one that was cancelled all that it had said, in order. */
   summary: Schema.NullOr(Schema.String),
+  /** Whether the summary is only the beginning of what was said, as it says at its end; a list tells at most 20,000 characters. */
+  isSummaryTruncated: Schema.Boolean,
   errorMessage: Schema.NullOr(Schema.String),
+  /** Why it failed, as one word; null where it did not, or failed before servers said so. */
+  failureReason: Schema.NullOr(RunFailure),
   /** The person who cancelled it; null where nobody did, or the server did, which says in `errorMessage` why. */
   cancelledBy: Schema.NullOr(UserId),
   stepCount: Schema.Int,
@@ -158,6 +182,8 @@ export const Run = Schema.Struct({
   owner: Schema.NullOr(UserId),
   /** What of untrusted sources its context was shown, the first few: where there is any, the run may only suggest. */
   taintedBy: Schema.Array(Taint),
+  /** Tools of its agent's list that its model was not shown, since no server offered them then; [] before it asked one. */
+  missingTools: Schema.Array(Schema.String),
   createdAt: Timestamp,
   startedAt: Schema.NullOr(Timestamp),
   completedAt: Schema.NullOr(Timestamp),

@@ -20,15 +20,53 @@ export const schemaFaults = (
 ): ReadonlyArray<JsonFault> => {
   const faults = new Map<string, JsonFault>()
   const byKind = kindFaults(issue)
+  const meant = meantFields(issue)
   for (const { path: steps = [], message } of format(issue).issues) {
     const at = steps.map((step) => (typeof step === "object" ? step.key : step))
     const kind = byKind.get(jsonPointer(at))
+    const field = meant.get(jsonPointer(at))
     const pointer = pointerOf(kind ? [...at, kind.field] : at)
     // A place that is wrong in several ways is told the first: mending it mends the others as often as not.
-    if (!faults.has(pointer)) faults.set(pointer, { pointer, message: sentenceOf(kind?.expected ?? message) })
+    if (faults.has(pointer)) continue
+    faults.set(
+      pointer,
+      field === undefined
+        ? { pointer, message: sentenceOf(kind?.expected ?? message) }
+        : { pointer, message: `Fields are named in camelCase: ${field}`, field }
+    )
   }
   return [...faults.values()]
 }
+
+/** The fields that were written in snake_case, by JSON pointer, each with its name in camelCase. */
+const meantFields = (
+  issue: SchemaIssue.Issue,
+  path: ReadonlyArray<PropertyKey> = [],
+  found: Map<string, string> = new Map()
+): ReadonlyMap<string, string> => {
+  switch (issue._tag) {
+    case "Pointer":
+      return meantFields(issue.issue, [...path, ...issue.path], found)
+    case "Filter":
+    case "Encoding":
+      return meantFields(issue.issue, path, found)
+    case "Composite":
+    case "AnyOf":
+      for (const part of issue.issues) meantFields(part, path, found)
+      return found
+    case "UnexpectedKey": {
+      const name = camelCased(String(path.at(-1) ?? ""))
+      const isKnown =
+        SchemaAST.isObjects(issue.ast) && issue.ast.propertySignatures.some((field) => field.name === name)
+      return isKnown ? found.set(jsonPointer(path), name) : found
+    }
+    default:
+      return found
+  }
+}
+
+const camelCased = (name: string): string =>
+  name.replace(/_+([A-Za-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
 /** The field that tells what kind of object a value is, and what it must be. */
 interface Kind {

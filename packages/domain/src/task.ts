@@ -121,10 +121,15 @@ const fromAgent = {
   assignee: Schema.NullOr(UserId)
 }
 
+/** Whether the agent that suggested something may still act; a person may decide what it suggested in any case. */
+export const AgentState = Schema.Literals(["enabled", "disabled", "deleted"])
+export type AgentState = typeof AgentState.Type
+
 export const SuggestionTask = Schema.Struct({
   ...fromAgent,
   type: SuggestionType,
   payload: SuggestionPayload,
+  agentState: AgentState,
   /** The version of the agent that suggested this. */
   agentVersion: Schema.Int,
   /** How often the agent has said this, the first time included; what it said before is kept as its revisions. */

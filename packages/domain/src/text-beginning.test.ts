@@ -2,7 +2,7 @@
  * A text is cut between two characters, as people see them.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { beginningOf, shortened } from "./text-beginning.ts"
+import { beginningOf, beginningTold, shortened } from "./text-beginning.ts"
 
 describe("The beginning of a text", () => {
   it("is the text itself when it fits", () => {
@@ -33,6 +33,18 @@ describe("The beginning of a text", () => {
       const beginning = beginningOf(joined, maxChars)
       expect(beginning.length).toBeGreaterThan(maxChars - 3)
       expect(beginning.isWellFormed()).toBe(true)
+    }
+  })
+
+  it("tells how much of how much it is, and is longer than the bound only then", () => {
+    expect(beginningTold("abcd", 4)).toBe("abcd")
+    const long = `${"👩\u200d".repeat(100)}b`
+    for (const maxChars of [1, 97, 98, 99, 100, 300]) {
+      const told = beginningTold(long, maxChars)
+      expect(told.startsWith(beginningOf(long, maxChars))).toBe(true)
+      expect(told).toContain(`${maxChars}`)
+      expect(told).toContain(`${long.length}`)
+      expect(told.length).toBeGreaterThan(maxChars)
     }
   })
 

@@ -24,6 +24,12 @@ export const beginningOf = (text: string, maxChars: number): string => {
 export const shortened = (text: string, maxChars: number): string =>
   text.length > maxChars ? `${beginningOf(text, maxChars)}…` : text
 
+/** The same with how much of how much it is behind it, for people and models alike; it is longer than the bound by that. */
+export const beginningTold = (text: string, maxChars: number, wholeChars = text.length): string =>
+  text.length > maxChars
+    ? `${beginningOf(text, maxChars)}… (cut: ${maxChars} of ${wholeChars} characters)`
+    : text
+
 const characters = new Intl.Segmenter("en", { granularity: "grapheme" })
 
 /** Units; a family of emoji is some twenty. Of marks that somebody has heaped up no text is to vanish. */

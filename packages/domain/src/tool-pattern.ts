@@ -43,6 +43,10 @@ export const commonTools = (
 /** The servers of this program; a foreign server has another name. */
 export const builtInServers = ["graph", "tasks", "agents", "run"] as const
 
+/** Whether a name or glob can only stand for tools of this program. */
+export const isBuiltInPattern = (pattern: string): boolean =>
+  builtInServers.some((server) => pattern.startsWith(`${server}.`))
+
 /** Whether a list has a tool by the name that the model sees. */
 export const allowsOffered = (patterns: ReadonlyArray<string>, offered: string): boolean =>
   offered.includes("__")

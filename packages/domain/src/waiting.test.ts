@@ -7,6 +7,7 @@ import {
   dueMs,
   firstDueMs,
   firstWait,
+  isDroppedAtWork,
   isImmediate,
   standsInLine,
   takesLine,
@@ -48,6 +49,17 @@ describe("a batched event", () => {
 })
 
 describe("what waits and what goes together", () => {
+  it("S001-R24 only skip drops what comes while a run is at work on its object, and never a deletion", () => {
+    const dropped = (["skip", "parallel", "latest", "queue"] as const).flatMap((concurrencyStrategy) =>
+      ["created", "updated", "deleted", "occurred"].flatMap((eventType) =>
+        isDroppedAtWork(rule({ concurrencyStrategy }), eventType)
+          ? [`${concurrencyStrategy} ${eventType}`]
+          : []
+      )
+    )
+    expect(dropped).toEqual(["skip created", "skip updated", "skip occurred"])
+  })
+
   it("nothing waits of a rule that skips or works in parallel and has no other bound", () => {
     expect(isImmediate(rule())).toBe(true)
     expect(isImmediate(rule({ concurrencyStrategy: "parallel" }))).toBe(true)

@@ -42,7 +42,15 @@ export const firstDueMs = (rule: Waits, nowMs: number, isFirst: boolean): number
 /** Whether a run may be at work on an object only alone: everything but `parallel`. */
 export const isExclusive = ({ concurrencyStrategy }: Rule): boolean => concurrencyStrategy !== "parallel"
 
-/** Whether nothing in the rule ever makes an event wait: it gets its run at once, or is skipped. */
+/**
+ * Whether an event is dropped because a run is at work on its object.
+ *
+ * **Details** With `skip` every one is but the object's last: behind a deletion nothing comes that would tell the agent of it.
+ */
+export const isDroppedAtWork = ({ concurrencyStrategy }: Rule, eventType: string): boolean =>
+  concurrencyStrategy === "skip" && eventType !== "deleted"
+
+/** Whether nothing in the rule makes an event wait while nothing is at work: it gets its run at once, or is skipped. */
 export const isImmediate = (rule: Rule): boolean =>
   (rule.concurrencyStrategy === "skip" || rule.concurrencyStrategy === "parallel") &&
   rule.debounceMs === 0 &&

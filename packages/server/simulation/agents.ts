@@ -243,14 +243,16 @@ export const dancer = (chance: Chance): AgentInput => ({
   }
 })
 
-/** One that orders from a foreign server, sometimes twice at once, and notes it. */
+/** One that orders from a foreign server, sometimes twice at once, and notes it; sometimes against the clock, and then a call may hang. */
 export const buyer = (chance: Chance): AgentInput => {
   const ask = (tool: string, what: string) => ({
     tool: `${shopName}__${tool}`,
     arguments: { key: `${what} for {{ input.event.id }}` }
   })
+  const hurries = chance.fork("hurry").oneIn(2)
   return {
     name: "buyer",
+    defaultTimeoutMs: hurries ? chance.fork("time").between(500, 5_000) : null,
     prompt,
     triggerType: "reaction",
     executionMode: chance.pick(["execute", "execute", "hybrid", "suggest"]),
@@ -269,6 +271,9 @@ export const buyer = (chance: Chance): AgentInput => {
               ...(chance.oneIn(2) ? [ask("order", "cake")] : [])
             ]
           },
+          ...(hurries && chance.fork("hang").oneIn(2)
+            ? [{ when: "step == 1", calls: [ask("hang", "news")] }]
+            : []),
           ...(chance.oneIn(2) ? [{ when: "step == 1", calls: [note("bought")] }] : []),
           { say: "Bought." }
         ]

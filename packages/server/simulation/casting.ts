@@ -121,7 +121,8 @@ export const setUp = Effect.fnUntraced(function* (servers: Servers, chance: Chan
         transport: { type: "http", url: "https://shop.example/mcp" },
         allowedTools: ["*"],
         allowUntrusted: shopping.oneIn(2),
-        callTimeoutMs: 2_500
+        // Some calls end by the clock of their run long before their own.
+        callTimeoutMs: shopping.fork("patience").pick([2_500, 600_000])
       })
       // Another one than that of the radio.
       const id = project.id.replace(/.$/, (last) => (last === "0" ? "1" : "0")) as McpServerId

@@ -7,7 +7,7 @@ import { eventNumber } from "@tropism/domain/context-event"
 import { beginReplay, replay } from "@tropism/domain/replay"
 import { addUsage, noUsage } from "@tropism/domain/run"
 import { Option } from "effect"
-import { runLimits } from "../src/limits.ts"
+import { summaryOf } from "../src/run/sentences.ts"
 import { wholeLogs } from "./check-forks.ts"
 import type { ContextEventRow } from "./rows.ts"
 import { type Checker, countsUp, unless } from "./remains.ts"
@@ -52,7 +52,7 @@ const turnsEnd: Checker = (remains) =>
     return [...found, ...unless(open === undefined, `turn ${open} of ${name} never ended`)]
   })
 
-/** A session that began ends once, whoever died in it, and a turn lies in one session. */
+/** A session that began ends once, whoever died in it, and nothing is outside of one but that a fork begins (S004-R40). */
 const sessionsPair: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
     let isOpen = false
@@ -62,7 +62,7 @@ const sessionsPair: Checker = (remains) =>
       const isTurn = type.startsWith("AgentTurn")
       const isFitting = isSession
         ? isOpen !== (type === "SessionStartedEvent") && !isTurnOpen
-        : !isTurn || isOpen
+        : isOpen || type === "ContextForkedEvent"
       if (isSession) isOpen = type === "SessionStartedEvent"
       if (isTurn) isTurnOpen = type === "AgentTurnStartedEvent"
       return unless(
@@ -72,26 +72,36 @@ const sessionsPair: Checker = (remains) =>
     })
   })
 
-/** What a run has said last: an answer, or what there was of one that was broken off. */
-const lastWords = (log: ReadonlyArray<ContextEventRow>, runId: string): string => {
-  let text = ""
+/** What a run has said, in order: its answers, and what there was of those that were broken off. */
+const wordsOf = (log: ReadonlyArray<ContextEventRow>, runId: string): ReadonlyArray<string> => {
+  const texts: Array<string> = []
   let isOwn = false
   for (const { event } of log) {
     if (event.type === "AssistantMessageEvent" && "runId" in event) {
       isOwn = event.runId === runId
-      if (isOwn && event.content !== "") text = event.content
+      if (isOwn && event.content !== "") texts.push(event.content)
     }
     if (event.type === "SoftStopEvent") {
       if ("runId" in event) isOwn = event.runId === runId
-      if (isOwn && "partialText" in event && event.partialText) text = event.partialText
+      if (isOwn && "partialText" in event && event.partialText) texts.push(event.partialText)
     }
     if (event.type === "AgentTurnInterruptedEvent" && "partialText" in event && isOwn && event.partialText)
-      text = event.partialText
+      texts.push(event.partialText)
   }
-  return text
+  return texts
 }
 
-/** The answers in the log are the run's steps, their usage and that of guards, summaries and notes its usage, and the last of them its summary. */
+/** Whether a text has all of these, each behind the one before. */
+const tellsInOrder = (text: string, words: ReadonlyArray<string>): boolean => {
+  let end = 0
+  return words.every((each) => {
+    const at = text.indexOf(each, end)
+    end = at + each.length
+    return at !== -1
+  })
+}
+
+/** The answers in the log are the run's steps, their usage and that of guards, summaries and notes its usage, and the last of them its summary; of a run that was cancelled all of them are. */
 const logsFold: Checker = (remains) => {
   const logs = Map.groupBy(remains.contextEvents, ({ contextName }) => contextName)
   return remains.runs.flatMap((run) => {
@@ -109,7 +119,8 @@ const logsFold: Checker = (remains) => {
         : []
     )
     const usage = [...answers, ...verdicts, ...told].map((said) => said.usage).reduce(addUsage, noUsage)
-    const text = lastWords(logs.get(run.contextName) ?? [], run.id)
+    const words = wordsOf(logs.get(run.contextName) ?? [], run.id)
+    const text = words.at(-1) ?? ""
     const isDone = run.status === "completed" || run.status === "paused"
     return [
       ...unless(
@@ -121,8 +132,12 @@ const logsFold: Checker = (remains) => {
         `run ${run.id} and its log disagree on its usage`
       ),
       ...unless(
-        !isDone || (run.summary ?? "") === text.slice(0, runLimits.summaryMaxChars),
+        !isDone || (run.summary ?? "") === summaryOf(text),
         `run ${run.id} says "${run.summary}" and its log "${text}"`
+      ),
+      ...unless(
+        run.status !== "cancelled" || tellsInOrder(run.summary ?? "", words),
+        `run ${run.id} was cancelled and says "${run.summary}", and its log ${JSON.stringify(words)}`
       )
     ]
   })
@@ -142,7 +157,7 @@ const logsReplay: Checker = (remains) =>
       : []
   })
 
-/** Nobody is at work any more: no session is open, and no message that wants an answer has none. */
+/** Nobody is at work any more: no session of a run's own log is open, and no message that wants an answer has none. */
 const logsClosed: Checker = (remains) =>
   [...logsOf(remains)].flatMap(([name, log]) => {
     const context = fold(log.map((row) => row.event))
@@ -151,7 +166,7 @@ const logsClosed: Checker = (remains) =>
     const isSpokenIn = log.some(({ contextName, json }) => contextName === name && json.triggersAgentTurn)
     const isBrokenOff = newest?.status === "failed" || newest?.status === "cancelled"
     return [
-      ...unless(!context.isSessionOpen, `the session of ${name} is still open`),
+      ...unless(!context.isSessionOpen || !name.startsWith("run-"), `the session of ${name} is still open`),
       ...unless(
         isBrokenOff || !isSpokenIn || (!context.isTriggered && !context.isTurnDue),
         `${name} has a message without an answer`

@@ -18,8 +18,8 @@ const notesTaken: Checker = (remains) => {
     ...completed.flatMap(({ contextName, id }) => {
       if (contextName !== name) return []
       const last = log.findLastIndex(({ event }) => "runId" in event && event.runId === id)
-      const ended = log.findIndex(({ event }, index) => index > last && event.type === "SessionEndedEvent")
-      const isLeft = last !== -1 && ended !== -1 && areNotesDue(foldRows(log.slice(0, ended)))
+      const ended = log.findIndex(({ event }, index) => index > last && !event.type.startsWith("AgentTurn"))
+      const isLeft = last !== -1 && areNotesDue(foldRows(log.slice(0, ended === -1 ? log.length : ended)))
       return unless(!isLeft, `run ${id} completed without the notes of ${name} that were due`)
     })
   ])

@@ -142,4 +142,20 @@ const deliveredOnce: Checker = ({ acknowledged, runs }) => {
   ]
 }
 
-export const checkReactions = { handledOnce, runsAtRest, firedOnce, deliveredOnce, deadLettersKept }
+/** An agent that skips is told that an object is gone, however busy it was; what was let go while it waited had its time. */
+const deletionsKept: Checker = ({ entries }) =>
+  entries.flatMap((entry) =>
+    unless(
+      entry.eventType !== "deleted" || entry.status !== "skipped" || entry.completedAt !== null,
+      `the deletion of ${entry.graphObjectId} was skipped because agent ${entry.agentId} was at work`
+    )
+  )
+
+export const checkReactions = {
+  deletionsKept,
+  handledOnce,
+  runsAtRest,
+  firedOnce,
+  deliveredOnce,
+  deadLettersKept
+}

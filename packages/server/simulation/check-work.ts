@@ -2,7 +2,7 @@
  * Checks the work of runs: what they spent, what they wait for, and the runs that they began.
  */
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
-import { runLimits } from "../src/limits.ts"
+import { outboxLimits, runLimits } from "../src/limits.ts"
 import type { BudgetRow, RunRow } from "./rows.ts"
 import { type Checker, keyOf, unless } from "./remains.ts"
 
@@ -175,7 +175,61 @@ const attemptsBounded: Checker = ({ runs }) =>
     ]
   })
 
+/** A stop is said within a second of the deadline, and the loop that finds who waits for others looks once a second. */
+const lateMs = runLimits.lateStopMs + outboxLimits.lookIntervalMs
+
+/**
+ * A run whose time is up is told so at its deadline and rests when its grace is over, and so does every run below it.
+ *
+ * **Details** Of runs that began when nothing went wrong any more. Whose clock stood still is left out: it asked a person, or
+ * was resumed.
+ */
+const deadlinesHold: Checker = ({ agents, calls, calmSinceMs, contextEvents, runs }) => {
+  const definitions = new Map(agents.map((agent) => [agent.id, agent.definitions]))
+  const logs = Map.groupBy(contextEvents, ({ contextName }) => contextName)
+  const asked = new Set(calls.flatMap(({ runId, tool }) => (tool === "ask_user" ? [runId] : [])))
+  const logOf = (run: RunRow) => logs.get(run.contextName) ?? []
+  const deadlineOf = (run: RunRow): number => {
+    const { agentId, agentVersion, id, limits, startedAt, trigger } = run
+    const timeoutMs =
+      limits?.timeoutMs === undefined
+        ? definitions.get(agentId)?.[agentVersion - 1]?.defaultTimeoutMs
+        : limits.timeoutMs
+    const isLeftOut =
+      startedAt === null ||
+      startedAt.getTime() < calmSinceMs ||
+      trigger.type === "context" ||
+      asked.has(id) ||
+      logOf(run).some(({ event }) => event.type === "RunResumedEvent")
+    return isLeftOut
+      ? Number.POSITIVE_INFINITY
+      : startedAt.getTime() + (timeoutMs ?? Number.POSITIVE_INFINITY)
+  }
+  const deadlines = new Map(runs.map((run) => [run.id, deadlineOf(run)]))
+  return runs.flatMap((run) => {
+    const deadlineMs = Math.min(
+      ...[run.id, ...run.ancestors].map((id) => deadlines.get(id) ?? Number.POSITIVE_INFINITY)
+    )
+    const log = logOf(run).map(({ event, json }) => ({ event, atMs: Date.parse(String(json["timestamp"])) }))
+    const lastMs = Math.max(...log.map(({ atMs }) => atMs))
+    const isTold = log.some(
+      ({ atMs, event }) => event.type === "SoftStopEvent" && atMs <= deadlineMs + lateMs
+    )
+    return [
+      ...unless(
+        lastMs <= deadlineMs + runLimits.graceMs + lateMs,
+        `run ${run.id} was at work ${lastMs - deadlineMs} ms after its deadline`
+      ),
+      ...unless(
+        isTold || lastMs <= deadlineMs + lateMs,
+        `run ${run.id} was not told that its time was up, and was at work ${lastMs - deadlineMs} ms after its deadline`
+      )
+    ]
+  })
+}
+
 export const checkWork = {
+  deadlinesHold,
   attemptsBounded,
   spendingCounted,
   budgetsKept,

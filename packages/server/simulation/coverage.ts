@@ -39,7 +39,7 @@ const add = <K>(counts: Map<K, number>, key: K): void => void counts.set(key, (c
 /** Every kind of fault but crash points. */
 export const faultKinds: ReadonlyArray<string> = [
   ...["dieBefore", "dieAfter", "breakBefore", "breakAfter", "40001", "40P01", "55P03", "57014"],
-  ...["refused", "hasty", "cut", "cutWithin", "silent"].map((lapse) => `model ${lapse}`),
+  ...["refused", "hasty", "cut", "cutWithin", "silent", "hung"].map((lapse) => `model ${lapse}`),
   ...["lost commit", "freeze", "lapse", "night", "stop"]
 ]
 

@@ -92,10 +92,12 @@ const drawLostCommits = (chance: Chance): ReadonlyArray<Fault> =>
       }))
     : []
 
-/** In half of all worlds a model fails once, or twice in a row; seldom it is silent, for that takes minutes. */
+/** In half of all worlds a model fails once, or twice in a row; seldom it is silent, for that takes minutes. In the others one request hangs now and then. */
 const drawLapses = (chance: Chance): ReadonlyArray<Fault> => {
-  if (!chance.oneIn(2)) return []
+  const isFailing = chance.oneIn(2)
+  if (!isFailing && !chance.oneIn(5)) return []
   const at = drawTime(chance, busyRequests, allRequests)
+  if (!isFailing) return [{ kind: "request", at, lapse: "hung" }]
   if (chance.oneIn(6)) return [{ kind: "request", at, lapse: "silent" }]
   const lapse = chance.pick(["refused", "hasty", "cut", "cutWithin", "cutWithin"] as const)
   return Array.from({ length: chance.pick([1, 1, 2]) }, () => ({ kind: "request", at, lapse }))

@@ -22,8 +22,8 @@ export type Deed =
   /** The server is told to stop and does so in order. */
   | { readonly type: "stop" }
 
-/** How one request of a model goes wrong, and only this one: whoever asks again is answered. */
-export type Lapse = "refused" | "hasty" | "cut" | "cutWithin" | "silent"
+/** How one request of a model goes wrong: whoever asks again is answered, but where it is `hung`, which no further try of it is either. */
+export type Lapse = "refused" | "hasty" | "cut" | "cutWithin" | "silent" | "hung"
 
 export type Fault =
   | { readonly kind: "statement"; readonly at: number; readonly fate: Exclude<Fate, "go"> }

@@ -2,16 +2,17 @@
  * What of a project is not final, how it stands, and how long it may stand so when nothing goes wrong.
  *
  * The bounds are the server's own. Whatever is due is found by the lookout's next
- * look, and by another if a round clashed. A run whose worker lives may wait for
- * its model until that has been silent for too long, and asks once more. What a
+ * look, and by another if a round clashed. A run whose worker lives may come to
+ * nothing until its heartbeats have said so for too long and a sweep ends it. What a
  * dead program holds is free when its claim is over, an entry without its run is
- * given up when it has looked stuck, and time that is up is found by its sweep.
+ * given up when it has looked stuck, and time that is up is found by its sweep; a run that
+ * is past its deadline and grace rests at the next look, whoever holds it.
  * What waits for others has no bound of its own: it moves when they do. It is
  * read with one statement, which changes nothing.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { SqlClient } from "effect/sql"
-import { modelLimits, outboxLimits, runLimits } from "../src/limits.ts"
+import { outboxLimits, runLimits } from "../src/limits.ts"
 import { eventLimits } from "../src/mcp/event-limits.ts"
 import { reviewLimits } from "../src/task/task-limits.ts"
 import { sourceLimits } from "../src/tool/source-limits.ts"
@@ -30,10 +31,10 @@ export interface OpenWork {
 /** What is due is found by the next look; a round that failed is done again after another, and the third look is ours. */
 const soonMs = 3 * outboxLimits.lookIntervalMs
 
-/** A model that is silent, the pause before it is asked again, and the look that finds the answer. */
-const silenceMs = modelLimits.silenceTimeoutMs + modelLimits.retryMaxMs + soonMs
-
 const stuckMs = runLimits.stuckAfterMs + runLimits.stuckIntervalMs + soonMs
+
+/** A run at work without progress: the first heartbeat that misses it comes as late as another, and the one that has missed enough. */
+const quietMs = stuckMs + 2 * runLimits.heartbeatIntervalMs
 
 const expiryMs = reviewLimits.expiryIntervalMs + soonMs
 
@@ -69,9 +70,11 @@ export const readOpenWork = (sql: SqlClient.SqlClient, projectId: ProjectId, tol
     union all select format('run %s of a trigger by %s, %s', id, trigger ->> 'type',
         case when is_lapsed then 'its worker silent' else status || coalesce(' for ' || pause_reason, '') end),
       concat_ws(' ', status, pause_reason, attempt, step_count, last_event_number, length(partial_text), is_lapsed, is_full),
-      case when status = 'running' and not is_lapsed then ${silenceMs}::int
+      case when status = 'running' and not is_lapsed then ${quietMs}::int
         when status = 'paused' or priority = 2 or is_full then null else ${soonMs}::int end
       from live, crowd
+    union all select format('run %s, past its deadline and its grace', id), '', ${soonMs}::int
+      from live where status in ('queued', 'running') and deadline_at < now() - make_interval(secs => ${runLimits.graceMs / 1_000}::float8)
     union all select format('entry %s, waiting for its run', id), concat_ws(' ', attempt, due_at, parked, reason), null
       from kb.agent_processing_log where project_id = ${projectId} and status in ('pending', 'processing') and run_id is null
     union all select format('entry %s, %s though its run is over', id, status), status, ${stuckMs}::int

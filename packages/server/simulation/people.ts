@@ -240,6 +240,7 @@ export const deliver = Effect.fnUntraced(function* (
 /** Looks at what waits and decides, sometimes on something that it did not see, and sometimes otherwise than was suggested. */
 export const review = Effect.fnUntraced(function* (name: string, { chance, ask, acknowledged }: Person) {
   const by = name as UserId
+  const decider = { userId: by, mayTakeBack: true }
   for (let round = chance.between(2, 4); round > 0; round--) {
     yield* Effect.sleep(chance.between(50, 1_100))
     const seen = yield* ask(
@@ -253,14 +254,20 @@ export const review = Effect.fnUntraced(function* (name: string, { chance, ask, 
         const digest = chance.oneIn(10) ? "0".repeat(64) : task.digest
         const edit = chance.oneIn(5) ? editOf(task) : null
         const told = yield* ask(
-          Effect.flatMap(Tasks, (tasks) => tasks.approve(task.id, by, digest, edit)),
+          Effect.flatMap(Tasks, (tasks) => tasks.approve(task.id, decider, digest, edit)),
           CrashPoint.hit("task.afterCommit")
         )
         if (told.type === "done") acknowledged.approved.push(task.id)
         if (told.type === "done" && edit !== null) acknowledged.edited.push(task.id)
       } else if (choice < 9) {
-        const told = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.reject(task.id, by, "Not now")))
+        const told = yield* ask(Effect.flatMap(Tasks, (tasks) => tasks.reject(task.id, decider, "Not now")))
         if (told.type === "done") acknowledged.rejected.push(task.id)
+      } else if (isSuggestion(task) && chance.oneIn(6)) {
+        const told = yield* ask(
+          Effect.flatMap(Tasks, (tasks) => tasks.rejectAll(task.agentId, by, "None of it")),
+          CrashPoint.hit("task.afterCommit")
+        )
+        if (told.type === "done") acknowledged.rejected.push(...(told.value ?? []))
       }
     }
   }

@@ -12,6 +12,8 @@ export interface Remains extends Rows {
   readonly acknowledged: Acknowledged
   /** What the foreign shop truly did, each deed as often as it did it. */
   readonly deeds: ReadonlyArray<string>
+  /** Since when nothing went wrong any more, in milliseconds of the world's clock. */
+  readonly calmSinceMs: number
   /** What servers logged as errors. */
   readonly errors: ReadonlyArray<string>
   /** Words of the errors that were made to happen: what a server logs of them is expected. */

@@ -77,6 +77,7 @@ export interface AgentRow {
     Pick<
       AgentDefinition,
       | "budget"
+      | "defaultTimeoutMs"
       | "enabled"
       | "executionMode"
       | "flowType"

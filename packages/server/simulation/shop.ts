@@ -3,7 +3,7 @@
  *
  * While things go wrong it cannot be reached, answers late, with an error or not
  * at all, before it has done something or after it. What it answers with an error
- * it has not done.
+ * it has not done. One of its tools never answers, whether things go wrong or not.
  */
 import type { Tool } from "@modelcontextprotocol/client"
 import { canonicalJson } from "@tropism/domain/json"
@@ -32,7 +32,8 @@ const inputSchema: Tool["inputSchema"] = {
 
 export const shopTools: ReadonlyArray<Tool> = [
   { name: "order", description: "Orders.", inputSchema },
-  { name: "put", description: "Puts.", inputSchema, annotations: { idempotentHint: true } }
+  { name: "put", description: "Puts.", inputSchema, annotations: { idempotentHint: true } },
+  { name: "hang", description: "Never answers.", inputSchema }
 ]
 
 /** What may be done twice when nobody knows whether it was done. */
@@ -52,6 +53,7 @@ export const makeShop = (chance: Chance): Shop => {
     if (wild(12)) return yield* unmade("The shop is closed")
     if (wild(12)) return yield* answered("The shop does not want to")
     deeds.push(deedOf(`${shopName}__${name}`, args))
+    if (name === "hang") return yield* Effect.never
     yield* pause
     if (wild(12))
       return yield* new ForeignFault({ outcome: "unknown", message: "The shop hung up", isBroken: true })

@@ -131,11 +131,12 @@ export const simulate = async (
     const complaints = [broken, ...errors].map((detail) => ({ checker: livenessChecker, detail }))
     return { ...told, phases: undefined, project: undefined, complaints }
   }
-  const { acknowledged, phases, projectId } = outcome.value
+  const { acknowledged, calmSinceMs, phases, projectId } = outcome.value
   const rows = await Effect.runPromise(readRows(surroundings.ownerLender, projectId))
   const remains: Remains = {
     ...rows,
     acknowledged,
+    calmSinceMs,
     deeds: ground.shop.deeds,
     errors,
     excuses: plan.struck.flatMap(wordsOfFault)

@@ -54,7 +54,9 @@ export const takeBack = Effect.fnUntraced(function* (name: string, person: Perso
     const leaveOut = first !== undefined && chance.oneIn(4) ? [first.id] : []
     if (chance.oneIn(3)) yield* Effect.sleep(chance.between(1, 500))
     const told = yield* ask(
-      Effect.flatMap(Tasks, (tasks) => tasks.approve(id, by, digest, null, leaveOut)),
+      Effect.flatMap(Tasks, (tasks) =>
+        tasks.approve(id, { userId: by, mayTakeBack: true }, digest, null, leaveOut)
+      ),
       CrashPoint.hit("task.afterCommit")
     )
     if (told.type === "done") acknowledged.approved.push(id)

@@ -4,7 +4,8 @@
  * A script answers each request in the same way for ever. Here a request that the
  * plan says so of is refused, comes too fast, breaks off before or within its
  * answer, or is never answered. Whoever asks again hears what the script says, so
- * whatever tries again gets on. The tries are the server's own.
+ * whatever tries again gets on, unless the model hangs: then no try of that request is
+ * answered. The tries are the server's own.
  */
 import type { Script } from "@tropism/domain/script"
 import { free } from "@tropism/domain/model-price"
@@ -30,7 +31,16 @@ export const withWeather = (
     const port = script && portOf(script)
     return port === undefined
       ? models.resolve(choice)
-      : Effect.succeed(resolved(choice, (asked) => failing(request(), port(asked))))
+      : Effect.succeed(
+          resolved(choice, () => {
+            let isHung = false
+            return (asked) => {
+              const lapse = isHung ? "hung" : request()
+              isHung = lapse === "hung"
+              return failing(lapse, port(asked))
+            }
+          })
+        )
   }
 })
 
@@ -40,10 +50,15 @@ const scriptOf = ({ model, settings }: ModelChoice): Script | undefined => {
   return model?.script && !model.fallback && !isSet ? model.script : undefined
 }
 
-const resolved = ({ model, settings }: ModelChoice, port: ModelPort): ResolvedModel => {
-  const asked = { provider: "scripted" as const, name: model?.name ?? "", price: free, port }
+/** A model whose port is made for each request, and asked by each try of it. */
+const resolved = ({ model, settings }: ModelChoice, portOfRequest: () => ModelPort): ResolvedModel => {
+  const named = { provider: "scripted" as const, name: model?.name ?? "", price: free }
   const retry = settings ? Option.getOrElse(settings.retry, () => defaultRetry) : defaultRetry
-  return { ...asked, request: (request) => askWithRetries(asked, null, request, { retry, isRacing: false }) }
+  return {
+    ...named,
+    request: (request) =>
+      askWithRetries({ ...named, port: portOfRequest() }, null, request, { retry, isRacing: false })
+  }
 }
 
 /** By the definition that they stand in; one that cannot be followed has none. */
@@ -81,6 +96,7 @@ const failing = (lapse: Lapse | undefined, parts: PartStream): PartStream => {
         Stream.fail(cutShort("Broken off within"))
       )
     case "silent":
+    case "hung":
       return Stream.never
   }
 }

@@ -75,6 +75,13 @@ export const workPlants: ReadonlyArray<Plant> = [
   waiting("question"),
   waiting("subAgents"),
   {
+    checker: "deadlinesHold",
+    fault: "a run was at work long after its deadline",
+    sql: [
+      `update kb.context_events set created_at = created_at + interval '1 hour' where project_id = $1 and type = 'SessionEndedEvent'`
+    ]
+  },
+  {
     checker: "familiesEnd",
     fault: "a run lives on below one that was cancelled",
     sql: [

@@ -44,6 +44,7 @@ import { wander } from "./wanderers.ts"
 export interface Played {
   readonly projectId: ProjectId
   readonly acknowledged: Acknowledged
+  readonly calmSinceMs: number
   readonly phases: Phases
 }
 
@@ -85,7 +86,7 @@ export const playWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, seed: numb
     const overdue = yield* becomesFinal(clock, projectId, cast.dances ? radio.end() : undefined)
     acknowledged.posted.push(...inbox.taken)
     const phases = { safetyMs: settledMs - beginMs, livenessMs: clock.nowMs() - settledMs, overdue }
-    return { projectId, acknowledged, phases } satisfies Played
+    return { projectId, acknowledged, calmSinceMs: settledMs, phases } satisfies Played
   }).pipe(Effect.scoped, Effect.orDie)
 
 /** Lets the radio play, some songs at once. */

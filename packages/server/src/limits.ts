@@ -23,6 +23,8 @@ export const modelLimits = {
   answerPartsMaxChars: 500_000,
   /** Tool calls of one answer. */
   answerMaxCalls: 128,
+  /** Models that are known to take no system message in the middle of a conversation. */
+  strictModels: 1_000,
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */
@@ -172,22 +174,25 @@ export const runLimits = {
   giveUpBatchRuns: 100,
   /** Between two looks at a run by a caller who waits for its end. */
   callerLookMs: 1_000,
-  /** The last request of a run whose time is up may take this long (S002-R27). */
+  /** The last request of a run whose time is up may take this long (S002-R27); migration 0074 repeats it. */
   graceMs: 30_000,
+  /** A stop that is written so long after the deadline still leaves the whole grace; a later one takes from it. */
+  lateStopMs: 1_000,
   /** From the first piece of an answer to when it is kept, if more is still to come: most short answers are complete by then. */
   partialTextDelayMs: 50,
   /** Between two times that the text of an answer which still comes is kept. */
   partialTextIntervalMs: 500,
-  /** A processing entry without a live run for this long is abandoned. */
+  /** A text that is longer than this is kept less often, by as much as it is longer. */
+  partialTextChars: 20_000,
+  /** A processing entry without a live run for this long is abandoned, and a run at work of which nothing comes; an operator may say otherwise. */
   stuckAfterMs: 300_000,
+  /** A tool at work counts as progress for this long: the longest that a foreign server may take, with the connection before and the parting behind. */
+  toolAtWorkMs: 720_000,
   /** Runs of such entries that are ended in a project, one after the other, before the detector looks again. */
   stuckBatchRuns: 100,
   stuckIntervalMs: 30_000,
   /** A worker that has not looked for so long, while something waited, could have taken nothing meanwhile. */
   attendanceGapMs: 10_000,
-  /** An ended processing entry is kept for this long (S001-K02), a dead letter for longer. */
-  entryKeepMs: 2_592_000_000,
-  deadLetterKeepMs: 7_776_000_000,
   forgetIntervalMs: 3_600_000,
   /** Entries removed in one transaction, and transactions in one sweep. */
   forgetBatchEntries: 1_000,
@@ -202,7 +207,9 @@ export const runLimits = {
   verifyMaxMs: 1_800_000,
   /** What a run's prompt may hold of one rendered template. */
   promptMaxChars: 400_000,
-  summaryMaxChars: 20_000,
+  /** Of a run's summary: an answer of the largest size fits. In a list, less of it is told. */
+  summaryMaxChars: 1_000_000,
+  listedSummaryMaxChars: 20_000,
   /** Lists of tools that are known to be on record. */
   rememberedToolLists: 1_000,
   /** Of what a step said, as the list of steps tells it. */
@@ -210,9 +217,11 @@ export const runLimits = {
   /** Runs that spawned one another in a row: the last of them spawns none. */
   spawnMaxDepth: 3,
   /** Of a run's summary, as the run that spawned it reads it. */
-  reportMaxChars: 8_000,
+  reportMaxChars: 50_000,
   /** Names that a refusal of a spawn, or the list of agents that may be spawned, tells. */
   spawnableAgents: 100,
+  /** Runs whose time and grace are over that are looked up at once, to be paused one after the other. */
+  overtimeBatchRuns: 100,
   /** Runs below an ended one that are looked up at once, to be cancelled one after the other. */
   cancelBatchRuns: 100,
   errorMaxChars: 2_000,
@@ -255,6 +264,11 @@ export const toolLimits = {
 
 /** Of `agent/`: contexts and those who listen to them. */
 export const agentLimits = {
+  /** A session ends when its context has rested for so long. */
+  sessionRestMs: 300_000,
+  /** Between two looks for such contexts, and how many sessions end in one transaction. */
+  sessionIntervalMs: 30_000,
+  sessionBatchContexts: 100,
   /** Of one file that an agent is shown. */
   fileMaxBytes: 10_485_760,
   /** From the request for a file to its last byte. */

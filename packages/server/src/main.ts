@@ -47,6 +47,7 @@ import { carryWakeUps } from "./outbox/courier.ts"
 import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
 import { KillSwitches } from "./run/kill-switches.ts"
+import { RetentionDays, StuckAfterMs } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
 import { Worker } from "./run/worker.ts"
@@ -55,7 +56,9 @@ import {
   checkSettings,
   localMcpServers,
   minScheduleSeconds,
+  stuckAfterMs,
   rateLimit,
+  retentionDays,
   sealingKeys,
   trustedIssuer
 } from "./settings.ts"
@@ -135,6 +138,8 @@ export const serveOn = Effect.fn("serveOn")(
       name: `tropism ${(yield* newId).slice(-8)}`
     })
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
+    const retention = Layer.succeed(RetentionDays, yield* retentionDays)
+    const stuckAfter = Layer.succeed(StuckAfterMs, yield* stuckAfterMs)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const passing = Layer.succeed(PassingFolder, options.dataFolder)
     const keys = Layer.succeed(SealingKeys, sealing)
@@ -150,6 +155,8 @@ export const serveOn = Effect.fn("serveOn")(
           Ids.layer,
           Models.layer,
           floor,
+          retention,
+          stuckAfter,
           local,
           passing,
           keys,

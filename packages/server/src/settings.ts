@@ -18,6 +18,7 @@ import { edgeLimits } from "./http/edge-limits.ts"
 import { issuerOfEnvironment } from "./http/jwt-settings.ts"
 import { readOrigins } from "./http/origins.ts"
 import { type RateLimit, readRateLimit } from "./http/rate-limits.ts"
+import { runLimits } from "./limits.ts"
 import { Models } from "./model/models.ts"
 import { findSettingFault } from "./model/setting-faults.ts"
 import type { LocalPermit } from "./tool/foreign-permit.ts"
@@ -58,6 +59,8 @@ const judgements = (
   // Whoever knows the models has read the prices, too.
   Effect.provide(checkModel, Models.layer),
   minScheduleSeconds,
+  retentionDays,
+  stuckAfterMs,
   localMcpServers(options.host),
   rateLimit,
   trustedIssuer,
@@ -116,6 +119,39 @@ export const minScheduleSeconds = Effect.mapError(
         "TROPISM_MIN_SCHEDULE_SECONDS must be a whole number of seconds, 1 or more: set it to the shortest time between two fires of a schedule, or leave it out."
     })
 )
+
+/** For how many days ended processing entries are kept, where the environment says. */
+export const retentionDays = Effect.mapError(
+  Effect.gen(function* () {
+    const days = yield* Config.Int("TROPISM_RETENTION_DAYS").pipe(Config.withDefault(30))
+    return days >= 1 && days <= 3_650 ? days : yield* Effect.fail("out of bounds")
+  }),
+  () =>
+    new SettingUnusable({
+      message:
+        "TROPISM_RETENTION_DAYS must be a whole number of days from 1 to 3650: set it to how long ended processing entries are kept, or leave it out."
+    })
+)
+
+/** How long a run at work may come to nothing, where the environment says. */
+export const stuckAfterMs = Effect.mapError(
+  Effect.gen(function* () {
+    const seconds = yield* Config.Int("TROPISM_STUCK_AFTER_SECONDS").pipe(
+      Config.withDefault(runLimits.stuckAfterMs / 1_000)
+    )
+    return seconds >= leastStuckSeconds && seconds <= mostStuckSeconds
+      ? seconds * 1_000
+      : yield* Effect.fail("range")
+  }),
+  () =>
+    new SettingUnusable({
+      message: `TROPISM_STUCK_AFTER_SECONDS must be a whole number of seconds from ${leastStuckSeconds} to ${mostStuckSeconds}: after it a run of which nothing comes is abandoned.`
+    })
+)
+
+/** Progress is looked at with each heartbeat: less would be a few looks. */
+const leastStuckSeconds = 60
+const mostStuckSeconds = 86_400
 
 /** Who may let tools come from programs and addresses of this machine; where nobody says, a server on loopback lets whoever has the server anyway. */
 export const localMcpServers = (host: string) =>

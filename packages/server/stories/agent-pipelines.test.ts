@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
+import { httpLimits } from "../src/limits.ts"
 import { firstOf } from "../testing/context-words.ts"
 import { joined, ModelsOnTheWire, toolsOf, wordsOf } from "../testing/model-on-the-wire.ts"
 import { eventually, type Json } from "../testing/platform.ts"
@@ -188,6 +189,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
               flowType: "loop",
               maxIterations: 5,
               prompt: "Round {{ iteration }}.",
+              tools: [],
               model: counter.config
             })
           )
@@ -267,6 +269,73 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
             ])
           ])
         })
+    )
+
+    const json = "application/json"
+    const bodies: ReadonlyArray<readonly [string, string, string, unknown, string]> = [
+      [
+        "an object with fields of its own",
+        json,
+        '{"message":"Water the ferns.","input":1}',
+        { message: "Water the ferns.", input: 1 },
+        '{\n  "input": 1,\n  "message": "Water the ferns."\n}'
+      ],
+      ["an object of odd names", json, '{"toString":"it"}', { toString: "it" }, '{\n  "toString": "it"\n}'],
+      ["a string", json, '"Water the ferns."', "Water the ferns.", "Water the ferns."],
+      ["a list", json, '["fern",2]', ["fern", 2], '[\n  "fern",\n  2\n]'],
+      ["false", json, "false", false, "false"],
+      ["text", "text/plain; charset=utf-8", '{"Water" them', '{"Water" them', '{"Water" them'],
+      ["text that is JSON", "text/plain", "7", "7", "7"]
+    ]
+    it.effect.each(bodies)(
+      "S002-R41 Manual trigger via API: the request body is the input: %s",
+      ([, contentType, body, input, said]) =>
+        Effect.gen(function* () {
+          const { model, newStory } = yield* ModelsOnTheWire
+          const story = yield* newStory
+          const hearing = yield* model([{ say: "Heard." }])
+          const agent = yield* story.post("/agents", worker({ prompt: "Do it.", model: hearing.config }))
+          const path = `/api/projects/${story.projectId}/agents/${agent.id}/trigger`
+          const headers = { "content-type": contentType, "idempotency-key": crypto.randomUUID() }
+          const answer = yield* story.send("POST", path, body, headers)
+          expect(answer).toMatchObject({ status: 200, body: { status: "completed", trigger: { input } } })
+          expect(hearing.requests.map(wordsOf)).toEqual([
+            joined([
+              ["user", "Do it."],
+              ["user", said]
+            ])
+          ])
+          // Sent again under its key it begins nothing; another body, or the same one as what it is not, is refused.
+          expect((yield* story.send("POST", path, body, headers)).body.id).toBe(answer.body.id)
+          const other = contentType === json ? "text/plain" : json
+          const changed = yield* story.send("POST", path, '"7"', { ...headers, "content-type": other })
+          expect(changed.status).toBe(422)
+          expect(hearing.requests).toHaveLength(1)
+        })
+    )
+
+    it.effect("S002-R41 a body that cannot be kept as it is begins no run, and says why", () =>
+      Effect.gen(function* () {
+        const { model, newStory } = yield* ModelsOnTheWire
+        const story = yield* newStory
+        const silent = yield* model([{ say: "Ok." }])
+        const agent = yield* story.post("/agents", worker({ model: silent.config }))
+        const path = `/api/projects/${story.projectId}/agents/${agent.id}/trigger`
+        for (const [status, contentType, body] of [
+          [400, json, "{oops"],
+          [400, "text/html", "Water"],
+          [400, "text/plain", new Uint8Array([0xff, 0xfe, 0x41])],
+          [422, "text/plain", "a\u0000b"],
+          [422, json, '{"message":"a\\u0000b"}'],
+          [422, json, '{"message":1,"message":2}'],
+          [413, "text/plain", "x".repeat(httpLimits.bodyMaxBytes + 1)]
+        ] as const) {
+          const answer = yield* story.send("POST", path, body, { "content-type": contentType })
+          expect([contentType, answer.status]).toEqual([contentType, status])
+        }
+        expect((yield* story.get("/runs")).items).toEqual([])
+        expect(silent.requests).toEqual([])
+      })
     )
 
     it.effect("S002-R41 an input of nothing is no message, nor is one that a step speaks of", () =>
@@ -398,8 +467,60 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           const isStop = (message: Json) => JSON.stringify(message.content).includes(stop)
           expect(first.messages.concat(second.messages).filter(isStop)).toEqual([])
           expect(last.messages.filter(isStop)).toHaveLength(1)
-          expect(last.messages.at(-1)).toSatisfy(isStop)
+          expect(last.messages.at(-1)).toEqual({ role: "system", content: JSON.parse(`"${stop}"`) })
         })
+    )
+
+    it.effect(
+      "S002-R20 a server that takes no system message in the middle is told in tags, and asked so from then on",
+      () =>
+        Effect.gen(function* () {
+          const { model, newStory } = yield* ModelsOnTheWire
+          const story = yield* newStory
+          const search = { calls: [{ tool: "search_objects", arguments: { query: "one" } }] }
+          const strict = yield* model([
+            search,
+            { status: 400, error: "System message must be at the beginning." },
+            { say: "Stopped." },
+            search,
+            { say: "Again." }
+          ])
+          const agent = yield* story.post(
+            "/agents",
+            worker({ tools: ["graph.*"], maxSteps: 1, model: strict.config })
+          )
+          for (const summary of ["Stopped.", "Again."])
+            expect(yield* story.post(`/agents/${agent.id}/trigger`)).toMatchObject({
+              status: "paused",
+              pauseReason: "stepLimit",
+              summary
+            })
+          const last = strict.requests.map(({ messages }) => messages.at(-1))
+          expect(last.map(({ role }) => role)).toEqual(["user", "system", "user", "user", "user"])
+          for (const at of [2, 4])
+            expect(last[at]).toEqual({ role: "user", content: `<system>\n${last[1].content}\n</system>` })
+        })
+    )
+
+    it.effect("S002-R20 a refusal that has another cause is told as it is", () =>
+      Effect.gen(function* () {
+        const { model, newStory } = yield* ModelsOnTheWire
+        const story = yield* newStory
+        const search = { calls: [{ tool: "search_objects", arguments: { query: "one" } }] }
+        const full = yield* model([search, { status: 400 }, search, { say: "Stopped." }])
+        const agent = yield* story.post(
+          "/agents",
+          worker({ tools: ["graph.*"], maxSteps: 1, model: full.config })
+        )
+        expect((yield* story.post(`/agents/${agent.id}/trigger`)).status).toBe("failed")
+        expect((yield* story.post(`/agents/${agent.id}/trigger`)).status).toBe("paused")
+        expect(full.requests.map(({ messages }) => messages.at(-1).role)).toEqual([
+          "user",
+          "system",
+          "user",
+          "system"
+        ])
+      })
     )
   })
 })

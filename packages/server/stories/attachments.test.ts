@@ -14,7 +14,7 @@ import { isPublicAddress } from "../src/agent/addresses.ts"
 import { addEvent, logOf, quietLog } from "../testing/context-words.ts"
 import { says, wiredStory, wireModel } from "../testing/model-words.ts"
 import type { Answer, Json, Story } from "../testing/platform.ts"
-import { expectProblem } from "../testing/problem-words.ts"
+import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3])
@@ -87,10 +87,10 @@ describe("Event Types: FileAttachmentEvent", () => {
         const { digest } = sent.body
         expect((yield* addFile(story, { attachment: digest, fileName: "chart.png" })).status).toBe(204)
         // It triggers nothing: the model has not been asked.
-        const [event] = yield* logOf(story, "desk")
+        const [, event] = yield* logOf(story, "desk")
         expect(event).toMatchObject({
           type: "FileAttachmentEvent",
-          id: "desk:1",
+          id: "desk:2",
           source: { type: "upload" },
           mimeType: "image/png",
           fileName: "chart.png",
@@ -128,6 +128,54 @@ describe("Event Types: FileAttachmentEvent", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live(
+    "S004-R25 a file comes in its event as source and mimeType: its bytes as data, or its address",
+    () =>
+      Effect.gen(function* () {
+        const { story } = yield* desk
+        const site = yield* website((_, response) => {
+          response.writeHead(200, { "content-type": "image/png" }).end(png)
+        })
+        const data = `data:image/png;base64,${Buffer.from(png).toString("base64")}`
+        const mimeType = "image/png"
+        const text = `data:text/plain;charset=utf-8;base64,${Buffer.from("Hello").toString("base64")}`
+        for (const file of [
+          { source: data, mimeType },
+          { source: site.url, mimeType },
+          { source: text, fileName: "hello.txt" }
+        ])
+          expect((yield* addFile(story, file)).status).toBe(204)
+        const log = (yield* logOf(story, "desk")).filter(({ type }) => type === "FileAttachmentEvent")
+        expect(log).toMatchObject([
+          { source: { type: "upload" }, mimeType, sizeBytes: png.length },
+          { source: { type: "url", url: site.url }, mimeType, digest: log[0].digest },
+          { source: { type: "upload" }, mimeType: "text/plain", fileName: "hello.txt", sizeBytes: 5 }
+        ])
+        const kept = yield* story.send("GET", `/api/projects/${story.projectId}/attachments/${log[2].digest}`)
+        expect(kept.status).toBe(200)
+        const before = yield* countRows(story)
+        const refused: ReadonlyArray<readonly [Json, string]> = [
+          [{ source: data, mimeType: "image/gif" }, "/mimeType"],
+          [{ source: site.url, mimeType: "image/gif" }, "/mimeType"],
+          [{ source: data.replace("png", "gif") }, "/source"],
+          [{ source: "data:text/html;base64,PGI+" }, "/source"],
+          [{ source: "ftp://files.example/a.png" }, "/source"],
+          [{ source: data, url: site.url }, "/url"],
+          [{ mimeType }, "/attachment"]
+        ]
+        for (const [body, pointer] of refused) expectProblem(yield* addFile(story, body), 422, pointer)
+        expect(yield* countRows(story)).toEqual(before)
+      }).pipe(reachingHere, Effect.scoped)
+  )
+
+  it.live("S004-R25 a source is fetched from the public network alone", () =>
+    Effect.gen(function* () {
+      const { story } = yield* desk
+      for (const source of ["http://127.0.0.1:1/a.png", "https://10.0.0.1/a.png"])
+        expectProblem(yield* addFile(story, { source }), 422, "/source")
+    }).pipe(Effect.scoped)
+  )
+
   it.live("S004-R25 a file is fetched before its event is kept", () =>
     Effect.gen(function* () {
       const { story } = yield* desk
@@ -137,7 +185,7 @@ describe("Event Types: FileAttachmentEvent", () => {
       })
       const url = `${site.url}/moved`
       expect((yield* addFile(story, { url })).status).toBe(204)
-      const [event] = yield* logOf(story, "desk")
+      const [, event] = yield* logOf(story, "desk")
       expect(event).toMatchObject({
         source: { type: "url", url },
         mimeType: "image/png",
@@ -160,7 +208,7 @@ describe("Event Types: FileAttachmentEvent", () => {
           (yield* addFile(story, { url: site.url, ...(untrusted === undefined ? {} : { untrusted }) })).status
         ).toBe(204)
       const log = yield* logOf(story, "desk")
-      expect(log.map((event) => event.untrusted ?? false)).toEqual([true, true, false, false])
+      expect(log.slice(1).map((event) => event.untrusted ?? false)).toEqual([true, true, false, false])
     }).pipe(reachingHere, Effect.scoped)
   )
 

@@ -85,6 +85,34 @@ const stateOf = (story: Story): Effect.Effect<Json> =>
 layer(SharedServer.layer)((it) => {
   describe("Requirement: Agent Capabilities", () => {
     it.effect(
+      "S001-R29, R30, R31, R32 with the four flags of the specification false an agent changes nothing",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const wanted = yield* someOfEach(story)
+          const before = yield* stateOf(story)
+          const four = {
+            canCreateObjects: false,
+            canUpdateObjects: false,
+            canDeleteObjects: false,
+            canCreateRelationships: false
+          }
+          for (const executionMode of ["execute", "suggest"]) {
+            const { calls } = yield* attempt(story, four, Object.values(wanted), { executionMode })
+            expect(calls).toMatchObject(Object.keys(wanted).map(refusedBy))
+            expect(yield* stateOf(story)).toEqual(before)
+          }
+          // What is granted by its own flag follows no other.
+          const granted = { ...four, canUpdateRelationships: true, canDeleteRelationships: true }
+          const { calls } = yield* attempt(story, granted, Object.values(wanted))
+          expect(calls.filter(({ status }: Json) => status === "completed")).toMatchObject([
+            { tool: "update_relationship", decision: "execute" },
+            { tool: "delete_relationship", decision: "execute" }
+          ])
+        })
+    )
+
+    it.effect(
       "S000-R26, R27 an agent with canDeleteObjects false deletes nothing, and an error is logged",
       () =>
         Effect.gen(function* () {

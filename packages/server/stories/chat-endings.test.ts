@@ -106,7 +106,7 @@ layer(SharedServer.layer)((it) => {
           cancelledBy: (yield* story.send("GET", "/api/me")).body.userId
         })
         const log = yield* logOf(story, context)
-        expect(typesOf(log).slice(-2)).toEqual(["AgentTurnInterruptedEvent", "SessionEndedEvent"])
+        expect(typesOf(log).at(-1)).toBe("AgentTurnInterruptedEvent")
         // The model's answer comes, and finds nobody who may keep it.
         yield* TestClock.adjust("1 minute")
         const other = yield* inTime(chat(story, { agentId: body.agentId, message: "Other" }), 500)

@@ -39,7 +39,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             status: "completed",
             response: "Answer 1: Show me\nmy tasks",
             toolCalls: [],
-            runId: run.id
+            runId: run.id,
+            conversation_id: first.conversationId,
+            tool_calls: []
           })
           const { conversationId } = first
           const second = yield* answered(story, { conversationId, message: "And now?" })
@@ -47,6 +49,29 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const log = yield* quietLog(story, contextOf(conversationId))
           expect(contentsOf(log, "UserMessageEvent")).toEqual(["Show me\nmy tasks", "And now?"])
           expect(contentsOf(log, "AssistantMessageEvent")).toEqual([first.response, second.response])
+        })
+    )
+
+    it.effect(
+      "S003-R25 S003-R34 conversation_id is taken, and conversation_id and tool_calls are answered beside the other names",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* newAssistant(story, adding)
+          const first = yield* answered(story, { agentId: agent.id, message: "Buy milk" })
+          const { conversation_id: same } = first
+          expect([same, first.tool_calls]).toEqual([first.conversationId, first.toolCalls])
+          expect(first.tool_calls).toHaveLength(2)
+          const heard = yield* streamed(story, { conversation_id: same, message: "And now?" })
+          for (const name of ["begun", "done"])
+            expect(heard.find((event) => event.name === name)?.json).toMatchObject({
+              conversationId: same,
+              conversation_id: same
+            })
+          yield* answered(story, { conversation_id: same, conversationId: same, message: "Once more" })
+          const both = { conversation_id: same, conversationId: crypto.randomUUID(), message: "Whose?" }
+          expectProblem(yield* chat(story, both), 422, "/conversation_id")
+          expect(contentsOf(yield* quietLog(story, contextOf(same)), "UserMessageEvent")).toHaveLength(3)
         })
     )
 
@@ -138,7 +163,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const heard = yield* streamed(story, { agentId: agent.id, message: "Buy milk" })
         const done = heard.at(-1)
         expect([heard[0]?.name, done?.name]).toEqual(["begun", "done"])
-        expect(heard[0]?.json).toEqual({ conversationId: done?.json.conversationId })
+        const { conversationId } = done?.json ?? {}
+        expect(heard[0]?.json).toEqual({ conversationId, conversation_id: conversationId })
         expect(wordsOf(heard)).toBe("One moment.Task #1 is on your list.")
         expect(callsOf(heard)).toEqual([
           ["add_task", "started"],
@@ -186,7 +212,6 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           [{ agentId: agent.id, message: " \n " }, "/message"],
           [{ agentId: agent.id, message: "x".repeat(100_001) }, "/message"],
           [{ agentId: agent.id }, "/message"],
-          [{ agentId: crypto.randomUUID(), message: "Hello" }, "/agentId"],
           [{ conversationId, agentId: other.id, message: "Hello" }, "/agentId"],
           [{ agentId: agent.id, message: "Hello", user_id: "somebody" }, "/user_id"]
         ]
@@ -197,6 +222,21 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         )
         expect((yield* story.get("/contexts")).items).toHaveLength(1)
       })
+    )
+
+    it.effect(
+      "S003-R53 an agent that is not there is 404, as is one that was deleted, and nothing is kept",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* newAssistant(story, echo)
+          yield* story.delete(`/agents/${agent.id}`)
+          for (const agentId of [crypto.randomUUID(), agent.id]) {
+            expectProblem(yield* chat(story, { agentId, message: "Hello" }), 404)
+            expectProblem(yield* story.ask("POST", "/conversations", { agentId }), 404)
+          }
+          expect((yield* story.get("/contexts")).items).toEqual([])
+        })
     )
 
     it.effect(

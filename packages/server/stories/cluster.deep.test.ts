@@ -82,7 +82,7 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
           const [first] = servers
           const story = yield* newProject(first, access)
           yield* newContext(story, "talk", scripted([{ say: sentence, tokensPerSecond: 20 }]))
-          const path = `/api/projects/${story.projectId}/contexts/talk/events`
+          const path = `/api/projects/${story.projectId}/contexts/talk/events?after=start`
           const streams = yield* Effect.forEach(servers, (doors) => openStream(doors, path))
           const answers = (count: number) => (heard: EventStream["heard"]) =>
             heard.filter(({ name }) => name === "AssistantMessageEvent").length === count

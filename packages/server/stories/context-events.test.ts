@@ -25,6 +25,7 @@ import { openStream } from "../testing/event-stream.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, scripted, startServer, storyIn } from "../testing/platform.ts"
+import { countRows, expectProblem, problemOf } from "../testing/problem-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 /** Small, so that whatever else waits, such as a new connection to the database, is not rushed past its own bound. */
@@ -60,8 +61,7 @@ layer(SharedServer.layer)((it) => {
             "ToolCallStartedEvent",
             "ToolCallCompletedEvent",
             "ToolCallFailedEvent",
-            "AgentTurnCompletedEvent",
-            "SessionEndedEvent"
+            "AgentTurnCompletedEvent"
           ])
         )
         expect(log.map((event) => event.id)).toEqual(idsUpTo("with-tools", log.length))
@@ -70,7 +70,7 @@ layer(SharedServer.layer)((it) => {
         const other = yield* newStoryHere
         yield* newContext(other, "with-tools")
         yield* addEvent(other, "with-tools", "Hello", false)
-        expect((yield* logOf(other, "with-tools")).map((event) => event.id)).toEqual(["with-tools:1"])
+        expect((yield* logOf(other, "with-tools")).map((event) => event.id)).toEqual(idsUpTo("with-tools", 2))
       })
     )
 
@@ -92,7 +92,7 @@ layer(SharedServer.layer)((it) => {
           const times = log.map((event) => event.timestamp)
           expect(times).toEqual(times.toSorted())
           expect(log.filter((event) => event.triggersAgentTurn).map((event) => event.id)).toEqual([
-            "with-tools:1"
+            "with-tools:2"
           ])
         })
     )
@@ -124,17 +124,57 @@ layer(SharedServer.layer)((it) => {
           yield* addEvent(story, "talk", "Said after it", false)
           const log = yield* logOf(story, "talk")
           expect(log.map((event) => [event.type, event.parentEventId])).toEqual([
-            ["UserMessageEvent", null],
+            ["SessionStartedEvent", null],
             ["UserMessageEvent", "talk:1"],
-            ["SessionStartedEvent", "talk:2"],
+            ["UserMessageEvent", "talk:2"],
             ["AgentTurnStartedEvent", "talk:3"],
             ["UserMessageEvent", "talk:4"],
             ["AssistantMessageEvent", "talk:4"],
             ["AgentTurnCompletedEvent", "talk:4"],
-            ["SessionEndedEvent", "talk:7"],
-            ["UserMessageEvent", "talk:8"]
+            ["UserMessageEvent", "talk:7"]
           ])
         })
+    )
+
+    it.effect("S004-R17 an event has the parent that it names, where the log has that one", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk")
+        const add = (content: string, parentEventId: string | null, name = "talk") =>
+          story.ask("POST", `/contexts/${name}/events`, {
+            type: "UserMessageEvent",
+            content,
+            triggersAgentTurn: false,
+            parentEventId
+          })
+        yield* addEvent(story, "talk", "One", false)
+        const one = (yield* logOf(story, "talk")).at(-1)
+        expect((yield* add("Two", null)).status).toBe(204)
+        const two = (yield* logOf(story, "talk")).at(-1)
+        expect(two.parentEventId).toBe(one.id)
+        expect((yield* add("Three", one.id)).status).toBe(204)
+        expect((yield* logOf(story, "talk")).at(-1)).toMatchObject({
+          content: "Three",
+          parentEventId: one.id
+        })
+        // A fork's log begins with the events that it shares, which keep their ids.
+        yield* story.post("/contexts/talk/fork", { name: "other" })
+        expect((yield* add("Four", one.id, "other")).status).toBe(204)
+        expect((yield* logOf(story, "other")).at(-1)).toMatchObject({
+          content: "Four",
+          parentEventId: one.id
+        })
+        const before = yield* countRows(story)
+        for (const parent of ["talk:999", "nowhere:1", "talk:2147483648", "other:1"])
+          expect(yield* problemOf(add("Five", parent, "other"), 422, "/parentEventId")).toMatchObject({
+            reason: "unknownParent"
+          })
+        expectProblem(yield* add("Five", "rubbish"), 422, "/parentEventId")
+        expect(yield* countRows(story)).toEqual(before)
+        // Nothing of it is different when the log is written again from what was sent.
+        for (const name of ["talk", "other"])
+          expect((yield* story.get(`/contexts/${name}/replay`)).isEqual).toBe(true)
+      })
     )
 
     it.effect("S004-R21 the event and not its type decides whether an answer follows", () =>
@@ -157,7 +197,7 @@ layer(SharedServer.layer)((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* newContext(story, "talk", typing)
-        const path = `/api/projects/${story.projectId}/contexts/talk/events`
+        const path = `/api/projects/${story.projectId}/contexts/talk/events?after=start`
         const live = yield* openStream(story, path)
         yield* addEvent(story, "talk", "Speak")
         // Some pieces are there before the answer is: they are shown while it is being written.
@@ -275,7 +315,7 @@ layer(SharedServer.layer)((it) => {
           const story = yield* newStoryHere
           const agent = yield* newContext(story, "unused", slowEcho)
           const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`)
-          const path = `/api/projects/${story.projectId}/runs/${run.id}/events`
+          const path = `/api/projects/${story.projectId}/runs/${run.id}/events?after=start`
           const live = yield* openStream(story, path)
           yield* live.until((heard) => heard.some((one) => one.name === "AgentTurnStartedEvent"))
           yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)

@@ -22,7 +22,7 @@ import {
   typesOf
 } from "../testing/context-words.ts"
 import { openStream } from "../testing/event-stream.ts"
-import type { Json } from "../testing/platform.ts"
+import { eventually, type Json } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
@@ -131,9 +131,9 @@ layer(SharedServer.layer)((it) => {
           yield* newContext(story, "talk", slowEcho)
           const answer = yield* addEvent(story, "talk", "Hello")
           expect([answer.status, answer.body]).toEqual([204, null])
-          expect((yield* logOf(story, "talk"))[0]).toMatchObject({
+          expect((yield* logOf(story, "talk"))[1]).toMatchObject({
             type: "UserMessageEvent",
-            id: "talk:1",
+            id: "talk:2",
             content: "Hello",
             triggersAgentTurn: true
           })
@@ -143,12 +143,11 @@ layer(SharedServer.layer)((it) => {
           yield* asTimePasses(stepMs, story.get("/runs"), isQuiet)
           const log = yield* logOf(story, "talk")
           expect(typesOf(log)).toEqual([
-            "UserMessageEvent",
             "SessionStartedEvent",
+            "UserMessageEvent",
             "AgentTurnStartedEvent",
             "AssistantMessageEvent",
-            "AgentTurnCompletedEvent",
-            "SessionEndedEvent"
+            "AgentTurnCompletedEvent"
           ])
           expect(log[3].content).toBe("Answer 1: Hello")
         })
@@ -221,18 +220,42 @@ layer(SharedServer.layer)((it) => {
     )
 
     it.effect(
-      "S004-R04 a subscriber who names no place hears the log from its beginning, then what comes",
+      "S004-R04 every stream begins now where no place is named, and after=now and after=start say which",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
-          yield* newContext(story, "talk")
+          const agent = yield* newContext(story, "talk")
           yield* addEvent(story, "talk", "Before")
-          const past = yield* quietLog(story, "talk")
+          yield* quietLog(story, "talk")
+          const { id: runId } = yield* story.post(`/agents/${agent.id}/trigger`, {})
+          yield* story.post("/objects", { type: "Note", properties: {} })
+          yield* eventually(story.get("/events"), (page) => page.items.length === 1)
+          for (const place of ["/contexts/talk/events", `/runs/${runId}/events`, "/events"]) {
+            const path = `/api/projects/${story.projectId}${place}`
+            const past = (yield* story.get(`${place}?limit=200`)).items
+            expect(past.length).toBeGreaterThan(0)
+            expect((yield* story.get(`${place}?after=start&limit=200`)).items).toEqual(past)
+            expect((yield* story.get(`${place}?after=now`)).items).toEqual([])
+            const whole = yield* openStream(story, `${path}?after=start`)
+            yield* whole.until((heard) => heard.length >= past.length)
+            expect(whole.heard.map((heard) => heard.json)).toEqual(past)
+            const ends: Array<unknown> = []
+            for (const query of ["", "?after=now"]) {
+              const live = yield* openStream(story, path + query)
+              yield* eventually(Effect.sync(live.lastEventId), (id) => id !== undefined)
+              ends.push(live.lastEventId(), live.heard.length)
+            }
+            expect(ends).toEqual([String(past.length), 0, String(past.length), 0])
+            // Whoever comes back goes on after what was heard, wherever the address begins.
+            const back = yield* openStream(story, `${path}?after=now`, "1")
+            yield* back.until((heard) => heard.length >= past.length - 1)
+            expect(back.heard.map((heard) => heard.json)).toEqual(past.slice(1))
+            expect((yield* story.ask("GET", `${place}?after=yesterday`)).status).toBe(422)
+          }
           const live = yield* openStream(story, `/api/projects/${story.projectId}/contexts/talk/events`)
-          yield* live.until((heard) => heard.length >= past.length)
           yield* addEvent(story, "talk", "After", false)
-          yield* live.until((heard) => heard.length > past.length)
-          expect(live.heard.map((heard) => heard.json)).toEqual(yield* logOf(story, "talk"))
+          yield* live.until((heard) => heard.length >= 1)
+          expect(live.heard.map((heard) => heard.json.content)).toEqual(["After"])
         })
     )
 
@@ -244,17 +267,18 @@ layer(SharedServer.layer)((it) => {
         const before = yield* openStream(story, path)
         yield* addEvent(story, "talk", "One", false)
         yield* addEvent(story, "talk", "Two", false)
-        yield* before.until((heard) => heard.length === 2)
+        yield* before.until((heard) => heard.length === 3)
         yield* before.cut
         yield* addEvent(story, "talk", "Three", false)
         const after = yield* openStream(story, path, before.heard.at(-1)?.id)
         yield* addEvent(story, "talk", "Four", false)
         yield* after.until((heard) => heard.length >= 2)
         expect([...before.heard, ...after.heard].map((heard) => [heard.id, heard.json.content])).toEqual([
-          ["1", "One"],
-          ["2", "Two"],
-          ["3", "Three"],
-          ["4", "Four"]
+          ["1", undefined],
+          ["2", "One"],
+          ["3", "Two"],
+          ["4", "Three"],
+          ["5", "Four"]
         ])
       })
     )

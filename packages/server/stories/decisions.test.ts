@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Json, Story } from "../testing/platform.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { problemOf } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { calling, endedRuns, make, watcher } from "../testing/story-words.ts"
@@ -110,6 +110,75 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect(
+      "S000-R32, R33 all that an agent has suggested is rejected in one go, also of one that is gone",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const all = yield* waiting(story, 4)
+          const [approved, expired, ...open] = all
+          const agentId = approved.agentId
+          const other = yield* suggesting(story, { name: "other" })
+          yield* suggestingOnce(story, other, creating("of-another"))
+          yield* approve(story, approved)
+          yield* story.patch(`/tasks/${expired.id}`, { expiresAt: new Date(Date.now() + 300).toISOString() })
+          yield* eventually(story.get(`/tasks/${expired.id}`), ({ status }) => status === "expired")
+          yield* story.delete(`/agents/${agentId}`)
+
+          const rejectAll = (body: unknown = {}, through = story) =>
+            through.ask("POST", `/agents/${agentId}/suggestions/reject`, body)
+          yield* problemOf(rejectAll({}, yield* asUser(story, "viewer")), 403)
+          yield* problemOf(rejectAll({ reason: "half \ud800" }), 422, "/reason")
+          const nowhere = agentId.replace(/.{4}$/, "0000")
+          yield* problemOf(story.ask("POST", `/agents/${nowhere}/suggestions/reject`, {}), 404)
+          expect((yield* pendingOf(story)).map(({ id }) => id)).toEqual([
+            ...open.map(({ id }) => id),
+            expect.any(String)
+          ])
+
+          const editor = yield* asUser(story, "editor")
+          const answers = [yield* rejectAll({ reason: "It is gone" }, editor), yield* rejectAll()]
+          expect(answers.map(({ body, status }) => [status, body])).toEqual([
+            [200, { rejected: 2 }],
+            [200, { rejected: 0 }]
+          ])
+          for (const task of open)
+            expect(yield* story.get(`/tasks/${task.id}`)).toMatchObject({
+              status: "rejected",
+              resolvedBy: "editor",
+              resolutionNote: "It is gone"
+            })
+          expect((yield* story.get(`/tasks/${approved.id}`)).status).toBe("completed")
+          expect((yield* story.get("/objects")).items.map(({ key: name }: Json) => name)).toEqual(["key-0"])
+          const [left] = yield* pendingOf(story)
+          expect(left).toMatchObject({ agentId: other.id })
+        })
+    )
+
+    it.effect(
+      "S000-R32 whoever rejects all of an agent and whoever approves one of it decide each task once",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const tasks = yield* waiting(story, 6)
+          const [rejection, ...approvals] = yield* Effect.all(
+            [
+              story.ask("POST", `/agents/${tasks[0].agentId}/suggestions/reject`, {}),
+              ...tasks.toReversed().map((task) => approve(story, task))
+            ],
+            { concurrency: 7 }
+          )
+          const approved = approvals.filter(({ status }) => status === 200).length
+          expect(rejection.body.rejected + approved).toBe(tasks.length)
+          expect((yield* story.get("/objects")).items).toHaveLength(approved)
+          expect(yield* pendingOf(story)).toEqual([])
+          const { records } = yield* story.get(`/agents/${tasks[0].agentId}/autonomy`)
+          expect(records.map(({ accepted, rejected }: Json) => [accepted, rejected])).toEqual([
+            [approved, rejection.body.rejected]
+          ])
+        })
+    )
+
     it.effect("a list that can not be decided is refused whole", () =>
       Effect.gen(function* () {
         const [story, other] = [yield* newStoryHere, yield* newStoryHere]
@@ -125,10 +194,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           taskId: task.id.replace(/.{4}$/, String(n).padStart(4, "0"))
         }))
         yield* refused({ decision: "approve", tasks: many }, "/tasks")
-        const editor = yield* asUser(story, "editor")
-        yield* problemOf(decide(editor, { decision: "approve", tasks: [one] }), 403)
+        const viewer = yield* asUser(story, "viewer")
+        yield* problemOf(decide(viewer, { decision: "approve", tasks: [one] }), 403)
         const denials = yield* story.get("/denials")
-        expect(denials.items).toMatchObject([{ taskId: task.id, userId: "editor", reason: "forbidden" }])
+        expect(denials.items).toMatchObject([{ taskId: task.id, userId: "viewer", reason: "forbidden" }])
         const foreign = yield* decide(other, { decision: "approve", tasks: [one] })
         expect(foreign.body.items).toMatchObject([{ taskId: task.id, problem: { status: 404 } }])
         expect(yield* story.get(`/tasks/${task.id}`)).toEqual(task)

@@ -269,7 +269,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* answer(story, run, "yes")).status).toBe(200)
         const log = yield* eventually(
           logOf(story, "talk"),
-          (events) => countOf(events, "SessionEndedEvent") > 0
+          (events) => countOf(events, "AgentTurnCompletedEvent") > 0
         )
         expect(ofType(log, "ToolCallCompletedEvent")).toMatchObject([
           { tool: "may_i", result: { answer: "yes" } }

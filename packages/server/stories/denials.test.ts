@@ -118,13 +118,14 @@ layer(SharedServer.layer)((it) => {
         const story = yield* newStoryHere
         const ada = yield* make(story, "Person", { name: "Ada" })
         const { agent, run, task } = yield* suggested(story, updating(ada, { seen: true }))
-        const editor = yield* asUser(story, "editor")
-        expectProblem(yield* approve(editor, task), 403)
+        const viewer = yield* asUser(story, "viewer")
+        expectProblem(yield* approve(viewer, task), 403)
         yield* story.patch(`/agents/${agent.id}`, { capabilities: { canUpdateObjects: false } })
         const reviewer = yield* asUser(story, "reviewer")
         const edited = { suggestedChanges: { data: { seen: "twice" } } }
         expectProblem(yield* approve(reviewer, task, edited), 409)
-        yield* story.patch(`/agents/${agent.id}`, { capabilities: null, enabled: false })
+        const onlyNotes = { allowedObjectTypes: ["Note"] }
+        yield* story.patch(`/agents/${agent.id}`, { capabilities: onlyNotes, enabled: false })
         expectProblem(yield* approve(story, task), 409)
         const common = {
           door: "approval",
@@ -136,7 +137,7 @@ layer(SharedServer.layer)((it) => {
         }
         const { suggestedChanges } = task.payload
         expect((yield* denialsOf(story)).toReversed()).toMatchObject([
-          { ...common, userId: "editor", reason: "forbidden", change: suggestedChanges },
+          { ...common, userId: "viewer", reason: "forbidden", change: suggestedChanges },
           {
             ...common,
             userId: "reviewer",
@@ -144,7 +145,13 @@ layer(SharedServer.layer)((it) => {
             detail: expect.stringContaining("canUpdateObjects"),
             change: { ...suggestedChanges, data: { seen: "twice" } }
           },
-          { ...common, userId: "admin", reason: "agentDisabled", change: suggestedChanges }
+          {
+            ...common,
+            userId: "admin",
+            reason: "notPermitted",
+            detail: expect.stringContaining("allowedObjectTypes"),
+            change: suggestedChanges
+          }
         ])
         expect(yield* story.get(`/objects/${ada.id}`)).toEqual(ada)
         expect((yield* story.get(`/tasks/${task.id}`)).status).toBe("pending")

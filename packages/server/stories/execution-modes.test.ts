@@ -3,7 +3,8 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Json } from "../testing/platform.ts"
+import { type Json, scripted } from "../testing/platform.ts"
+import { shownTo } from "../testing/mcp-runs.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf, calling, endedRuns, feedOf, make, suggestionsOf, watcher } from "../testing/story-words.ts"
 
@@ -113,6 +114,75 @@ layer(SharedServer.layer)((it) => {
           ])
           expect(yield* story.get(`/objects/${person.id}`)).toEqual(person)
           expect(yield* feedOf(story, 0)).toHaveLength(1)
+        })
+    )
+
+    it.effect("S000-R23 the words beside the call are the reasoning where the call has none", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const note = (key: string, intent: Record<string, unknown> = {}) => ({
+          tool: "create_object",
+          arguments: { type: "Note", key, properties: {}, ...intent }
+        })
+        const agent = yield* story.post(
+          "/agents",
+          watcher({
+            executionMode: "suggest",
+            model: scripted([
+              {
+                when: "step == 0",
+                say: "  Ada has no note yet. ",
+                calls: [note("a"), note("b", { reasoning: "b is missing" }), note("c", { reasoning: "  " })]
+              },
+              { when: "step == 1", say: "w".repeat(10_000), calls: [note("d")] },
+              { when: "step == 2", calls: [note("e")] },
+              { say: "Done." }
+            ])
+          })
+        )
+        yield* make(story, "Person", { name: "Ada" })
+        const [run] = yield* endedRuns(story, agent, 1)
+        const tasks = yield* suggestionsOf(story, 5)
+        const told = tasks.map(({ description, payload }) => [
+          payload.suggestedChanges.key,
+          payload.reasoning,
+          description
+        ])
+        expect(told.filter(([key]) => key !== "d")).toEqual([
+          ["a", "Ada has no note yet.", "Ada has no note yet."],
+          ["b", "b is missing", "b is missing"],
+          ["c", "Ada has no note yet.", "Ada has no note yet."],
+          // Where there are neither, it is put before people all the same.
+          ["e", undefined, null]
+        ])
+        expect(tasks[3].payload.reasoning).toMatch(/^w{1000,}/)
+        expect(tasks[3].payload.reasoning.length).toBeLessThan(4_010)
+        expect(yield* callsOf(story, run)).toMatchObject(tasks.map(() => ({ decision: "suggest" })))
+        // What the model sent is on record as it was sent.
+        expect((yield* callsOf(story, run))[0].arguments).toEqual(note("a").arguments)
+      })
+    )
+
+    it.effect.each(["suggest", "hybrid", "execute"] as const)(
+      "S000-R23 an agent in mode %s is offered the tools that change the graph with its reasoning required, or not",
+      (executionMode) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post(
+            "/agents",
+            watcher({ executionMode, model: calling({ tool: "search_objects", arguments: {} }) })
+          )
+          yield* make(story, "Person")
+          const [run] = yield* endedRuns(story, agent, 1)
+          const tools = yield* shownTo(story, run)
+          const requiring = tools
+            .filter(({ inputSchema }) => (inputSchema.required ?? []).includes("reasoning"))
+            .map(({ name }) => name)
+          const changing = tools
+            .map(({ name }) => name)
+            .filter((name: string) => /^(create|update|delete)_(object|relationship)$/.test(name))
+          expect(changing).toHaveLength(6)
+          expect(requiring.toSorted()).toEqual(executionMode === "execute" ? [] : changing.toSorted())
         })
     )
 

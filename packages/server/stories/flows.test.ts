@@ -225,7 +225,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const [run] = yield* endedRuns(story, agent, 1)
         expect(run).toMatchObject({ status: "completed", summary: "HELLO get_object", stepCount: 1 })
         const log = (yield* story.get("/contexts/talk/events?limit=200")).items
-        expect(log[0]).toMatchObject({ type: "SystemPromptEvent", content: "Be loud." })
+        expect(log[1]).toMatchObject({ type: "SystemPromptEvent", content: "Be loud." })
         expect(ofType(log, "FlowStepStartedEvent")).toEqual([])
       })
     )

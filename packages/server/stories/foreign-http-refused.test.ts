@@ -104,7 +104,7 @@ layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((i
 
   describe("A list", () => {
     const paged =
-      (next: (cursor: string | undefined) => string | undefined): OddAnswer =>
+      (next: (cursor: string | undefined) => string | null | undefined): OddAnswer =>
       ({ message }) => {
         if (message?.method !== "tools/list") return undefined
         const cursor: string | undefined = message.params?.cursor
@@ -121,6 +121,21 @@ layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((i
           paged((cursor = "0") => (cursor === "3" ? undefined : `${Number(cursor) + 1}`))
         )
         expect(server.tools.map((tool: Json) => tool.name)).toEqual(["tool-0", "tool-1", "tool-2", "tool-3"])
+      })
+    )
+
+    it.effect.each([
+      ["null", () => null],
+      ["empty text", () => ""],
+      ["the same for ever", () => "1"],
+      ["one that goes round", (cursor = "0") => String((Number(cursor) + 1) % 3)]
+    ] as const)("ends at a cursor that is %s, and has each tool once", ([, next]) =>
+      Effect.gen(function* () {
+        const { server } = yield* newOddShop(paged(next))
+        const names = server.tools.map((tool: Json) => tool.name)
+        expect(names).toContain("tool-0")
+        expect(new Set(names).size).toBe(names.length)
+        expect(server.lastError).toBe(null)
       })
     )
 
@@ -192,16 +207,12 @@ layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((i
       })
     )
 
-    for (const [what, next] of [
-      ["goes on without end", (cursor = "0") => `${Number(cursor) + 1}`],
-      ["goes round in a circle", (cursor = "0") => (cursor === "1" ? "2" : "1")]
-    ] as const)
-      it.effect(`that ${what} is given up, and says so`, () =>
-        Effect.gen(function* () {
-          const { odd, server } = yield* newOddShop(paged(next))
-          expect(server).toMatchObject({ tools: [], lastError: expect.any(String) })
-          expect(odd.of("tools/list")).toHaveLength(20)
-        })
-      )
+    it.effect("that goes on without end is given up, and says so", () =>
+      Effect.gen(function* () {
+        const { odd, server } = yield* newOddShop(paged((cursor = "0") => `${Number(cursor) + 1}`))
+        expect(server).toMatchObject({ tools: [], lastError: expect.any(String) })
+        expect(odd.of("tools/list")).toHaveLength(20)
+      })
+    )
   })
 })

@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { newOddShop, oddServer, oddTool } from "../testing/mcp-odd-server.ts"
 import { outcomesOf, runOf, shownTo } from "../testing/mcp-runs.ts"
 import { addServer } from "../testing/mcp-words.ts"
+import { ModelsOnTheWire } from "../testing/model-on-the-wire.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
@@ -156,5 +157,51 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(server.lastError).toContain(value)
         })
       )
+  })
+})
+
+layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
+  describe("A schema outside of the providers' rules", () => {
+    it.effect("is offered within them, and the call has the tool's own keys", () =>
+      Effect.gen(function* () {
+        const { model, newStory } = yield* ModelsOnTheWire
+        const story = yield* newStory
+        const inputSchema = {
+          type: "object",
+          properties: {
+            "filter[id]": { type: "array" },
+            $top: { type: "integer", minimum: 0, exclusiveMinimum: true }
+          },
+          required: ["filter[id]"]
+        }
+        const odd = yield* oddServer(() => undefined, { tools: [oddTool({ inputSchema })] })
+        yield* addServer(story, { type: "http", url: odd.url })
+        const caller = yield* model([
+          { calls: [{ tool: "shop__lookup", arguments: { filter_id: ["a"], top: 5 } }] },
+          { say: "Found." }
+        ])
+        const agent = yield* story.post("/agents", {
+          name: "caller",
+          prompt: "Look it up.",
+          triggerType: "manual",
+          executionMode: "execute",
+          tools: ["shop.*"],
+          model: caller.config
+        })
+        const run = yield* story.post(`/agents/${agent.id}/trigger`)
+        expect(run).toMatchObject({ status: "completed", summary: "Found." })
+        expect(caller.requests[0].tools[0].function.parameters).toEqual({
+          type: "object",
+          properties: {
+            filter_id: { type: "array", items: {} },
+            top: { type: "integer", exclusiveMinimum: 0 }
+          },
+          required: ["filter_id"]
+        })
+        expect(odd.of("tools/call").map(({ message }) => message.params.arguments)).toEqual([
+          { "filter[id]": ["a"], $top: 5 }
+        ])
+      })
+    )
   })
 })

@@ -5,10 +5,13 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { beginRun, callEventsOf, newCaller, outcomesOf, runOf, shownTo } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"
-import { eventually, type Json } from "../testing/platform.ts"
+import { typesOf } from "../testing/context-words.ts"
+import { eventually, type Json, scripted } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf } from "../testing/story-words.ts"
+import { between, runLog, stopRule } from "../testing/time-words.ts"
 import { naming } from "../testing/naming.ts"
+import { ask } from "../testing/owner-rows.ts"
 
 /** A project with the story server, and the server's diary. */
 const newShop = (overrides: Record<string, unknown> = {}) =>
@@ -261,6 +264,82 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
 })
 
 layer(SharedServer.layer)((it) => {
+  describe("Requirement: Timeout Enforcement", () => {
+    for (const { args, outcome, tool } of [
+      { tool: "shop__charge", args: { amount: 3 }, outcome: { status: "unknown", reason: "unknownOutcome" } },
+      { tool: "shop__put", args: { key: "a" }, outcome: { status: "abandoned", reason: "aborted" } }
+    ])
+      it.effect(
+        `S002-R26, R28 a call of ${tool} that hangs is aborted at the deadline: the run is told that its time is up, and pauses`,
+        () =>
+          Effect.gen(function* () {
+            const { diary, story } = yield* newShop({ callTimeoutMs: 600_000 })
+            const calls = [{ tool, arguments: { ...args, wait: true } }]
+            const agent = yield* newCaller(story, [], {
+              defaultTimeoutMs: 3_000,
+              model: scripted([stopRule({ say: "I had begun." }), { when: "step == 0", calls }])
+            })
+            const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+            yield* eventually(diary.called, ({ length }) => length === 1)
+            const paused = yield* asTimePasses(
+              250,
+              story.get(`/runs/${run.id}`),
+              ({ pauseReason }) => pauseReason !== null
+            )
+            expect(paused).toMatchObject({ pauseReason: "timeout", summary: "I had begun.", stepCount: 2 })
+            expect(yield* callsOf(story, run)).toMatchObject([
+              { status: outcome.status, result: { reason: outcome.reason } }
+            ])
+            const log = yield* runLog(story, run)
+            expect(between(log, "AgentTurnStartedEvent", "SoftStopEvent")).toBeLessThanOrEqual(4_000)
+            expect(typesOf(log).slice(-5)).toEqual([
+              "ToolCallFailedEvent",
+              "SoftStopEvent",
+              "AssistantMessageEvent",
+              "AgentTurnInterruptedEvent",
+              "SessionEndedEvent"
+            ])
+            expect((yield* story.get(`/contexts/${run.contextName}/replay`)).isEqual).toBe(true)
+            expect(yield* diary.called).toHaveLength(1)
+          })
+      )
+
+    it.effect(
+      "S002-R26 a server that does not answer when it is connected to holds nobody beyond the deadline",
+      () =>
+        Effect.gen(function* () {
+          const { diary, server, story } = yield* newShop()
+          const agent = yield* newCaller(story, [], {
+            defaultTimeoutMs: 3_000,
+            model: scripted([
+              stopRule({ say: "Nobody was there." }),
+              { when: "step == 0", calls: [{ tool: "shop__charge", arguments: { amount: 3 } }] }
+            ])
+          })
+          // Nobody looks at the tools again, as nobody does when a server falls silent by itself.
+          yield* ask(
+            story.access,
+            `update kb.mcp_servers set config = jsonb_set(config, '{transport,env,MODE}', '"silent"') where id = $1`,
+            [server.id]
+          )
+          const run = yield* story.post(`/agents/${agent.id}/trigger?wait=false`, {})
+          yield* eventually(diary.started, ({ length }) => length === 2)
+          const paused = yield* asTimePasses(
+            250,
+            story.get(`/runs/${run.id}`),
+            ({ pauseReason }) => pauseReason !== null
+          )
+          expect(paused).toMatchObject({ pauseReason: "timeout", summary: "Nobody was there." })
+          expect(
+            between(yield* runLog(story, run), "AgentTurnStartedEvent", "SoftStopEvent")
+          ).toBeLessThanOrEqual(4_000)
+          expect(yield* callsOf(story, run)).toMatchObject([
+            { status: "refused", result: { reason: "softStop" } }
+          ])
+        })
+    )
+  })
+
   describe("A call without an answer", () => {
     it.effect("within its time has an unknown outcome, and the run goes on", () =>
       Effect.gen(function* () {

@@ -164,7 +164,8 @@ layer(SharedServer.layer)((it) => {
         expect(typesOf(forked).slice(open.length)).toEqual([
           "ContextForkedEvent",
           "AgentTurnInterruptedEvent",
-          "SessionEndedEvent"
+          "SessionEndedEvent",
+          "SessionStartedEvent"
         ])
         const start = open.find((event) => event.type === "AgentTurnStartedEvent")
         expect(forked[open.length + 1]).toMatchObject({

@@ -164,5 +164,21 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           }
         })
       )
+
+    it.effect("S000-R29 an approval: whoever may make a change by hand may approve it", () =>
+      Effect.gen(function* () {
+        for (const role of ["viewer", "editor", "reviewer"] as const) {
+          const story = yield* newStoryHere
+          const person = yield* asUser(story, role)
+          const { written } = yield* expectCells(
+            story,
+            trialsOf([null], []).slice(0, 1),
+            doors.byApprovalOf(person),
+            () => (role === "viewer" ? "denied" : "done")
+          )
+          for (const event of written) expect(event).toMatchObject({ actorType: "agent", approvedBy: role })
+        }
+      })
+    )
   })
 })

@@ -1,8 +1,9 @@
 /**
- * A person ends a turn that waits: for an answer of a person, or for sub-agents.
+ * A person ends a turn that waits: for an answer of a person, for sub-agents, or for a foreign tool.
  *
  * The decider's rules stand in `domain`; these stories show that whoever rests is
- * woken in the transaction that keeps the wish, and leaves nothing behind it.
+ * woken in the transaction that keeps the wish, that a foreign call is aborted at
+ * once, and that nothing is left behind it.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
@@ -21,6 +22,7 @@ import {
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { answer, asked, asking, ended, logOfRun, questionsOf } from "../testing/question-words.ts"
+import { addServer, newDiary, program } from "../testing/mcp-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf, runsOf, type ScriptedCall, silentFor } from "../testing/story-words.ts"
 import {
@@ -64,20 +66,89 @@ const resting = Effect.fnUntraced(function* (
 
 const lastOf = (log: ReadonlyArray<Json>, count: number) => typesOf(log).slice(-count)
 
+/** A conversation whose first answer made this call of a foreign tool, which hangs. */
+const hanging = Effect.fnUntraced(function* (call: ScriptedCall) {
+  const story = yield* newStoryHere
+  const diary = yield* newDiary
+  yield* addServer(story, program(diary), { callTimeoutMs: 600_000 })
+  yield* newContext(story, "talk", callingFirst(call), { tools: ["shop.*"] })
+  yield* say(story, "talk", "Begin")
+  yield* eventually(diary.called, ({ length }) => length === 1)
+  return { diary, story }
+})
+
+/** What came of the only call of the only run. */
+const outcomeIn = Effect.fnUntraced(function* (story: Story) {
+  const [run] = (yield* story.get("/runs")).items
+  const [call, ...others] = yield* callsOf(story, run)
+  expect(others).toEqual([])
+  return { status: call.status, reason: call.result.reason }
+})
+
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Request Interruption", () => {
+    it.effect("S004-R35 a message interrupts a turn that waits for a foreign tool, within a second", () =>
+      Effect.gen(function* () {
+        const { diary, story } = yield* hanging({
+          tool: "shop__charge",
+          arguments: { amount: 3, wait: true }
+        })
+        yield* say(story, "talk", "Stop")
+        const log = yield* quietLog(story, "talk")
+        expect(lastOf(log, 7)).toEqual([
+          "ToolCallStartedEvent",
+          "UserMessageEvent",
+          "ToolCallFailedEvent",
+          "AgentTurnInterruptedEvent",
+          "AgentTurnStartedEvent",
+          "AssistantMessageEvent",
+          "AgentTurnCompletedEvent"
+        ])
+        const broken = firstOf(log, "AgentTurnInterruptedEvent")
+        const spoken = log.findLast(({ type }) => type === "UserMessageEvent")
+        expect(broken.reason).toBe("message")
+        expect(Date.parse(broken.timestamp) - Date.parse(spoken?.timestamp)).toBeLessThanOrEqual(1_000)
+        expect(log.findLast(({ type }) => type === "AssistantMessageEvent")?.content).toBe("Heard: Stop")
+        expect(yield* outcomeIn(story)).toEqual({ status: "unknown", reason: "unknownOutcome" })
+        expect(yield* diary.called).toHaveLength(1)
+        expect((yield* story.get("/verify")).differences).toEqual([])
+      })
+    )
+
+    it.effect(
+      "S004-R35, R38 a person ends a turn that waits for a foreign tool: what may be repeated is abandoned",
+      () =>
+        Effect.gen(function* () {
+          const { story } = yield* hanging({ tool: "shop__put", arguments: { key: "a", wait: true } })
+          expect((yield* interrupt(story)).status).toBe(204)
+          const log = yield* quietLog(story, "talk")
+          expect(lastOf(log, 3)).toEqual([
+            "InterruptRequestedEvent",
+            "ToolCallFailedEvent",
+            "AgentTurnInterruptedEvent"
+          ])
+          const [asked, ended] = [
+            firstOf(log, "InterruptRequestedEvent"),
+            firstOf(log, "AgentTurnInterruptedEvent")
+          ]
+          expect(ended.reason).toBe("user")
+          expect(Date.parse(ended.timestamp) - Date.parse(asked.timestamp)).toBeLessThanOrEqual(1_000)
+          expect(yield* outcomeIn(story)).toEqual({ status: "abandoned", reason: "aborted" })
+          expect((yield* story.get("/verify")).differences).toEqual([])
+        })
+    )
+
     it.effect("S004-R38 a person ends a turn that waits for an answer: the question is withdrawn", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const run = yield* resting(story, "question", [asking("Which one?"), asking("And how many?")])
         expect((yield* interrupt(story)).status).toBe(204)
         const log = yield* quietLog(story, "talk")
-        expect(lastOf(log, 5)).toEqual([
+        expect(lastOf(log, 4)).toEqual([
           "InterruptRequestedEvent",
           "ToolCallFailedEvent",
           "ToolCallFailedEvent",
-          "AgentTurnInterruptedEvent",
-          "SessionEndedEvent"
+          "AgentTurnInterruptedEvent"
         ])
         expect(firstOf(log, "AgentTurnInterruptedEvent")).toMatchObject({ reason: "user", turnNumber: 1 })
         expect(yield* ended(story, run)).toMatchObject({
@@ -147,11 +218,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(yield* interrupt(story)).toMatchObject({ status: 409, body: { reason: "state" } })
         yield* turnSwitch(story, false)
         const log = yield* quietLog(story, "talk")
-        expect(lastOf(log, 3)).toEqual([
-          "InterruptRequestedEvent",
-          "AgentTurnInterruptedEvent",
-          "SessionEndedEvent"
-        ])
+        expect(lastOf(log, 2)).toEqual(["InterruptRequestedEvent", "AgentTurnInterruptedEvent"])
         expect(firstOf(log, "AgentTurnInterruptedEvent").reason).toBe("user")
         expect(yield* runs()).toMatchObject([{ status: "completed", pauseReason: null, stepCount: 0 }])
       })

@@ -274,10 +274,7 @@ layer(interposedInLine, { excludeTestServices: true })((it) => {
         expect((yield* say(story, "talk", "Two")).status).toBe(204)
         const [run] = (yield* story.get("/runs")).items
         yield* story.post(`/runs/${run.id}/cancel`)
-        expect(typesOf(yield* logOf(story, "talk")).slice(-2)).toEqual([
-          "AgentTurnInterruptedEvent",
-          "SessionEndedEvent"
-        ])
+        expect(typesOf(yield* logOf(story, "talk")).at(-1)).toBe("AgentTurnInterruptedEvent")
         expect(yield* statusesOf(story)).toEqual(["cancelled"])
         yield* say(story, "talk", "Three")
         const log = yield* eventually(logOf(story, "talk"), (events) =>

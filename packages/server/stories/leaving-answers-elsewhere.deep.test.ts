@@ -62,7 +62,7 @@ const toldElsewhere = Effect.fnUntraced(function* (...answers: ReadonlyArray<Fak
   const { conversationId } = first.heard[0]?.json ?? {}
 
   const here = storyIn(yield* serverWith(access, others, teller, yield* freeAddress), access, there.projectId)
-  const path = `/api/projects/${here.projectId}/contexts/${contextOf(conversationId)}/events`
+  const path = `/api/projects/${here.projectId}/contexts/${contextOf(conversationId)}/events?after=start`
   const log = yield* openStream(here, path)
   yield* eventually(Effect.as(models.letGoOn, log.heard), (heard) =>
     heard.some(({ name }) => name === "TextDeltaEvent")

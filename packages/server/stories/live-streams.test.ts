@@ -23,11 +23,11 @@ import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-serv
 import { asUser } from "../testing/token-words.ts"
 
 const pathOf = (story: Story, name = "talk"): string =>
-  `/api/projects/${story.projectId}/contexts/${name}/events`
+  `/api/projects/${story.projectId}/contexts/${name}/events?after=start`
 
 const upTo = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, index) => index + 1)
 
-/** Adds messages that ask for no answer: the log is nothing but them. */
+/** Adds messages that ask for no answer: behind its beginning, the log is nothing but them. */
 const fill = (story: Story, count: number, name = "talk") =>
   Effect.forEach(upTo(count), (number) => say(story, name, `Message ${number}`, false), { concurrency: 4 })
 
@@ -95,7 +95,7 @@ layer(SharedServer.layer)((it) => {
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* newContext(story, "talk")
-        const count = 40
+        const count = 41
         const listening = Effect.gen(function* () {
           const heard: Array<Heard> = []
           while (heard.length < count) {
@@ -113,7 +113,7 @@ layer(SharedServer.layer)((it) => {
           }
           return heard
         }).pipe(Random.withSeed("cut in the middle"))
-        const [heard] = yield* Effect.all([listening, fill(story, count)], { concurrency: 2 })
+        const [heard] = yield* Effect.all([listening, fill(story, count - 1)], { concurrency: 2 })
         expect(heard.map(({ json }) => json)).toEqual(yield* logOf(story, "talk"))
       })
     )
@@ -151,18 +151,23 @@ layer(SharedServer.layer)((it) => {
           const story = yield* newStoryHere
           yield* newContext(story, "talk")
           yield* fill(story, 3)
-          const live = yield* openStream(story, `${pathOf(story)}?after=2`, "other:1")
-          yield* live.until((heard) => heard.length >= 1)
-          expect(numbersOf(live.heard)).toEqual([3])
+          const live = yield* openStream(story, pathOf(story).replace("start", "2"), "other:1")
+          yield* live.until((heard) => heard.length >= 2)
+          expect(numbersOf(live.heard)).toEqual([3, 4])
           const page = yield* story.get("/contexts/talk/events?after=99999999999")
           expect(page).toEqual({ items: [], nextCursor: null })
           // Who weighs streams with nothing wants none.
           const weighed = { accept: "text/event-stream;q=0, application/json" }
-          const plain = yield* story.send("GET", `${pathOf(story)}?after=99999999999`, undefined, weighed)
+          const plain = yield* story.send(
+            "GET",
+            pathOf(story).replace("start", "99999999999"),
+            undefined,
+            weighed
+          )
           expect([plain.status, plain.body]).toEqual([200, { items: [], nextCursor: null }])
-          const beyond = yield* openStream(story, `${pathOf(story)}?after=99999999999`)
+          const beyond = yield* openStream(story, pathOf(story).replace("start", "99999999999"))
           yield* fill(story, 1)
-          yield* live.until((heard) => heard.length >= 2)
+          yield* live.until((heard) => heard.length >= 3)
           expect([beyond.status, beyond.heard]).toEqual([200, []])
         })
     )
@@ -212,8 +217,8 @@ layer(SharedServer.layer)((it) => {
         })
         yield* fill(story, 40)
         for (const subscriber of live) {
-          yield* subscriber.until((heard) => heard.length >= 40)
-          expect(numbersOf(subscriber.heard)).toEqual(upTo(40))
+          yield* subscriber.until((heard) => heard.length >= 41)
+          expect(numbersOf(subscriber.heard)).toEqual(upTo(41))
         }
         expect(live[0]?.heard.map(({ json }) => json)).toEqual(yield* logOf(story, "talk"))
       })
@@ -227,9 +232,9 @@ layer(SharedServer.layer)((it) => {
         yield* still.sitStill
         const live = yield* openStream(story, pathOf(story))
         // More than the network's buffers hold: nine megabytes.
-        const count = 30
+        const count = 31
         const large = "漢".repeat(100_000)
-        for (const _ of upTo(count)) yield* say(story, "talk", large, false)
+        for (const _ of upTo(count - 1)) yield* say(story, "talk", large, false)
         yield* live.until((heard) => heard.length >= count)
         for (let waited = 0; waited <= streamLimits.stallMs * 1.5; waited += 1_000) {
           yield* TestClock.adjust("1 second")
@@ -266,7 +271,7 @@ layer(SharedServer.layer)((it) => {
         yield* say(story, "talk", "For both", false)
         yield* eventually(
           Effect.sync(() => revoked.heard().length),
-          (count) => count === 1
+          (count) => count === 2
         )
         yield* ask(
           story.access,
@@ -277,8 +282,8 @@ layer(SharedServer.layer)((it) => {
         yield* TestClock.adjust(streamLimits.permitIntervalMs)
         yield* revoked.closed
         yield* say(story, "talk", "For one", false)
-        yield* live.until((heard) => heard.length === 2)
-        expect(revoked.heard()).toHaveLength(1)
+        yield* live.until((heard) => heard.length === 3)
+        expect(revoked.heard()).toHaveLength(2)
       })
     )
   })

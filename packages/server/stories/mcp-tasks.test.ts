@@ -289,7 +289,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
 
     it.effect(
-      "what a run suggests is decided by a reviewer, bound to what was shown; to others it is done",
+      "what a run suggests is decided by an editor, bound to what was shown; to others it is done",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
@@ -298,10 +298,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             { tool: "create_object", arguments: { type: "Note", key: "kept", properties: {} } },
             { tool: "create_object", arguments: { type: "Note", key: "dropped", properties: {} } }
           )
-          const reviewer = yield* asUser(story, "reviewer")
           const editor = yield* asUser(story, "editor")
-          expect(yield* taskOf(editor, run)).toMatchObject({ status: "completed" })
-          const task = yield* taskOf(reviewer, run)
+          const viewer = yield* asUser(story, "viewer")
+          expect(yield* taskOf(viewer, run)).toMatchObject({ status: "completed" })
+          const task = yield* taskOf(editor, run)
           expect(task.status).toBe("input_required")
           const [kept = "", dropped = ""]: ReadonlyArray<string> = tasks.map(
             ({ digest, id }) => `review:${id}:${digest}`
@@ -309,15 +309,15 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(Object.keys(task.inputRequests)).toEqual([kept, dropped])
           expect(task.inputRequests[kept].params.message).toContain('"kept"')
           const stale = kept.replace(/[0-9a-f]{64}$/, "0".repeat(64))
-          yield* answering(reviewer, run, { [stale]: filled({ decision: "approve" }) })
-          // An editor is not asked: his answer is to nothing.
-          yield* answering(editor, run, { [kept]: filled({ decision: "approve" }) })
+          yield* answering(editor, run, { [stale]: filled({ decision: "approve" }) })
+          // A viewer is not asked: the answer is to nothing.
+          yield* answering(viewer, run, { [kept]: filled({ decision: "approve" }) })
           expect((yield* story.get("/objects?type=Note")).items).toEqual([])
-          yield* answering(reviewer, run, {
+          yield* answering(editor, run, {
             [kept]: filled({ decision: "approve" }),
             [dropped]: filled({ decision: "reject", reason: "No need" })
           })
-          expect(yield* taskOf(reviewer, run)).toMatchObject({ status: "completed" })
+          expect(yield* taskOf(editor, run)).toMatchObject({ status: "completed" })
           expect((yield* story.get("/objects?type=Note")).items).toMatchObject([{ key: "kept" }])
           expect(yield* story.get(`/tasks/${tasks[1].id}`)).toMatchObject({
             status: "rejected",

@@ -18,7 +18,7 @@ import { joined, ModelsOnTheWire, wordsOf } from "../testing/model-on-the-wire.t
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { freezingServer } from "../testing/frozen-attempts.ts"
 import { type Json, newProject, scripted, type Story } from "../testing/platform.ts"
-import { expectProblem } from "../testing/problem-words.ts"
+import { expectProblem, problemOf } from "../testing/problem-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
 const remember = (recallPassages: number, keepsSummary = false) => ({
@@ -72,14 +72,14 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           yield* openContext(story, "friday", agent)
           const log = yield* answered(story, "friday", "When do you think the acme invoices will be paid?")
           const [recalled] = recalledIn(log)
-          expect(passagesIn(log)).toEqual([["monday:2", "monday:5"]])
-          expect(recalled.passages[0]).toEqual({ context: "monday", eventId: "monday:2" })
-          expect(firstOf(monday, "UserMessageEvent").id).toBe("monday:2")
+          expect(passagesIn(log)).toEqual([["monday:3", "monday:5"]])
+          expect(recalled.passages[0]).toEqual({ context: "monday", eventId: "monday:3" })
+          expect(firstOf(monday, "UserMessageEvent").id).toBe("monday:3")
           const started = firstOf(log, "AgentTurnStartedEvent")
           expect(recalled.parentEventId).toBe(started.id)
           expect(log.indexOf(recalled)).toBe(log.indexOf(started) + 1)
           const today = started.timestamp.slice(0, 10)
-          expect(recalled.content).toContain("(monday:2):\n> Invoice 4711 of Acme\n> is still open.\n\n")
+          expect(recalled.content).toContain("(monday:3):\n> Invoice 4711 of Acme\n> is still open.\n\n")
           expect(recalled.content).toContain(today)
           expect(recalled.content).toMatch(/\(monday:5\):\n> I shall keep in mind that Acme pays late\.$/)
           expect(wordsOf(own.requests[1])).toEqual(
@@ -139,13 +139,13 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           yield* note(story, "one", "The zebra has left")
           yield* story.ask("POST", "/contexts/three/events", remember(5))
           yield* note(story, "three", "The zebra was here")
-          expect(passagesIn(yield* answered(story, "three", "Where is the zebra now?"))).toEqual([["one:2"]])
+          expect(passagesIn(yield* answered(story, "three", "Where is the zebra now?"))).toEqual([["one:3"]])
           yield* openContext(story, "four", agent)
           expect(passagesIn(yield* answered(story, "four", "Is a zebra anywhere?"))[0]?.toSorted()).toEqual([
-            "one:1",
             "one:2",
-            "three:5",
-            "three:6"
+            "one:3",
+            "three:10",
+            "three:11"
           ])
         })
     )
@@ -162,7 +162,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
         expect(typesOf(yield* logOf(story, "new"))).not.toContain("MemoryRecalledEvent")
         yield* answered(story, "new", "The printer wants a password")
         expect(passagesIn(yield* answered(story, "new", "Which plant, and which printer?"))).toEqual([
-          ["old:1"]
+          ["old:2"]
         ])
         yield* openContext(story, "silent", agent, 0)
         expect(passagesIn(yield* answered(story, "silent", "The printer wants a password"))).toEqual([])
@@ -186,7 +186,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           for (let n = 1; n <= 34; n++) yield* note(story, "ledger", `Der Betrag von Kunde${n} war ${n}`)
           yield* openContext(story, "question", agent, 20)
           const log = yield* answered(story, "question", "Was war der Betrag von Umbrella?")
-          expect(passagesIn(log)).toEqual([["ledger:2", "ledger:1"]])
+          expect(passagesIn(log)).toEqual([["ledger:3", "ledger:2"]])
         })
     )
 
@@ -216,7 +216,7 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
     )
 
     it.effect(
-      "S004-F04 who may not write may not set what an agent remembers, and a setting that is none is refused",
+      "S004-F04 who may not write may not set what an agent remembers; a setting that is none and an embedding model are refused",
       () =>
         Effect.gen(function* () {
           const { model, newStory } = yield* ModelsOnTheWire
@@ -227,6 +227,14 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           expectProblem(yield* set(remember(21)), 422, "/recallPassages")
           expectProblem(yield* set({ type: "SetMemoryConfigEvent", recallPassages: 1 }), 422, "/keepsSummary")
           expectProblem(yield* set(remember(3), yield* asUser(story, "viewer")), 403)
+          const embeddingModel = { provider: "openai", name: "text-embedding-3-small" }
+          const embedded = yield* problemOf(set({ ...remember(3), embeddingModel }), 422, "/embeddingModel")
+          expect(embedded.reason).toBe("embeddingUnavailable")
+          expectProblem(
+            yield* set({ ...remember(3), embeddingModel: { name: 1 } }),
+            422,
+            "/embeddingModel/provider"
+          )
           expect(yield* logOf(story, "desk")).toEqual([])
         })
     )
@@ -256,7 +264,7 @@ describe("SetMemoryConfigEvent: a worker that dies", () => {
         ["AgentTurnStartedEvent", 2],
         ["AgentTurnCompletedEvent", 2]
       ])
-      expect(passagesIn(log)).toEqual([["old:1"]])
+      expect(passagesIn(log)).toEqual([["old:2"]])
       const { messages } = yield* story.get("/contexts/new/state")
       expect(messages.map(({ role }: Json) => role)).toEqual(["user", "user", "user", "assistant"])
     })

@@ -267,6 +267,8 @@ describe("The steps of a run", () => {
           triggerType: "manual",
           tools: ["graph.get_object"],
           repeatableTools: ["graph.*"],
+          // Summaries would be requests, too.
+          reducer: { type: "truncating", maxMessages: null, maxTokens: 100_000 },
           model: scripted([
             { when: "step < 100", calls: [{ tool: "get_object", arguments: { objectId: note.id } }] },
             { say: "Read." }

@@ -196,7 +196,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         leaving.abort()
         const [run] = yield* endedRuns(story, clerk, 1)
         expect(run.status).toBe("completed")
-        expect((yield* logOf(story, run.contextName)).at(-1)?.type).toBe("SessionEndedEvent")
+        expect((yield* logOf(story, run.contextName)).at(-1)?.type).toBe("AgentTurnCompletedEvent")
       })
     )
 

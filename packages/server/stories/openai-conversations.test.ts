@@ -59,7 +59,8 @@ describe("What a client brings", () => {
         expect([body.temperature, body.max_tokens]).toEqual([0.75, 50])
         // The log has it once, as it was brought, and the picture by its digest.
         const log = yield* logOf(story, contextOf(answer))
-        expect(typesOf(log).slice(0, 5)).toEqual([
+        expect(typesOf(log).slice(0, 6)).toEqual([
+          "SessionStartedEvent",
           "SystemPromptEvent",
           "SetLlmConfigEvent",
           "HistoryGivenEvent",

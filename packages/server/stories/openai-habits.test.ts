@@ -46,6 +46,28 @@ const answered: ReadonlyArray<readonly [string, Json, string]> = [
     "Answer 2: And?"
   ],
   [
+    "Open WebUI continues an answer that was cut",
+    { messages: [user("Hello"), { role: "assistant", content: "Once upon" }], stream: false },
+    "Answer 2: Continue"
+  ],
+  [
+    "a client of llama.cpp sets no limit",
+    { messages: [user("Hello")], max_tokens: -1, n_predict: -1 },
+    "Answer 1: Hello"
+  ],
+  [
+    "LM Studio sends the address of a picture as text",
+    {
+      messages: [
+        user([
+          { type: "image_url", image_url: picture.image_url.url },
+          { type: "text", text: "This?" }
+        ])
+      ]
+    },
+    "Answer 2: This?"
+  ],
+  [
     "LibreChat chats",
     {
       user: "66f0c1d2e3a4b5c6d7e8f901",

@@ -120,7 +120,7 @@ it.live("every figure of a server that works with others stands on the page", ()
       )
       // Somebody who watches a context takes its place in the cluster.
       const context = yield* story.post("/contexts", { name: "watched" })
-      yield* openStream(story, `/api/projects/${story.projectId}/contexts/${context.name}/events`)
+      yield* openStream(story, `/api/projects/${story.projectId}/contexts/${context.name}/events?after=start`)
       const told = yield* eventually(scrape, (seen) => seen.includes("effect_cluster_entities"))
       expect(told.filter((name) => !onPage.has(name))).toEqual([])
     })

@@ -105,7 +105,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
 
     it.effect(
-      "a viewer reads, an editor writes, a reviewer decides; who may not is told so, and it is on record",
+      "a viewer reads, an editor writes and decides; who may not is told so, and it is on record",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
@@ -118,16 +118,21 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             isError: true,
             result: { error: naming("editor", "viewer"), reason: "forbidden" }
           })
-          expect(yield* editor.call("approve_suggestion", { taskId: task.id, digest: task.digest })).toEqual({
+          const decision = { taskId: task.id, digest: task.digest }
+          expect(yield* viewer.call("approve_suggestion", decision)).toEqual({
             isError: true,
-            result: { error: naming("reviewer", "editor"), reason: "forbidden" }
+            result: { error: naming("editor", "viewer"), reason: "forbidden" }
           })
           expect((yield* story.get(`/objects/${note.id}`)).version).toBe(1)
+          expect((yield* editor.call("approve_suggestion", decision)).result).toMatchObject({
+            status: "completed",
+            resolvedBy: "editor"
+          })
           const { items } = yield* story.get("/denials")
           expect(items.slice(0, 2)).toMatchObject([
             {
               door: "mcp",
-              userId: "editor",
+              userId: "viewer",
               tool: "approve_suggestion",
               agentId: null,
               runId: null,
@@ -141,7 +146,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             }
           ])
           const { items: calls } = yield* story.get("/tool-calls?userId=viewer")
-          expect(calls[0]).toMatchObject({ tool: "delete_object", status: "refused", decision: "refuse" })
+          expect(calls[1]).toMatchObject({ tool: "delete_object", status: "refused", decision: "refuse" })
         })
     )
 

@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { runLimits } from "../src/limits.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
-import { eventually, newProject, scripted, startServer } from "../testing/platform.ts"
+import { eventually, type Json, newProject, scripted, startServer } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,
@@ -166,6 +166,54 @@ layer(SharedServer.layer)((it) => {
   })
 
   describe("Decision: concurrency strategy", () => {
+    it.effect.each([
+      ["that begins at once", {}],
+      ["whose events wait for a place", { maxConcurrency: 9 }]
+    ] as const)(
+      "S000-R18, S001-R24 with skip, the deletion of an object that the agent is processing is the next that it handles, for an agent %s",
+      ([, rule]) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const reactionConfig = {
+            objectTypes: ["Person"],
+            events: ["created", "updated", "deleted"],
+            concurrencyStrategy: "skip",
+            ...rule
+          }
+          const agent = yield* story.post("/agents", watcher({ reactionConfig, model: silentFor(minute) }))
+          const person = yield* make(story, "Person")
+          yield* entriesWhen(story, agent, 1, isProcessing)
+          yield* story.patch(`/objects/${person.id}`, { properties: { age: 1 } })
+          expect((yield* story.delete(`/objects/${person.id}`)).status).toBeLessThan(300)
+          const feed = yield* feedOf(story, 3)
+          expect(yield* eventually(entriesOf(story, agent), ({ length }) => length === 3)).toMatchObject([
+            { eventType: "created", status: "processing" },
+            { eventType: "updated", status: "skipped", runId: null },
+            { eventType: "deleted", status: "pending", runId: null, reason: expect.any(String) }
+          ])
+          expect(yield* story.get(`/agents/${agent.id}/explain?eventId=${feed[2].id}`)).toMatchObject({
+            outcome: "waiting"
+          })
+          const ended = yield* asTimePasses(
+            minute / 2,
+            entriesOf(story, agent),
+            (found) => found.length === 3 && found.every(isOver)
+          )
+          expect(ended.map(({ eventType, status }) => [eventType, status])).toEqual([
+            ["created", "completed"],
+            ["updated", "skipped"],
+            ["deleted", "completed"]
+          ])
+          const [first, second, ...others] = yield* runsOf(story, agent)
+          expect(others).toEqual([])
+          expect([first, second].map((run) => run.trigger.events.map(({ type }: Json) => type))).toEqual([
+            ["created"],
+            ["deleted"]
+          ])
+          expect(Date.parse(second.startedAt)).toBeGreaterThanOrEqual(Date.parse(first.completedAt))
+        })
+    )
+
     it.effect("S001-R23 the strategy is configured for each agent and is skip where nothing is said", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

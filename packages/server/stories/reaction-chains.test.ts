@@ -127,7 +127,10 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         yield* entriesWhen(story, agent, 1, (entry) => entry.status === "processing")
         const [run] = yield* runsOf(story, agent)
-        const stream = yield* openStream(story, `/api/projects/${story.projectId}/runs/${run.id}/events`)
+        const stream = yield* openStream(
+          story,
+          `/api/projects/${story.projectId}/runs/${run.id}/events?after=start`
+        )
         const names = (heard: typeof stream.heard) => heard.map((event) => event.json.type)
 
         yield* stream.until((heard) => names(heard).includes("AgentTurnStartedEvent"))

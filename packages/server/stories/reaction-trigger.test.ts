@@ -4,6 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
+import type { Json } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   agentsOf,
@@ -49,6 +50,72 @@ layer(SharedServer.layer)((it) => {
           expect(byHand).toMatchObject({ status: "completed", trigger: { type: "manual" } })
           expect(yield* runsOf(story, manual)).toHaveLength(1)
           expect(yield* runsOf(story, schedule)).toEqual([])
+        })
+    )
+
+    it.effect(
+      "S000-R01 S001-R46 a prompt that speaks of nothing that happened is given the event and the object before it, as data",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const prompt = "Say who it is."
+          const told = (agent: Json) =>
+            Effect.gen(function* () {
+              const [run] = yield* endedRuns(story, agent, 1)
+              const { request } = yield* story.get(`/runs/${run.id}/model-calls/1`)
+              const texts: ReadonlyArray<string> = request.messages.map(({ content }: Json) => content)
+              const fenced = texts.flatMap((text) => /^```json\n([^]*)\n```$/.exec(text)?.[1] ?? [])
+              return { texts, data: fenced.map((text) => JSON.parse(text)) }
+            })
+          const silent = yield* story.post("/agents", watcher({ prompt }))
+          const batched = yield* story.post(
+            "/agents",
+            watcher({
+              name: "batched",
+              prompt,
+              reactionConfig: { objectTypes: ["Person"], events: ["created"], batchSize: 2, debounceMs: 500 }
+            })
+          )
+          const related = yield* story.post(
+            "/agents",
+            watcher({
+              name: "related",
+              prompt,
+              reactionConfig: { objectTypes: ["None"], relationshipTypes: ["knows"], events: ["created"] }
+            })
+          )
+          const speaking = yield* story.post(
+            "/agents",
+            watcher({ name: "speaking", prompt: "Look at {{ event.objectId }}." })
+          )
+          const ada = yield* make(story, "Person", { name: "Ada" })
+          const [event] = yield* feedOf(story, 1)
+          const one = yield* told(silent)
+          expect(one.texts.at(-1)).toBe(prompt)
+          expect(one.data).toEqual([
+            {
+              event: expect.objectContaining({ id: event.id, type: "created", objectId: ada.id, version: 1 }),
+              object: expect.objectContaining({ id: ada.id, properties: { name: "Ada" } })
+            }
+          ])
+          expect(yield* told(speaking)).toEqual({ texts: [`Look at ${ada.id}.`], data: [] })
+          const bob = yield* make(story, "Person", { name: "Bob" })
+          yield* asTimePasses(500, runsOf(story, batched), (runs) => runs.length === 1)
+          const many = yield* told(batched)
+          expect(many.data).toMatchObject([
+            { events: [{ objectId: ada.id }, { objectId: bob.id }], object: { properties: { name: "Bob" } } }
+          ])
+          const knows = yield* story.post("/relationships", { type: "knows", fromId: ada.id, toId: bob.id })
+          expect((yield* told(related)).data).toMatchObject([
+            { event: { entityType: "relationship" }, relationship: { id: knows.id, type: "knows" } }
+          ])
+          // By hand nothing happened: there is nothing to tell.
+          const byHand = yield* story.post(
+            "/agents",
+            watcher({ name: "by-hand", prompt, triggerType: "manual" })
+          )
+          yield* story.post(`/agents/${byHand.id}/trigger`)
+          expect(yield* told(byHand)).toEqual({ texts: [prompt], data: [] })
         })
     )
 

@@ -63,8 +63,8 @@ layer(SharedServer.layer)((it) => {
           const log = yield* runLog(story, run)
           expect(log.slice(0, before.length)).toEqual(before)
           expect(typesOf(log).slice(before.length, before.length + 3)).toEqual([
-            "RunResumedEvent",
             "SessionStartedEvent",
+            "RunResumedEvent",
             "AgentTurnStartedEvent"
           ])
           expect(firstOf(log, "RunResumedEvent")).toMatchObject({
@@ -163,7 +163,12 @@ layer(SharedServer.layer)((it) => {
         }
         expect(yield* notesOf(story)).toEqual(["1.0", "1.1", "2.0", "2.1", "3.0", "3.1"])
         const cancelled = yield* story.post(`/runs/${run.id}/cancel`)
-        expect(cancelled).toMatchObject({ status: "cancelled", summary: "So far so good.", stepCount: 9 })
+        const said = "So far so good."
+        expect(cancelled).toMatchObject({
+          status: "cancelled",
+          summary: [said, said, said].join("\n\n"),
+          stepCount: 9
+        })
         const answer = yield* resume(story, run)
         expectProblem(answer, 409)
         expect(answer.body.reason).toBe("state")

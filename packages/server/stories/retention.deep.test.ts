@@ -1,15 +1,16 @@
 /**
  * The log does not grow for ever, and forgetting that something was done never does it again.
  */
-import { describe, expect, layer } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { describe, expect, it, layer } from "@effect/vitest"
+import { ConfigProvider, Effect, Fiber } from "effect"
 import { chatLimits } from "../src/chat/chat-limits.ts"
 import { runLimits } from "../src/limits.ts"
 import { inTime } from "../testing/chat-time.ts"
 import { countOf, echo, logOf } from "../testing/context-words.ts"
 import { newModel, sendCompletion } from "../testing/openai-words.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask, holding } from "../testing/owner-rows.ts"
-import { type Json, startServer, type Story } from "../testing/platform.ts"
+import { type Json, newProject, scripted, startServer, type Story } from "../testing/platform.ts"
 import { answer, asking, askingModel } from "../testing/question-words.ts"
 import { whenWaiting } from "../testing/server-connections.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -93,6 +94,28 @@ layer(SharedServer.layer)((it) => {
           // The runs, which tell what was done, stay.
           expect(yield* runsOf(story, agent)).toHaveLength(4)
         })
+    )
+
+    it.effect("S001-K02 failed entries, too, are removed after 30 days, whoever looks at them", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", watcher({ model: scripted([{ when: "'neither'" }]) }))
+        for (let count = 0; count < 2; count += 1) yield* make(story, "Person")
+        const [old, young] = yield* entriesWhen(story, agent, 2)
+        expect([old, young]).toMatchObject([
+          { status: "failed", deadLetteredAt: expect.any(String) },
+          { status: "failed", deadLetteredAt: expect.any(String) }
+        ])
+        yield* age(story, [old.id], 31)
+        yield* age(story, [young.id], 29)
+        const left = yield* asTimePasses(
+          runLimits.forgetIntervalMs,
+          entriesOf(story, agent),
+          (found) => found.length === 1
+        )
+        expect(left.map(({ id }) => id)).toEqual([young.id])
+        expect((yield* story.get(`/agents/${agent.id}/dead-letters`)).items).toMatchObject([{ id: young.id }])
+      })
     )
 
     it.effect(
@@ -240,3 +263,28 @@ layer(SharedServer.layer)((it) => {
     )
   })
 })
+
+it.effect("S001-K02 one setting says how long entries are kept, for all of them", () =>
+  Effect.gen(function* () {
+    const access = yield* freshDatabase
+    const story = yield* newProject(yield* startServer(access), access)
+    const done = yield* story.post("/agents", watcher())
+    const failed = yield* story.post(
+      "/agents",
+      watcher({ name: "failing", model: scripted([{ when: "'neither'" }]) })
+    )
+    for (let count = 0; count < 2; count += 1) yield* make(story, "Person")
+    const entries = [...(yield* entriesWhen(story, done, 2)), ...(yield* entriesWhen(story, failed, 2))]
+    const old = entries.filter((_, index) => index % 2 === 0).map(({ id }) => id)
+    const young = entries.filter((_, index) => index % 2 === 1).map(({ id }) => id)
+    yield* age(story, old, 6)
+    yield* age(story, young, 4)
+    const left = Effect.map(Effect.all([entriesOf(story, done), entriesOf(story, failed)]), (found) =>
+      found.flat().map(({ id }) => id)
+    )
+    expect(yield* asTimePasses(runLimits.forgetIntervalMs, left, ({ length }) => length === 2)).toEqual(young)
+  }).pipe(
+    Effect.provide(ConfigProvider.layer(ConfigProvider.fromUnknown({ TROPISM_RETENTION_DAYS: "5" }))),
+    Effect.scoped
+  )
+)

@@ -39,6 +39,7 @@ const agent = AgentId.make("01990000-0000-7000-8000-000000000002")
 /** Has suggested nothing yet. */
 const newcomer = AgentId.make("01990000-0000-7000-8000-000000000003")
 const ada = UserId.make("ada")
+const decider = { userId: ada, mayTakeBack: true }
 
 /** An id of one of the tables that are filled: of an object, event, run, task or backtest. */
 const idOf = (kind: number, number: number): string =>
@@ -138,8 +139,10 @@ layer(filledBy(filling), { excludeTestServices: true })((it) => {
       Effect.gen(function* () {
         const { approve, reject } = yield* Tasks
         const task = (number: number) => TaskId.make(idOf(tasks ?? 0, number))
-        expect(yield* rowsOf((time) => reject(task(1_000 + 2 * time), ada, "No"))).toBeLessThan(few)
-        expect(yield* rowsOf((time) => approve(task(2_000 + 2 * time), ada, null, null))).toBeLessThan(few)
+        expect(yield* rowsOf((time) => reject(task(1_000 + 2 * time), decider, "No"))).toBeLessThan(few)
+        expect(yield* rowsOf((time) => approve(task(2_000 + 2 * time), decider, null, null))).toBeLessThan(
+          few
+        )
       })
     )
 
@@ -208,7 +211,7 @@ layer(filledBy(filling), { excludeTestServices: true })((it) => {
           )
         expect(yield* rowsOf(plan)).toBeLessThan(few)
         expect(planned).toHaveLength(times)
-        const undo = (time: number) => approve(planned[time - 1] ?? TaskId.make(project), ada, null, null)
+        const undo = (time: number) => approve(planned[time - 1] ?? TaskId.make(project), decider, null, null)
         expect(yield* rowsOf(undo)).toBeLessThan(few)
         const { links } = yield* Chains
         const root = GraphEventId.make(idOf(events ?? 0, 301))

@@ -4,6 +4,8 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import { runLimits } from "../src/limits.ts"
+import { naming } from "../testing/naming.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { logOfRun, ofType } from "../testing/run-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -19,6 +21,11 @@ const agentWith = (story: Story, rules: ReadonlyArray<Record<string, unknown>>) 
   })
 
 const look = { tool: "search_objects", arguments: {} }
+
+/** A template that renders a text of so many sentences. */
+const long = (times: number): string => `{% for i in (1..${times}) %}A summary without end. {% endfor %}`
+
+const longText = (times: number): string => "A summary without end. ".repeat(times)
 
 const begun = Effect.fnUntraced(function* (story: Story, agent: Json) {
   const { body } = yield* story.ask("POST", `/agents/${agent.id}/trigger?wait=false`)
@@ -88,14 +95,17 @@ layer(SharedServer.layer)((it) => {
           const story = yield* newStoryHere
           const agent = yield* agentWith(story, [
             { when: "step == 0", say: "I have found the door.", calls: [look] },
+            { when: "step == 1", calls: [look] },
+            { when: "step == 2", say: "It is locked.", calls: [look] },
             { say: "Never said.", latencyMs: 60_000 }
           ])
           const { id } = yield* begun(story, agent)
-          yield* eventually(story.get(`/runs/${id}`), (run) => run.stepCount === 1)
+          yield* eventually(story.get(`/runs/${id}`), (run) => run.stepCount === 3)
           const cancelled = yield* story.post(`/runs/${id}/cancel`)
           expect(cancelled).toMatchObject({
             status: "cancelled",
-            summary: "I have found the door.",
+            summary: "I have found the door.\n\nIt is locked.",
+            isSummaryTruncated: false,
             completedAt: expect.any(String)
           })
           expect(cancelled.durationMs).toBe(lasted(cancelled))
@@ -104,6 +114,48 @@ layer(SharedServer.layer)((it) => {
           expect(yield* story.get(`/runs/${id}`)).toEqual(cancelled)
           const log = yield* logOfRun(story, cancelled)
           expect(ofType(log, "AgentTurnInterruptedEvent")).toMatchObject([{ reason: "cancelled" }])
+        })
+    )
+
+    it.effect(
+      "S002-R17 what was said beyond what a summary holds is cut off, and the run says so, in its text too",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* agentWith(story, [
+            { when: "step < 2", say: long(30_000), calls: [look] },
+            { say: "Never said.", latencyMs: 60_000 }
+          ])
+          const { id } = yield* begun(story, agent)
+          yield* eventually(story.get(`/runs/${id}`), (run) => run.stepCount === 2)
+          const cancelled = yield* story.post(`/runs/${id}/cancel`)
+          const said = [longText(30_000), longText(30_000)].join("\n\n")
+          expect(said.length).toBeGreaterThan(runLimits.summaryMaxChars)
+          expect(cancelled).toMatchObject({ status: "cancelled", isSummaryTruncated: true })
+          expect(cancelled.summary.slice(0, runLimits.summaryMaxChars)).toBe(
+            said.slice(0, runLimits.summaryMaxChars)
+          )
+          const mark = cancelled.summary.slice(runLimits.summaryMaxChars)
+          expect(mark).toEqual(naming(runLimits.summaryMaxChars, said.length))
+        })
+    )
+
+    it.effect(
+      "S002-R05 S002-R10 the whole final text is the summary; a list tells its beginning, and that it is cut",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* agentWith(story, [{ say: long(2_000) }])
+          const run = yield* story.post(`/agents/${agent.id}/trigger`)
+          const whole = longText(2_000)
+          expect(whole.length).toBeGreaterThan(runLimits.listedSummaryMaxChars)
+          expect(run).toMatchObject({ status: "completed", summary: whole, isSummaryTruncated: false })
+          expect(yield* story.get(`/runs/${run.id}`)).toEqual(run)
+          const [listed] = (yield* story.get("/runs")).items
+          expect(listed).toEqual({ ...run, summary: expect.any(String), isSummaryTruncated: true })
+          const kept = runLimits.listedSummaryMaxChars
+          expect(listed.summary.slice(0, kept)).toBe(whole.slice(0, kept))
+          expect(listed.summary.slice(kept)).toEqual(naming(kept, whole.length))
         })
     )
   })

@@ -47,6 +47,33 @@ const trigger = (story: Story, agent: Json) =>
   story.send("POST", `/api/projects/${story.projectId}/agents/${agent.id}/trigger?wait=false`, {})
 
 layer(SharedServer.layer)((it) => {
+  describe("Safeguards: the time of a reaction", () => {
+    it.effect(
+      "S002-R26 an agent that reacts has 15 minutes for a run where nobody gave it another time",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* story.post("/agents", watcher())
+          const patient = yield* story.post(
+            "/agents",
+            watcher({ name: "patient", defaultTimeoutMs: 604_800_000 })
+          )
+          const asked = yield* story.post("/agents", watcher({ name: "asked", triggerType: "manual" }))
+          expect([agent, patient, asked].map(({ defaultTimeoutMs }) => defaultTimeoutMs)).toEqual([
+            900_000,
+            604_800_000,
+            null
+          ])
+          yield* make(story, "Person")
+          const [run] = yield* endedRuns(story, agent, 1)
+          expect(run).toMatchObject({ trigger: { type: "reaction" }, limits: { timeoutMs: 900_000 } })
+          const longer = yield* story.patch(`/agents/${agent.id}`, { defaultTimeoutMs: 1_800_000 })
+          const cleared = yield* story.patch(`/agents/${agent.id}`, { defaultTimeoutMs: null })
+          expect([longer.defaultTimeoutMs, cleared.defaultTimeoutMs]).toEqual([1_800_000, 900_000])
+        })
+    )
+  })
+
   describe("Safeguards: the cap on pending runs", () => {
     it.effect(
       "beyond it a door answers 429 with the reason and when to come again, also when many ask at once",

@@ -31,7 +31,10 @@ describe("A setting that cannot be used", () => {
         ["OPENAI_COMPATIBLE_BASE_URL", "xyzzy"],
         ["OPENAI_BASE_URL", "file:///xyzzy"],
         ["OTEL_EXPORTER_OTLP_ENDPOINT", "xyzzy"],
+        ["OTEL_EXPORTER_OTLP_PROTOCOL", "xyzzy"],
         ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy"],
+        ["TROPISM_RETENTION_DAYS", "xyzzy"],
+        ["TROPISM_STUCK_AFTER_SECONDS", "xyzzy"],
         ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy"],
         ["TROPISM_ENCRYPTION_KEY", "xyzzy"]
       ] as const) {

@@ -47,6 +47,26 @@ layer(strictServer, { excludeTestServices: true })((it) => {
         })
     )
 
+    it.effect.each([
+      ["deepseek", "system"],
+      ["vllm", "system"],
+      ["openai", "system"],
+      ["gemma", "user"],
+      ["claude", "user"],
+      ["gemini", "user"]
+    ] as const)("S002-R20 %s: is told that the steps are used as the %s, and its run rests", ([name, role]) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf(name), { maxSteps: 2 })
+        const run = yield* story.post(`/agents/${agent.id}/trigger`)
+        expect(run).toMatchObject({ status: "paused", pauseReason: "stepLimit", summary: "Done." })
+        const { contents, input, messages } = strictRequests.get(name)?.at(-1) ?? {}
+        const last = (messages ?? contents ?? input).at(-1)
+        expect(last.role).toBe(role)
+        expect(JSON.stringify(last).includes("<system>")).toBe(role === "user")
+      })
+    )
+
     it.effect("keeps reasoning with the run and out of what a chat client is told", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -2,7 +2,7 @@
  * Entries that nobody works on any more: found by themselves, and tried again.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Clock, ConfigProvider, Deferred, Effect } from "effect"
 import type { Change } from "@tropism/domain/change"
 import { ProjectId } from "@tropism/domain/ids"
 import { TestClock } from "effect/testing"
@@ -11,16 +11,29 @@ import { Database, type ProjectTransaction } from "../src/database/database.ts"
 import { Dispatcher } from "../src/dispatch/dispatcher.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
+import { chatChunk, chatEnd, toEvent } from "../src/model/fake-model-server.ts"
 import { Attendance } from "../src/run/attendance.ts"
 import { Runs } from "../src/run/runs.ts"
+import { logOf } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
+import { answering, atCall, newOddShop, said } from "../testing/mcp-odd-server.ts"
+import { wiredStory, wireModel } from "../testing/model-words.ts"
 import { ask, refusingToFail } from "../testing/owner-rows.ts"
-import { type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import { eventually, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
 import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
-import { asTimePasses, newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
 import {
+  asTimePasses,
+  newStoryHere,
+  passing,
+  patientDatabase,
+  SharedServer
+} from "../testing/shared-server.ts"
+import {
+  calling,
+  change,
   entriesOf,
   entriesWhen,
+  explained,
   isOver,
   make,
   runsOf,
@@ -30,6 +43,12 @@ import {
 } from "../testing/story-words.ts"
 
 const isProcessing = (entry: Json) => entry.status === "processing"
+
+/** Between two heartbeats. */
+const beatMs = runLimits.heartbeatIntervalMs
+
+/** Progress is judged by heartbeats and found by a sweep; a machine that is busy does some of them late. */
+const latestMs = runLimits.stuckAfterMs + 2 * runLimits.stuckIntervalMs + 6 * beatMs
 
 /** The server's own loops look at least so often. */
 const secondMs = 1_000
@@ -270,6 +289,172 @@ layer(SharedServer.layer)((it) => {
             expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ enabled: true })
           })
         )
+      })
+    )
+  })
+
+  describe("A run at work of which nothing comes", () => {
+    it.effect(
+      "S000-R19, S001-R42, S001-R24 is abandoned after five minutes with its reason, writes nothing more, and holds up no later event",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const reactionConfig = { objectTypes: ["Person"], events: ["created", "updated"] }
+          const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000), reactionConfig }))
+          const person = yield* make(story, "Person")
+          yield* entriesWhen(story, agent, 1, isProcessing)
+          const beganMs = yield* Clock.currentTimeMillis
+          const [entry] = yield* asTimePasses(beatMs, entriesOf(story, agent), ([first]) => isOver(first))
+          const tookMs = (yield* Clock.currentTimeMillis) - beganMs
+          expect([tookMs >= runLimits.stuckAfterMs, tookMs <= latestMs]).toEqual([true, true])
+          expect(entry).toMatchObject({
+            status: "abandoned",
+            failureReason: "noProgress",
+            errorMessage: expect.stringContaining("300"),
+            deadLetteredAt: expect.any(String)
+          })
+          const run = yield* story.get(`/runs/${entry.runId}`)
+          const { errorMessage } = entry
+          expect(run).toMatchObject({
+            status: "failed",
+            failureReason: "noProgress",
+            errorMessage,
+            attempt: 1
+          })
+          const log = yield* logOf(story, run.contextName)
+          expect(log.slice(-2)).toMatchObject([
+            { type: "AgentTurnFailedEvent", reason: "noProgress", error: errorMessage },
+            { type: "SessionEndedEvent" }
+          ])
+          const told = yield* explained(story, agent, { id: entry.eventId })
+          expect(told).toMatchObject({ outcome: "woke", entry: { failureReason: "noProgress" } })
+          expect(told.reason).toContain(errorMessage)
+
+          // The attempt has lost its token: what its model says now is written by nobody.
+          expect(
+            yield* ask(story.access, "select attempt_token from kb.agent_runs where id = $1", [run.id])
+          ).toEqual([[null]])
+          yield* passing(600_000, beatMs)
+          expect(yield* logOf(story, run.contextName)).toEqual(log)
+          yield* story.patch(`/agents/${agent.id}`, { model: saying("Heard.") })
+          yield* change(story, person, { n: 2 })
+          const [, next] = yield* entriesWhen(story, agent, 2)
+          expect(next).toMatchObject({ status: "completed", objectVersion: 2, failureReason: null })
+        })
+    )
+
+    it.effect("S001-R42 is ended without an entry, too: a run by hand, and one that another waits for", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const byHand = { triggerType: "manual", reactionConfig: null }
+        const silent = yield* story.post(
+          "/agents",
+          watcher({ ...byHand, name: "silent", model: silentFor(600_000) })
+        )
+        const boss = yield* story.post(
+          "/agents",
+          watcher({
+            name: "boss",
+            tools: ["run.spawn_agent"],
+            subAgents: ["silent"],
+            model: calling({ tool: "spawn_agent", arguments: { agent: "silent", task: "Help." } })
+          })
+        )
+        const run = yield* story.post(`/agents/${silent.id}/trigger?wait=false`, {})
+        yield* make(story, "Person")
+        yield* eventually(
+          runsOf(story, silent),
+          (runs) => runs.filter(({ status }) => status === "running").length === 2
+        )
+        const [entry] = yield* asTimePasses(beatMs, entriesOf(story, boss), ([first]) => isOver(first))
+        // The one that waits is no run at work: what became of the other is its answer.
+        expect(entry).toMatchObject({ status: "completed", failureReason: null })
+        const failed = { status: "failed", failureReason: "noProgress" }
+        expect(yield* story.get(`/runs/${run.id}`)).toMatchObject(failed)
+        expect(yield* runsOf(story, silent)).toMatchObject([failed, failed])
+        expect(yield* runsOf(story, boss)).toMatchObject([{ status: "completed", failureReason: null }])
+      })
+    )
+
+    it.effect("S001-R42 is none whose model thinks: what nobody is shown is a sign of life", () =>
+      Effect.gen(function* () {
+        const thought = toEvent(chatChunk({ reasoning_content: "Hm." }))
+        const rest = [
+          thought,
+          thought,
+          thought,
+          [chatChunk({ content: "At last." }), ...chatEnd("stop")].map(toEvent).join("")
+        ]
+        const { models, story } = yield* wiredStory([
+          { kind: "stream", chunks: [thought], ending: "hang", rest }
+        ])
+        const agent = yield* story.post("/agents", watcher({ model: wireModel }))
+        yield* make(story, "Person")
+        yield* Deferred.await(models.asked)
+        for (const _ of rest) {
+          yield* passing(200_000, beatMs)
+          yield* models.letGoOn
+        }
+        const [entry] = yield* entriesWhen(story, agent, 1)
+        expect(entry).toMatchObject({ status: "completed" })
+        expect(yield* story.get(`/runs/${entry.runId}`)).toMatchObject({ summary: "At last.", attempt: 1 })
+      })
+    )
+
+    it.effect("S001-R42 is none whose tool is at work within its own limit", () =>
+      Effect.gen(function* () {
+        const called = yield* Deferred.make<void>()
+        const answer = yield* Deferred.make<void>()
+        const run = Effect.runPromiseWith(yield* Effect.context<never>())
+        const { story } = yield* newOddShop(
+          atCall((message) => {
+            Deferred.doneUnsafe(called, Effect.void)
+            return run(Deferred.await(answer)).then(() => answering(message, said("fig is a word.")))
+          }),
+          {},
+          { callTimeoutMs: 600_000 }
+        )
+        const model = calling({ tool: "shop__lookup", arguments: { word: "fig" } })
+        const agent = yield* story.post("/agents", watcher({ tools: ["shop.*"], model }))
+        yield* make(story, "Person")
+        yield* Deferred.await(called)
+        yield* passing(500_000, beatMs)
+        expect(yield* entriesOf(story, agent)).toMatchObject([{ status: "processing" }])
+        yield* Deferred.succeed(answer, undefined)
+        expect(yield* entriesWhen(story, agent, 1)).toMatchObject([{ status: "completed" }])
+      })
+    )
+
+    it.effect(
+      "S004-R45 is none that has a fallback: it is asked where the first model was silent for minutes",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const fallback = { provider: "scripted", name: "daily-digest" }
+          const agent = yield* story.post("/agents", watcher({ model: { ...silentFor(600_000), fallback } }))
+          yield* make(story, "Person")
+          yield* entriesWhen(story, agent, 1, isProcessing)
+          const [entry] = yield* asTimePasses(beatMs, entriesOf(story, agent), ([first]) => isOver(first))
+          expect(entry).toMatchObject({ status: "completed" })
+        })
+    )
+
+    it.effect("S001-R42 is abandoned when the operator says", () =>
+      Effect.gen(function* () {
+        const access = yield* patientDatabase
+        const doors = yield* startServer(access).pipe(
+          Effect.provide(
+            ConfigProvider.layer(ConfigProvider.fromUnknown({ TROPISM_STUCK_AFTER_SECONDS: "60" }))
+          )
+        )
+        const story = yield* newProject(doors, access)
+        const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000) }))
+        yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, isProcessing)
+        const beganMs = yield* Clock.currentTimeMillis
+        const [entry] = yield* asTimePasses(beatMs, entriesOf(story, agent), ([first]) => isOver(first))
+        expect(entry).toMatchObject({ status: "abandoned", failureReason: "noProgress" })
+        expect((yield* Clock.currentTimeMillis) - beganMs).toBeLessThan(runLimits.stuckAfterMs)
       })
     )
   })

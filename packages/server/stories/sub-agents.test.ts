@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { runLimits } from "../src/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
+import { naming } from "../testing/naming.ts"
 import { logOfRun } from "../testing/run-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
@@ -182,6 +183,32 @@ layer(SharedServer.layer)((it) => {
   })
 
   describe("Requirement: Timeout Enforcement", () => {
+    it.effect(
+      "S002-R29 a sub-agent has no later deadline than the run that waits for it, whatever it was given",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { children, run } = yield* waitingFor(
+            story,
+            saysAfter(600_000),
+            [
+              spawning("helper"),
+              spawning("helper", { timeoutMs: 600_000 }),
+              spawning("helper", { timeoutMs: 1_000 })
+            ],
+            { defaultTimeoutMs: 60_000 }
+          )
+          const deadlines = yield* Effect.forEach([run, ...children], ({ id }) =>
+            Effect.map(
+              ask(story.access, "select deadline_at from kb.agent_runs where id = $1", [id]),
+              ([row]) => new Date(String(row?.[0])).getTime()
+            )
+          )
+          const [own = 0, unbounded, longer, shorter = 0] = deadlines
+          expect([unbounded, longer, shorter < own]).toEqual([own, own, true])
+        })
+    )
+
     it.effect("S002-R32 the timeout of the spawn takes precedence over that of the definition", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
@@ -258,18 +285,31 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
-    it.effect("is no more than it can read: a long summary is cut and says so", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const long = scripted([{ say: "{% for i in (1..1000) %}A summary without end. {% endfor %}" }])
-        yield* story.post("/agents", worker("helper", long))
-        const run = yield* handOver(story, [spawning("helper")])
-        const [child] = yield* childrenOf(story, run)
-        expect(child.summary.length).toBeGreaterThan(runLimits.reportMaxChars)
-        const [call] = yield* spawnsOf(story, run)
-        expect(call.result).toMatchObject({ isTruncated: true })
-        expect(call.result.summary).toBe(child.summary.slice(0, runLimits.reportMaxChars))
-      })
+    it.effect(
+      "S002-R05 S002-R10 is the whole final text; one longer than a parent reads is cut, and says so",
+      () =>
+        Effect.gen(function* () {
+          for (const [times, isCut] of [
+            [1_500, false],
+            [3_000, true]
+          ] as const) {
+            const story = yield* newStoryHere
+            const say = `{% for i in (1..${times}) %}A summary without end. {% endfor %}`
+            yield* story.post("/agents", worker("helper", scripted([{ say }])))
+            const run = yield* handOver(story, [spawning("helper")])
+            const said = "A summary without end. ".repeat(times)
+            expect(said.length > runLimits.reportMaxChars).toBe(isCut)
+            const [child] = yield* childrenOf(story, run)
+            expect(yield* story.get(`/runs/${child?.id}`)).toMatchObject({ summary: said })
+            const [call] = yield* spawnsOf(story, run)
+            const { isTruncated = false, summary } = call.result
+            expect(isTruncated).toBe(isCut)
+            expect(summary.slice(0, runLimits.reportMaxChars)).toBe(said.slice(0, runLimits.reportMaxChars))
+            const mark = summary.slice(runLimits.reportMaxChars)
+            expect(mark).toEqual(isCut ? naming(runLimits.reportMaxChars, said.length) : "")
+            expect(reportsOf(run)).toMatchObject([{ result: { summary } }])
+          }
+        })
     )
   })
 

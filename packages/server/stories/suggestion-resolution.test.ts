@@ -7,6 +7,7 @@ import type { Json, Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { entriesOf, entriesWhen, feedOf, make, watcher } from "../testing/story-words.ts"
 import { approve, reject, suggested, updating } from "../testing/suggestion-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 /** Says that a decision was refused for this reason, and that task, object and feed are as they were. */
 const refusesWith = Effect.fnUntraced(function* (story: Story, task: Json, body: unknown, reason: string) {
@@ -263,11 +264,93 @@ layer(SharedServer.layer)((it) => {
         yield* refusesWith(story, task, {}, "notPermitted")
         yield* story.patch(path, { capabilities: { allowedObjectTypes: ["Company"] } })
         yield* refusesWith(story, task, {}, "notPermitted")
-        yield* story.patch(path, { capabilities: null, enabled: false })
-        yield* refusesWith(story, task, {}, "agentDisabled")
-        yield* story.patch(path, { enabled: true })
+        yield* story.patch(path, { capabilities: null })
         expect((yield* approve(story, task)).status).toBe(200)
       })
+    )
+
+    it.effect(
+      "S000-R29, R31 what a disabled or deleted agent suggested is applied, and the task says so before",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const [ada, grace] = [
+            yield* make(story, "Person", { age: 1 }),
+            yield* make(story, "Person", { age: 1 })
+          ]
+          const { agent, tasks } = yield* suggested(
+            story,
+            updating(ada, { age: 2 }),
+            updating(grace, { age: 2 }),
+            { tool: "delete_object", arguments: { objectId: (yield* make(story, "Person")).id } }
+          )
+          const [first, second, deletion] = tasks
+          const standing = (task: Json) =>
+            Effect.map(story.get(`/tasks/${task.id}`), ({ agentState, staleness, status }) => [
+              agentState,
+              status,
+              staleness?.state
+            ])
+          expect(yield* standing(first)).toEqual(["enabled", "pending", "fresh"])
+          yield* story.patch(`/agents/${agent.id}`, { enabled: false })
+          expect(yield* standing(first)).toEqual(["disabled", "pending", "fresh"])
+          expect((yield* approve(story, first)).status).toBe(200)
+
+          // Its capabilities judge what it suggested, as they are when it is gone.
+          yield* story.patch(`/agents/${agent.id}`, { capabilities: { canDeleteObjects: false } })
+          yield* story.delete(`/agents/${agent.id}`)
+          const listed = (yield* story.get("/tasks?status=pending")).items
+          expect(listed.map((task: Json) => task.agentState)).toEqual(["deleted", "deleted"])
+          expect((yield* approve(story, second)).body).toMatchObject({
+            status: "completed",
+            agentState: "deleted"
+          })
+          yield* refusesWith(story, deletion, {}, "notPermitted")
+          for (const person of [ada, grace])
+            expect(yield* story.get(`/objects/${person.id}`)).toMatchObject({
+              version: 2,
+              properties: { age: 2 },
+              actorType: "agent",
+              actorId: agent.id
+            })
+          expect((yield* feedOf(story, 6)).slice(-2)).toMatchObject([
+            { approvedBy: "admin", taskId: first.id, actorId: agent.id },
+            { approvedBy: "admin", taskId: second.id, actorId: agent.id }
+          ])
+        })
+    )
+
+    it.effect(
+      "S000-R29 editors and reviewers approve what they may change themselves, and viewers do not",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const person = yield* make(story, "Person", { age: 1 })
+          const { tasks } = yield* suggested(
+            story,
+            updating(person, { age: 2 }),
+            { tool: "create_object", arguments: { type: "Note", properties: {} } },
+            { tool: "create_object", arguments: { type: "Memo", properties: {} } },
+            { tool: "create_object", arguments: { type: "Page", properties: {} } }
+          )
+          const [update, note, memo, page] = tasks
+          const viewer = yield* asUser(story, "viewer")
+          for (const answer of [yield* approve(viewer, update), yield* reject(viewer, update)])
+            expect(answer.status).toBe(403)
+          const editor = yield* asUser(story, "editor")
+          expect((yield* approve(editor, update)).body).toMatchObject({
+            resolvedBy: "editor",
+            status: "completed"
+          })
+          expect((yield* reject(editor, note, { reason: "No" })).body).toMatchObject({ status: "rejected" })
+          expect((yield* editor.patch(`/tasks/${memo.id}`, { assignee: "me" })).assignee).toBe("editor")
+          const decisions = { decision: "approve", tasks: [{ taskId: memo.id, digest: memo.digest }] }
+          expect((yield* editor.post("/tasks/decisions", decisions)).items).toMatchObject([
+            { task: { status: "completed", resolvedBy: "editor" } }
+          ])
+          const reviewer = yield* asUser(story, "reviewer")
+          expect((yield* approve(reviewer, page)).body).toMatchObject({ resolvedBy: "reviewer" })
+        })
     )
 
     it.effect(

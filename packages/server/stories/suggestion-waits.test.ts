@@ -185,8 +185,8 @@ layer(SharedServer.layer)((it) => {
         yield* refused({ assignee: "grace", title: "Other words" }, 422)
         yield* refused({}, 422)
         yield* problemOf(elsewhere.ask("PATCH", path, { assignee: "grace" }), 404)
-        const editor = yield* asUser(story, "editor")
-        yield* problemOf(editor.ask("PATCH", path, { assignee: "grace" }), 403)
+        const viewer = yield* asUser(story, "viewer")
+        yield* problemOf(viewer.ask("PATCH", path, { assignee: "grace" }), 403)
         const todo = yield* story.post("/tasks", { title: "Mine" })
         expect(
           (yield* problemOf(story.ask("PATCH", `/tasks/${todo.id}`, { assignee: "grace" }), 409)).reason

@@ -32,6 +32,32 @@ const toCollector = (collector: Collector) => ({
 const helper = { ...wiredAgent, prompt: "Say the secret word: plumbago." }
 
 describe("OpenTelemetry", () => {
+  it.live("a collector of protobuf receives protobuf", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const collector = yield* startCollector
+        const { story } = yield* wiredStory([says("Plumbago.")], {
+          ...toCollector(collector),
+          OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
+          OTEL_METRIC_EXPORT_INTERVAL: "40"
+        })
+        const agent = yield* story.post("/agents", helper)
+        yield* story.post(`/agents/${agent.id}/trigger`)
+        const sentTo = (path: string, text: string) =>
+          eventually(
+            Effect.sync(() =>
+              collector.texts.findIndex((sent, at) => collector.paths[at] === path && sent.includes(text))
+            ),
+            (at) => at >= 0
+          )
+        const spans = yield* sentTo("/v1/traces", "invoke_agent helper")
+        const metrics = yield* sentTo("/v1/metrics", "tropism_")
+        for (const at of [spans, metrics])
+          expect(collector.headers[at]?.["content-type"]).toBe("application/x-protobuf")
+      })
+    )
+  )
+
   it.live("S004-R59, R61 a collector receives the spans of a run, its requests and its tool call", () =>
     Effect.scoped(
       Effect.gen(function* () {

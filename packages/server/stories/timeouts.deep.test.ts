@@ -4,10 +4,18 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { ask } from "../testing/owner-rows.ts"
-import { firstOf, typesOf } from "../testing/context-words.ts"
+import { addEvent, firstOf, logOf, newContext, typesOf } from "../testing/context-words.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { beginAsking, between, longText, reader, runLog, timeoutMs } from "../testing/time-words.ts"
+import {
+  beginAsking,
+  between,
+  longText,
+  partialOf,
+  reader,
+  runLog,
+  timeoutMs
+} from "../testing/time-words.ts"
 
 const stepMs = 1_000
 
@@ -128,6 +136,27 @@ layer(SharedServer.layer)((it) => {
       })
     )
 
+    it.effect("S002-R26, R29 pauses between tries of a model end with the time, and with the grace", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const busy = scripted([{ say: "", fault: { kind: "rateLimited", message: "Later" } }])
+        yield* newContext(story, "talk", busy, { defaultTimeoutMs: timeoutMs })
+        const retry = { type: "SetRetryConfigEvent", maxRetries: 10, baseMs: 60_000, maxMs: 60_000 }
+        yield* story.ask("POST", "/contexts/talk/events", retry)
+        yield* addEvent(story, "talk", "Begin")
+        const log = yield* asTimePasses(stepMs, logOf(story, "talk"), (events) =>
+          events.some(({ type }) => type === "AgentTurnInterruptedEvent")
+        )
+        expect(between(log, "AgentTurnStartedEvent", "SoftStopEvent")).toBeLessThanOrEqual(
+          timeoutMs + 2 * stepMs
+        )
+        expect(between(log, "SoftStopEvent", "AgentTurnInterruptedEvent")).toBeLessThanOrEqual(
+          30_000 + 2 * stepMs
+        )
+        expect((yield* story.get("/runs")).items).toMatchObject([{ pauseReason: "timeout", stepCount: 0 }])
+      })
+    )
+
     it.effect("S002-R26 an agent without a timeout works as long as it takes", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
@@ -167,6 +196,43 @@ layer(SharedServer.layer)((it) => {
         const end = log.findLast(({ type }) => type === "AgentTurnInterruptedEvent")
         expect(end.reason).toBe("timeout")
         expect(Date.parse(end.timestamp) - toldAt).toBeLessThan(30_000)
+      })
+    )
+  })
+
+  describe("A run whose time and grace are over", () => {
+    it.effect("S002-R29, R30 is paused although its worker stands still and holds its lease", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* story.post("/agents", reader({ say: "Never asked." }))
+        const run = yield* beginAsking(story, agent)
+        yield* asTimePasses(stepMs, partialOf(story, run), (text) => text !== null)
+        const [[partial]] = (yield* ask(
+          story.access,
+          `update kb.agent_runs set attempt_token = gen_random_uuid(), worker_id = 'frozen', lease_expires_at = now() + interval '1 hour',
+             deadline_at = now() - interval '29 seconds' where id = $1 returning partial_text`,
+          [run.id]
+        )) as [[string]]
+        expect(yield* atRest(story, run)).toMatchObject({
+          pauseReason: "timeout",
+          attempt: 1,
+          stepCount: 0,
+          summary: partial
+        })
+        const log = yield* runLog(story, run)
+        expect(typesOf(log).slice(-3)).toEqual([
+          "SoftStopEvent",
+          "AgentTurnInterruptedEvent",
+          "SessionEndedEvent"
+        ])
+        expect(firstOf(log, "AgentTurnInterruptedEvent")).toMatchObject({
+          reason: "timeout",
+          partialText: partial
+        })
+        expect((yield* story.get(`/contexts/${run.contextName}/replay`)).isEqual).toBe(true)
+        // It goes on when a person says so.
+        yield* story.post(`/runs/${run.id}/resume`, {})
+        expect(yield* atRest(story, run)).toMatchObject({ pauseReason: "timeout", summary: "Never asked." })
       })
     )
   })

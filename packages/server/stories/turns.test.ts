@@ -8,7 +8,7 @@
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { modelLimits } from "../src/limits.ts"
+import { agentLimits, modelLimits } from "../src/limits.ts"
 import { chatChunk, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
 import {
   addEvent,
@@ -31,6 +31,9 @@ import { refuses, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
+
+/** Of the time in which a context rests. */
+const sessionStepMs = 10_000
 
 /** An answer that says some words and then nothing more, with the connection open. */
 const beginning = (text: string): FakeAnswer => ({
@@ -109,11 +112,10 @@ describe("Request Interruption", () => {
       expect(answers.map(({ status }) => status).toSorted()).toEqual([204, 409, 409])
       yield* Deferred.await(models.hungUp)
       const log = yield* quietLog(story, "talk")
-      expect(typesOf(log).slice(-4)).toEqual([
+      expect(typesOf(log).slice(-3)).toEqual([
         "AgentTurnStartedEvent",
         "InterruptRequestedEvent",
-        "AgentTurnInterruptedEvent",
-        "SessionEndedEvent"
+        "AgentTurnInterruptedEvent"
       ])
       expect(firstOf(log, "AgentTurnInterruptedEvent").reason).toBe("user")
       expect(models.requests).toHaveLength(1)
@@ -183,7 +185,10 @@ layer(SharedServer.layer)((it) => {
           { say: "{{ message }}" }
         ])
         yield* newContext(story, "talk", model)
-        const live = yield* openStream(story, `/api/projects/${story.projectId}/contexts/talk/events`)
+        const live = yield* openStream(
+          story,
+          `/api/projects/${story.projectId}/contexts/talk/events?after=start`
+        )
         yield* addEvent(story, "talk", "Count")
         // Two words have been spoken when somebody breaks in.
         yield* asTimePasses(
@@ -304,28 +309,57 @@ layer(SharedServer.layer)((it) => {
     )
 
     it.effect(
-      "S004-R40, R41, R42 a session is begun when the actor comes and ended when it goes, both kept",
+      "S004-R40, R41, R42 a session begins with the first event, goes on over turns, and ends when the context has rested",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
           yield* newContext(story, "talk")
-          expect(yield* logOf(story, "talk")).toEqual([])
+          const turn = [
+            "UserMessageEvent",
+            "AgentTurnStartedEvent",
+            "AssistantMessageEvent",
+            "AgentTurnCompletedEvent"
+          ]
+          const spoken = ["SessionStartedEvent", ...turn, ...turn]
           for (const message of ["One", "Two"]) {
             yield* addEvent(story, "talk", message)
             yield* quietLog(story, "talk")
           }
           const log = yield* logOf(story, "talk")
-          const session = ["SessionStartedEvent", "AgentTurnStartedEvent", "AssistantMessageEvent"]
-          const end = ["AgentTurnCompletedEvent", "SessionEndedEvent"]
-          expect(typesOf(log)).toEqual([
+          expect(typesOf(log)).toEqual(spoken)
+          expect(log[0]).toMatchObject({ id: "talk:1", parentEventId: null, triggersAgentTurn: false })
+          expect((yield* story.get("/contexts/talk/state")).isSessionOpen).toBe(true)
+          yield* asTimePasses(sessionStepMs, logOf(story, "talk"), (found) => found.length > spoken.length)
+          const rested = yield* logOf(story, "talk")
+          expect(typesOf(rested)).toEqual([...spoken, "SessionEndedEvent"])
+          expect(rested.at(-1)).toMatchObject({ id: "talk:10", parentEventId: "talk:9" })
+          const timeOf = (event: Json): number => new Date(event.timestamp).getTime()
+          expect(timeOf(rested.at(-1)) - timeOf(log.at(-1))).toBeGreaterThanOrEqual(agentLimits.sessionRestMs)
+          // Whatever is said then begins the next, also where nobody is to answer it.
+          yield* addEvent(story, "talk", "Three", false)
+          yield* addEvent(story, "talk", "Four")
+          expect(typesOf(yield* quietLog(story, "talk")).slice(10)).toEqual([
+            "SessionStartedEvent",
             "UserMessageEvent",
-            ...session,
-            ...end,
-            "UserMessageEvent",
-            ...session,
-            ...end
+            ...turn
           ])
+          expect((yield* story.get("/contexts/talk/replay")).isEqual).toBe(true)
+          expect((yield* story.get("/verify")).differences).toEqual([])
         })
+    )
+
+    it.effect("S004-R40, R41 a run's log is one session, from its first event to its last", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newContext(story, "talk")
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+        const { items } = yield* story.get(`/runs/${run.id}/events?limit=200`)
+        expect([items[0], items.at(-1)]).toMatchObject([
+          { type: "SessionStartedEvent", parentEventId: null },
+          { type: "SessionEndedEvent" }
+        ])
+        expect([countOf(items, "SessionStartedEvent"), countOf(items, "SessionEndedEvent")]).toEqual([1, 1])
+      })
     )
   })
 })

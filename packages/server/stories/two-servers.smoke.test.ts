@@ -35,11 +35,14 @@ layer(TwoServers.layer)((it) => {
         const { other, story } = yield* bothDoors
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
         yield* story.post("/contexts", { name: "talk", agentId: agent.id })
-        const live = yield* openStream(other, `/api/projects/${story.projectId}/contexts/talk/events`)
+        const live = yield* openStream(
+          other,
+          `/api/projects/${story.projectId}/contexts/talk/events?after=start`
+        )
         yield* TestClock.adjust(outboxLimits.tellIntervalMs)
         yield* story.post("/contexts/talk/events", { type: "UserMessageEvent", content: "Hello" })
-        const heard = yield* live.until((events) => events.length >= 1)
-        expect(heard[0]?.json).toMatchObject({ type: "UserMessageEvent", content: "Hello" })
+        const heard = yield* live.until((events) => events.length >= 2)
+        expect(heard[1]?.json).toMatchObject({ type: "UserMessageEvent", content: "Hello" })
       })
     )
 
@@ -61,7 +64,7 @@ layer(TwoServers.layer)((it) => {
           const ended = yield* asTimePasses(
             outboxLimits.tellIntervalMs,
             log,
-            (events) => countOf(events, "SessionEndedEvent") === turn + 1
+            (events) => countOf(events, "AgentTurnInterruptedEvent") === 2 * (turn + 1)
           )
           const [message, user] = ended
             .filter(({ type }) => type === "AgentTurnInterruptedEvent")
@@ -83,7 +86,7 @@ layer(TwoServers.layer)((it) => {
         const { other, story } = yield* bothDoors
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
         yield* story.post("/contexts", { name: "crowd", agentId: agent.id })
-        const path = `/api/projects/${story.projectId}/contexts/crowd/events`
+        const path = `/api/projects/${story.projectId}/contexts/crowd/events?after=start`
         const live = yield* Effect.forEach([story, story, other, other], (doors) => openStream(doors, path))
         const count = 30
         const say = (number: number) =>
@@ -95,11 +98,11 @@ layer(TwoServers.layer)((it) => {
         const numbers = Array.from({ length: count }, (_, index) => index + 1)
         yield* Effect.forEach(numbers, say, { concurrency: 6 })
         // What was said while a letter was on its way goes out with the next one.
-        const isHeard = Effect.sync(() => live.every(({ heard }) => heard.length >= count))
+        const isHeard = Effect.sync(() => live.every(({ heard }) => heard.length >= count + 1))
         yield* asTimePasses(outboxLimits.tellIntervalMs, isHeard, (all) => all)
         const log = yield* story.get("/contexts/crowd/events?limit=200")
         for (const { heard } of live) {
-          expect(heard.map(({ id }) => id)).toEqual(numbers.map(String))
+          expect(heard.map(({ id }) => id)).toEqual(["1", ...numbers.map((number) => String(number + 1))])
           expect(heard.map(({ json }) => json)).toEqual(log.items)
         }
       })

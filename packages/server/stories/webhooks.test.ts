@@ -41,6 +41,18 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("S002-R41 a delivery of text is the run's input as it is, and one of neither is refused", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { agent, hook } = yield* listenerWithHook(story)
+        const contentType = "text/plain; charset=utf-8"
+        expect((yield* deliver(story, hook, "{Order é", { contentType })).status).toBe(202)
+        const [run] = yield* endedRuns(story, agent, 1)
+        expect(run.trigger).toMatchObject({ input: "{Order é" })
+        expectProblem(yield* deliver(story, hook, "a=1", { id: "form", contentType: "text/html" }), 400)
+      })
+    )
+
     it.effect("an empty body is a trigger without input", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -174,13 +174,15 @@ describe("An answer that nobody can keep", () => {
     })
   )
 
-  it.effect("has a summary that ends between two characters, whatever people see as one", () =>
+  it.effect("is cut in a list between two characters, whatever people see as one", () =>
     Effect.gen(function* () {
-      const fits = "a".repeat(runLimits.summaryMaxChars - 3)
+      const fits = "a".repeat(runLimits.listedSummaryMaxChars - 3)
       for (const whole of ["👩‍👩‍👧", "👍🏽", "e\u0301\u0301\u0301"]) {
         const { agent, story } = yield* newProviderStory([saying([`${fits}${whole} and more`])])
         const run = yield* finished(story, yield* story.post(`/agents/${agent.id}/trigger`))
-        expect([whole, run.summary === fits, run.summary.length]).toEqual([whole, true, fits.length])
+        const [{ summary }] = (yield* story.get("/runs")).items
+        expect([whole, run.summary]).toEqual([whole, `${fits}${whole} and more`])
+        expect([whole, summary.startsWith(`${fits}… (cut: `)]).toEqual([whole, true])
       }
     })
   )

@@ -8,7 +8,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { FakeAnswer, FakeModelServer } from "../src/model/fake-model-server.ts"
-import { addEvent, logOf, newContext, quietLog } from "../testing/context-words.ts"
+import { addEvent, echo, logOf, newContext, quietLog } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { calls, receivedChat, refuses, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { eventually, type Json, newProject, scripted, type Story } from "../testing/platform.ts"
@@ -281,6 +281,88 @@ describe("Summarising", () => {
       expect(summaries(log)).toMatchObject([{ content: "All of it." }])
       expect(log.filter(({ type }) => type === "AssistantMessageEvent")).toMatchObject([{ content: "Both." }])
       expect(requestsOf(models).at(-1)?.slice(-2)).toMatchObject([{ content: "One?" }, { content: "Two?" }])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("S003-R62 S004-F10 an agent's reducer holds in all its chats, from the turn after it changes", () =>
+    Effect.gen(function* () {
+      const { models, story } = yield* wiredStory([
+        says("Yes."),
+        says("They spoke of tea."),
+        says("Green."),
+        says("All."),
+        says("Own.")
+      ])
+      const agent = yield* newContext(story, "talk", wireModel, { systemPrompt: "Be brief." })
+      yield* ask(story, "Which tea?")
+      yield* mention(story, 20, remarks)
+      // The definition changes while the conversation is there.
+      const { version } = yield* story.patch(`/agents/${agent.id}`, { reducer: summarizing })
+      expect(version).toBe(2)
+      const log = yield* ask(story, "Which colour?")
+      expect(summaries(log)).toMatchObject([{ content: "They spoke of tea." }])
+      expect(log.filter(({ type }) => type === "SetReducerEvent")).toMatchObject([
+        { reducer: summarizing, isOfAgent: true }
+      ])
+      // What somebody sets in the context stands above it.
+      yield* set(story, { type: "whole" })
+      yield* mention(story, 20, remarks)
+      expect(summaries(yield* ask(story, "Is that all?"))).toHaveLength(1)
+      expect((yield* story.get("/contexts/talk/state")).config.reducer).toEqual({ type: "whole" })
+      yield* story.patch(`/agents/${agent.id}`, { reducer: { ...summarizing, keepTokens: 400 } })
+      yield* ask(story, "And now?")
+      expect((yield* story.get("/contexts/talk/state")).config.reducer).toEqual({ type: "whole" })
+      expect(models.requests).toHaveLength(5)
+      yield* story.post("/contexts", { name: "other", agentId: agent.id })
+      expect((yield* story.get("/contexts/other/state")).config.reducer).toMatchObject({ keepTokens: 400 })
+      expect((yield* story.get("/verify")).differences).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("S003-R62 without a word of it a very long conversation is summed up, and a run's log too", () =>
+    Effect.gen(function* () {
+      const { story } = yield* wiredStory([
+        says("Yes."),
+        says("They spoke of tea."),
+        says("Green."),
+        calls(...["a", "b", "c", "d"].map((id) => search(id, "Tea"))),
+        says("Done.")
+      ])
+      yield* newContext(story, "talk", wireModel, { systemPrompt: "Be brief." })
+      const long = (n: number) => `${n} ${"so it is with tea ".repeat(5_000)}`
+      yield* mention(story, 2, long)
+      const early = yield* ask(story, "Which tea?")
+      expect(summaries(early)).toEqual([])
+      yield* mention(story, 4, long)
+      const log = yield* ask(story, "Which colour?")
+      expect(summaries(log)).toMatchObject([{ content: "They spoke of tea." }])
+      const state = yield* story.get("/contexts/talk/state")
+      expect(state.config.reducer).toEqual({ type: "summarizing", maxTokens: 100_000, keepTokens: 50_000 })
+      expect(state.promptTokens).toBeLessThanOrEqual(100_000)
+      // A short one has no event of it.
+      const other = yield* newContext(story, "short", echo)
+      yield* addEvent(story, "short", "Hello")
+      const short = yield* quietLog(story, "short")
+      expect(short.filter(({ type }) => type === "SetReducerEvent")).toEqual([])
+      expect(other.reducer).toBeNull()
+      expect((yield* story.get("/verify")).differences).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("S003-R62 S004-F05 a reducer of a definition is judged when it is saved", () =>
+    Effect.gen(function* () {
+      const { story } = yield* wiredStory([says("Yes.")])
+      const agent = { name: "a", prompt: "Look.", triggerType: "manual" }
+      const refused: ReadonlyArray<readonly [Json, string]> = [
+        [{ ...summarizing, keepTokens: 900 }, "/reducer/keepTokens"],
+        [{ type: "summarizing", maxTokens: 1, keepTokens: 1 }, "/reducer/maxTokens"],
+        [{ type: "forgetful" }, "/reducer/type"]
+      ]
+      for (const [reducer, pointer] of refused)
+        expectProblem(yield* story.ask("POST", "/agents", { ...agent, reducer }), 422, pointer)
+      const input = { agents: [{ ...agent, reducer: { type: "whole" } }] }
+      expect(yield* story.post("/agents/apply", input)).toMatchObject({ agents: [{ outcome: "created" }] })
+      expect(yield* story.post("/agents/apply", input)).toMatchObject({ agents: [{ outcome: "unchanged" }] })
     }).pipe(Effect.scoped)
   )
 

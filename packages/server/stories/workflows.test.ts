@@ -290,7 +290,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           })
           const log = yield* eventually(
             logOf(story, "talk"),
-            (events) => countOf(events, "SessionEndedEvent") > 0
+            (events) => countOf(events, "AgentTurnCompletedEvent") === 2
           )
           expect(stepsOf(log).map(([name]) => name)).toEqual(["a", "b"])
           expect(stepsOf(yield* talk(story, "talk", "two")).map(([name]) => name)).toEqual(["a", "b", "only"])

@@ -39,6 +39,7 @@ export interface Signed {
   readonly signedBody?: string
   /** The header instead of the right one. */
   readonly signature?: string
+  readonly contentType?: string
 }
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000)
@@ -62,12 +63,13 @@ export const deliver = (
     secret = hook.signingSecret,
     signature,
     signedBody = body,
-    timestamp = nowSeconds()
+    timestamp = nowSeconds(),
+    contentType = "application/json"
   }: Signed = {}
 ): Effect.Effect<Answer> =>
   doors.send("POST", new URL(hook.url).pathname, body, {
     authorization: "",
-    "content-type": "application/json",
+    "content-type": contentType,
     "webhook-id": id,
     "webhook-timestamp": String(timestamp),
     "webhook-signature": signature ?? sign(keyOf(secret), id, timestamp, signedBody)

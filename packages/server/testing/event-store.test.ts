@@ -56,6 +56,10 @@ const says = (content: string, triggersAgentTurn = false): NewEvent => ({
   triggersAgentTurn
 })
 
+const fork = (from: ContextName, at: number): ReadonlyArray<NewEvent> => [
+  { type: "ContextForkedEvent", from, at }
+]
+
 const talk = ContextName.make("talk")
 const other = ContextName.make("other")
 const third = ContextName.make("third")
@@ -86,12 +90,13 @@ for (const [place, ground] of places)
             concurrency: 20
           })
           const log = yield* inProject(store.read(talk, 0, 100))
-          expect(log.map(({ id }) => id)).toEqual(contents.map((_, index) => `talk:${index + 1}`))
-          expect(log.map(({ parentEventId }) => parentEventId)).toEqual([
-            null,
-            ...contents.slice(1).map((_, index) => `talk:${index + 1}`)
-          ])
-          expect(log.map(({ content }) => content).toSorted()).toEqual(contents.toSorted())
+          expect(log[0]).toMatchObject({ type: "SessionStartedEvent", id: "talk:1", parentEventId: null })
+          const said = log.slice(1)
+          expect(said.map(({ id }) => id)).toEqual(contents.map((_, index) => `talk:${index + 2}`))
+          expect(said.map(({ parentEventId }) => parentEventId)).toEqual(
+            contents.map((_, index) => `talk:${index + 1}`)
+          )
+          expect(said.map(({ content }) => content).toSorted()).toEqual(contents.toSorted())
         })
       )
 
@@ -105,7 +110,7 @@ for (const [place, ground] of places)
           )
           const won = yield* Effect.all(race, { concurrency: 2 })
           expect(won.toSorted()).toEqual([false, true])
-          expect(yield* inProject(store.read(talk, 0, 10))).toHaveLength(2)
+          expect(yield* inProject(store.read(talk, 0, 10))).toHaveLength(3)
         })
       )
 
@@ -119,7 +124,7 @@ for (const [place, ground] of places)
           ] as const
           const appended = yield* inProject(store.append(talk, turn))
           const during = yield* inProject(store.lock(talk))
-          expect(during).toEqual({ lastNumber: 3, openTurnNumber: 2 })
+          expect(during).toEqual({ lastNumber: 4, openTurnNumber: 3, isSessionOpen: true })
           yield* inProject(store.append(talk, [says("Three")]))
           yield* inProject(
             store.append(talk, [
@@ -128,16 +133,21 @@ for (const [place, ground] of places)
             ])
           )
           const log = yield* inProject(store.read(talk, 0, 10))
-          expect(log.slice(0, 3).map(decodeEvent)).toEqual(appended)
+          expect(log.slice(0, 4).map(decodeEvent)).toEqual(appended)
           expect(log.map(({ parentEventId }) => parentEventId)).toEqual([
             null,
             "talk:1",
             "talk:2",
-            "talk:2",
-            "talk:2",
-            "talk:5"
+            "talk:3",
+            "talk:3",
+            "talk:3",
+            "talk:6"
           ])
-          expect(yield* inProject(store.lock(talk))).toEqual({ lastNumber: 6, openTurnNumber: null })
+          expect(yield* inProject(store.lock(talk))).toEqual({
+            lastNumber: 7,
+            openTurnNumber: null,
+            isSessionOpen: false
+          })
         })
       )
 
@@ -147,7 +157,7 @@ for (const [place, ground] of places)
           yield* inProject(
             store.append(
               talk,
-              Array.from({ length: 7 }, (_, index) => says(`Message ${index}`))
+              Array.from({ length: 6 }, (_, index) => says(`Message ${index}`))
             )
           )
           const numbers = (after: number, limit: number) =>
@@ -171,23 +181,26 @@ for (const [place, ground] of places)
           yield* inProject(
             store.append(
               talk,
-              ["One", "Two", "Three"].map((content) => says(content))
+              ["One", "Two"].map((content) => says(content))
             )
           )
           const head = yield* inProject(store.create(other, agentId, { name: talk, at: 2 }))
           expect(head).toMatchObject({ eventCount: 2, forkedFrom: { name: "talk", at: 2 } })
-          yield* inProject(store.append(other, [says("Else"), says("More")]))
+          yield* inProject(store.append(other, [...fork(talk, 2), says("Else"), says("More")]))
           yield* inProject(store.create(third, agentId, { name: other, at: 3 }))
-          yield* inProject(store.append(third, [says("Last")]))
+          yield* inProject(store.append(third, [...fork(other, 3), says("Last")]))
           const linesOf = (name: ContextName, after = 0) =>
             Effect.map(inProject(store.read(name, after, 10)), (log) =>
-              log.map(({ content, id }) => `${id} ${String(content)}`)
+              log.map(
+                ({ content, id, type }) => `${id} ${type === "ContextForkedEvent" ? "Fork" : String(content)}`
+              )
             )
-          expect(yield* linesOf(talk)).toEqual(["talk:1 One", "talk:2 Two", "talk:3 Three"])
-          expect(yield* linesOf(other)).toEqual(["talk:1 One", "talk:2 Two", "other:3 Else", "other:4 More"])
-          expect(yield* linesOf(third)).toEqual(["talk:1 One", "talk:2 Two", "other:3 Else", "third:4 Last"])
-          expect(yield* linesOf(third, 2)).toEqual(["other:3 Else", "third:4 Last"])
-          expect(yield* inProject(store.get(third))).toMatchObject({ eventCount: 4 })
+          const shared = ["talk:1 undefined", "talk:2 One"]
+          expect(yield* linesOf(talk)).toEqual([...shared, "talk:3 Two"])
+          expect(yield* linesOf(other)).toEqual([...shared, "other:3 Fork", "other:4 Else", "other:5 More"])
+          expect(yield* linesOf(third)).toEqual([...shared, "other:3 Fork", "third:4 Fork", "third:5 Last"])
+          expect(yield* linesOf(third, 3)).toEqual(["third:4 Fork", "third:5 Last"])
+          expect(yield* inProject(store.get(third))).toMatchObject({ eventCount: 5 })
         })
       )
 

@@ -11,7 +11,7 @@ import type { LoggedJson } from "@tropism/domain/logged-event"
 import { emptyContext, fold } from "@tropism/domain/context"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer } from "effect"
-import { endOf, type LogEnd, numberEvents } from "../src/agent/appending.ts"
+import { endOf, type LogEnd, inSession, numberEvents } from "../src/agent/appending.ts"
 import { type ContextHead, ContextExists, Contexts } from "../src/agent/contexts.ts"
 import { Database, ProjectTransaction } from "../src/database/database.ts"
 
@@ -76,8 +76,8 @@ const inMemory = (contexts: Map<string, Kept>): EventStore["Service"] => {
   const endNow = (projectId: string, name: ContextName): LogEnd => {
     const own = contexts.get(`${projectId}/${name}`)?.own ?? []
     // An open turn is one of the log's own: whoever forks closes what was open.
-    const { openTurnNumber } = endOf(fold(own.map(decodeEvent)))
-    return { lastNumber: logOf(projectId, name).length, openTurnNumber }
+    const { isSessionOpen, openTurnNumber } = endOf(fold(own.map(decodeEvent)))
+    return { lastNumber: logOf(projectId, name).length, openTurnNumber, isSessionOpen }
   }
 
   /** One act in which nothing waits, so it is whole as a transaction is. */
@@ -94,7 +94,8 @@ const inMemory = (contexts: Map<string, Kept>): EventStore["Service"] => {
     timestamp: string,
     events: ReadonlyArray<NewEvent>
   ): ReadonlyArray<LoggedEvent> => {
-    const logged = numberEvents(name, events, timestamp, endNow(projectId, name))
+    const end = endNow(projectId, name)
+    const logged = numberEvents(name, inSession(events, end.isSessionOpen), timestamp, end)
     contexts.get(`${projectId}/${name}`)?.own.push(...logged)
     return logged.map(decodeEvent)
   }

@@ -56,10 +56,20 @@ const flags: Readonly<Record<Operation, string>> = {
 
 const isOfRelationship = (operation: Operation): boolean => operation.endsWith("Relationship")
 
-/** Whether the capabilities allow it: null is everything, a missing flag is allowed, every type that it touches counts. */
+/** The flag that decides where the operation's own is missing. */
+const followed: Partial<Record<Operation, string>> = {
+  updateRelationship: "canUpdateObjects",
+  deleteRelationship: "canDeleteObjects"
+}
+
+/**
+ * Whether the capabilities allow it: null is everything, a missing flag is allowed or follows that for objects, every type that
+ * it touches counts.
+ */
 export const isAllowed = ({ capabilities }: Rights, operation: Operation): boolean => {
   if (capabilities === null) return true
-  if (capabilities[flags[operation]] === false) return false
+  const other = followed[operation]
+  if ((capabilities[flags[operation]] ?? (other && capabilities[other]) ?? true) === false) return false
   const types: ReadonlyArray<string> | null = capabilities["allowedObjectTypes"] ?? null
   const touched = isOfRelationship(operation) ? ["Alpha", "Beta"] : ["Alpha"]
   return types === null || touched.every((type) => types.includes(type))
@@ -77,10 +87,18 @@ export const sentenceOf = ({ operation, rights, said }: Cell): Sentence => {
 
 const all = (value: boolean) => Object.fromEntries(Object.values(flags).map((flag) => [flag, value]))
 
-/** Capabilities: none, false flags, and types on one end. */
+/** The four flags that the specification has. */
+const specified = {
+  canCreateObjects: false,
+  canUpdateObjects: false,
+  canDeleteObjects: false,
+  canCreateRelationships: false
+}
+
+/** Capabilities: none, the specification's flags false, and types on one end. */
 export const someCapabilities: ReadonlyArray<Rights["capabilities"]> = [
   null,
-  all(false),
+  specified,
   { allowedObjectTypes: ["Alpha"] }
 ]
 
@@ -89,6 +107,8 @@ export const allCapabilities: ReadonlyArray<Rights["capabilities"]> = [
   ...someCapabilities,
   {},
   all(true),
+  all(false),
+  { ...specified, canUpdateRelationships: true, canDeleteRelationships: true },
   { allowedObjectTypes: ["Alpha", "Beta"] },
   { allowedObjectTypes: ["Beta"] },
   { allowedObjectTypes: [] },

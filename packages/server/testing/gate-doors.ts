@@ -117,33 +117,38 @@ const bySpawning = (whose: "child" | "parent") =>
     })
   )
 
-/** Suggested when the agent could do all, decided when it has these rights. */
-const byApproval: Door = (story, trials, ids) =>
-  Effect.forEach(
-    trials,
-    ({ cells, rights }) =>
-      Effect.gen(function* () {
-        const calls = cells.map((cell) => callOf(cell, ids))
-        const suggesting = { executionMode: "suggest", capabilities: null }
-        const agent = yield* story.post(
-          "/agents",
-          worker(`agent-${cells[0]?.name}`, trying(calls), suggesting)
-        )
-        const recorded = yield* callsOf(story, yield* runThrough(story, agent))
-        yield* story.patch(`/agents/${agent.id}`, rights)
-        return yield* Effect.forEach(cells, (cell, index) =>
-          Effect.map(
-            story.ask("POST", `/tasks/${recorded[index]?.result.taskId}/approve`, {}),
-            ({ body, status }): Told => {
-              if (status === 200) return [cell, "done"]
-              if (status === 409 && body.reason === "notPermitted") return [cell, "denied"]
-              throw new Error(`${cell.name}: ${status} ${JSON.stringify(body)}`)
-            }
+/** Suggested when the agent could do all, decided by a person when it has these rights. */
+const byApprovalOf =
+  (person: Story): Door =>
+  (story, trials, ids) =>
+    Effect.forEach(
+      trials,
+      ({ cells, rights }) =>
+        Effect.gen(function* () {
+          const calls = cells.map((cell) => callOf(cell, ids))
+          const suggesting = { executionMode: "suggest", capabilities: null }
+          const agent = yield* story.post(
+            "/agents",
+            worker(`agent-${cells[0]?.name}`, trying(calls), suggesting)
           )
-        )
-      }),
-    together
-  ).pipe(Effect.map((told) => told.flat()))
+          const recorded = yield* callsOf(story, yield* runThrough(story, agent))
+          yield* story.patch(`/agents/${agent.id}`, rights)
+          return yield* Effect.forEach(cells, (cell, index) =>
+            Effect.map(
+              person.ask("POST", `/tasks/${recorded[index]?.result.taskId}/approve`, {}),
+              ({ body, status }): Told => {
+                if (status === 200) return [cell, "done"]
+                if (status === 403) return [cell, "denied"]
+                if (status === 409 && body.reason === "notPermitted") return [cell, "denied"]
+                throw new Error(`${cell.name}: ${status} ${JSON.stringify(body)}`)
+              }
+            )
+          )
+        }),
+      together
+    ).pipe(Effect.map((told) => told.flat()))
+
+const byApproval: Door = (story, trials, ids) => byApprovalOf(story)(story, trials, ids)
 
 /** A person, whom no agent's rights hold. */
 const byPerson: Door = (story, trials, ids) =>
@@ -202,6 +207,7 @@ export const doors = {
   byChild: bySpawning("child"),
   byParent: bySpawning("parent"),
   byApproval,
+  byApprovalOf,
   byPerson,
   byMcp
 } as const

@@ -280,6 +280,11 @@ export const taskDoors: ReadonlyArray<KeyedDoor> = [
     const { task } = yield* suggested(story, note)
     return { path: `/tasks/${task.id}/reject`, body: {}, rows: made("tasks", "status = 'rejected'") }
   }),
+  door("tasks.rejectAll", function* (story) {
+    const { agent } = yield* suggested(story, note)
+    const path = `/agents/${agent.id}/suggestions/reject`
+    return { path, body: {}, rows: made("tasks", "status = 'rejected'") }
+  }),
   door("tasks.decide", function* (story) {
     const { task } = yield* suggested(story, note)
     const missing = { taskId: "00000000-0000-7000-8000-000000000000", digest: task.digest }

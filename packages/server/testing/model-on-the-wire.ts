@@ -16,8 +16,9 @@ import type { ScriptedCall } from "./story-words.ts"
 export interface WireAnswer {
   readonly say?: string
   readonly calls?: ReadonlyArray<ScriptedCall>
-  /** Refuses the request with this status instead. */
+  /** Refuses the request with this status instead, and with `error` where it is given. */
   readonly status?: number
+  readonly error?: string
   /** Says it and then nothing more, without an end. */
   readonly isEndless?: boolean
 }
@@ -122,12 +123,12 @@ export class ModelsOnTheWire extends Context.Service<
 /** An answer as a stream of server-sent events. */
 const send = (
   response: ServerResponse,
-  { calls = [], isEndless = false, say = "", status }: WireAnswer,
+  { calls = [], error: refusal, isEndless = false, say = "", status }: WireAnswer,
   id: string
 ): void => {
   if (response.destroyed) return
   if (status !== undefined) {
-    const error = { message: `Refused with ${status}`, type: "server_error" }
+    const error = { message: refusal ?? `Refused with ${status}`, type: "server_error" }
     return void response
       .writeHead(status, { "content-type": "application/json" })
       .end(JSON.stringify({ error }))

@@ -99,14 +99,11 @@ export const asChat = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
   }, [])
 
 const eachAsChat = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
-  messages.flatMap((message, index) => {
+  messages.flatMap((message) => {
     switch (message.role) {
       case "system":
-        return index === 0
-          ? [{ role: "system", content: message.content }]
-          : [{ role: "user", content: `<system>\n${message.content}\n</system>` }]
       case "user":
-        return [{ role: "user", content: message.content }]
+        return [{ role: message.role, content: message.content }]
       case "assistant":
         return [
           {

@@ -23,6 +23,7 @@ export const definers: Readonly<Record<string, string>> = {
   adopt_sealing_key: "the sealing key is one for the database; its id tells nothing of any project",
   hold_sealing_key: "as adopt_sealing_key",
   projects_with_unsealed_secrets: whereWorkIs,
+  projects_with_resting_sessions: whereWorkIs,
   find_principal: oneHash,
   see_token: oneHash,
   open_session: oneHash,
@@ -79,6 +80,7 @@ export const definers: Readonly<Record<string, string>> = {
   projects_with_expired_tasks: whereWorkIs,
   projects_with_lapsed_runs: whereWorkIs,
   projects_with_queued_runs: whereWorkIs,
+  projects_with_silent_runs: whereWorkIs,
   projects_with_stuck_entries: whereWorkIs,
   projects_with_unwanted_rests: whereWorkIs,
   projects_with_waiting_entries: "as the others, with the time at which the first is due"

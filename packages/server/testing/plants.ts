@@ -198,6 +198,14 @@ export const plants: ReadonlyArray<Plant> = [
     ]
   },
   {
+    checker: "deletionsKept",
+    fault: "an agent that was at work was not told that the object is gone",
+    sql: [
+      `update kb.agent_processing_log set event_type = 'deleted', status = 'skipped', completed_at = null where id = (
+        select id from kb.agent_processing_log where project_id = $1 and status = 'completed' and entity_type = 'graphObject' limit 1)`
+    ]
+  },
+  {
     checker: "deadLettersKept",
     fault: "what failed is neither tried again nor a dead letter",
     sql: [`update kb.agent_processing_log set dead_lettered_at = null where project_id = $1`]
@@ -358,6 +366,13 @@ export const plants: ReadonlyArray<Plant> = [
     checker: "logsFold",
     fault: "a run reports what it never said",
     sql: [`update kb.agent_runs set summary = 'planted' where project_id = $1 and status = 'completed'`]
+  },
+  {
+    checker: "logsFold",
+    fault: "a run that was cancelled leaves out what it had said",
+    sql: [
+      `update kb.agent_runs set status = 'cancelled', summary = 'planted' where project_id = $1 and status = 'completed'`
+    ]
   },
   {
     checker: "logsFold",

@@ -6,7 +6,7 @@
  * - `vllm`: the same for a server that names the field `reasoning` (docs.vllm.ai, reasoning outputs).
  * - `gemini-chat`: "Function call is missing a thought_signature" through OpenAI's wire (ai.google.dev, thought signatures).
  * - `mistral`: ids of nine letters and digits; no user after a tool's result (docs.mistral.ai, function calling).
- * - `gemma`: "Conversation roles must alternate user/assistant" (the chat template of Gemma 2 and 3).
+ * - `gemma`: "Conversation roles must alternate user/assistant", and no system but at the beginning (the chat template of Gemma 2 and 3).
  * - `claude`: with thinking, an answer with tool calls begins with its signed thinking (docs.anthropic.com, extended thinking).
  * - `gemini`: the signature of a function call comes back with it (ai.google.dev, thought signatures).
  * - `openai`: encrypted reasoning comes back before the calls that it led to (platform.openai.com, reasoning items).
@@ -44,7 +44,8 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
   gemma: ({ messages }) =>
     messages.some(
       (each: Json, index: number) =>
-        index > 0 && each.role !== "tool" && each.role === messages[index - 1].role
+        index > 0 &&
+        (each.role === "system" || (each.role !== "tool" && each.role === messages[index - 1].role))
     )
       ? "Conversation roles must alternate user/assistant/user/assistant/..."
       : undefined,

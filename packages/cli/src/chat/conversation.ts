@@ -45,7 +45,6 @@ export const openConversation = Effect.fnUntraced(function* (
   const state = yield* sentence(whenReady(connection.url, client.contexts.state({ params })))
   let progress: Progress = {
     isTurnOpen: state.agentTurnStartedAtEventId !== null,
-    isSessionOpen: state.isSessionOpen,
     isDue: state.isTurnDue,
     questions: [],
     lastEnd: undefined,
@@ -151,17 +150,22 @@ export const openConversation = Effect.fnUntraced(function* (
       : undefined
   })
 
+  /** Between two turns of a workflow its run goes on; whether the server can still be reached is for the log to say. */
+  const isRunOver = Effect.orElseSucceed(
+    Effect.map(runs.open, (run) => run === undefined || run.status === "paused"),
+    () => false
+  )
+
   /** Waits until the agent is at rest; `known` are the runs before what it is asked now, where somebody knows them. */
   const rest = Effect.fnUntraced(function* (known: KnownRuns | undefined) {
     while (true) {
       const now = restNow()
-      if (now) return now
+      if (now && (now.type === "question" || (yield* isRunOver))) return now
       const heard = yield* Effect.timeoutOption(
         Effect.raceFirst(Queue.take(news), Deferred.await(lost)),
         limits.chatSilenceMs
       )
       if (Option.isSome(heard) || progress.isTurnOpen) continue
-      // Whether the server can still be reached is for the log to say.
       const end = yield* Effect.orElseSucceed(wordlessEnd(known), () => undefined)
       if (end === undefined) continue
       progress = { ...progress, isDue: false }

@@ -1,7 +1,7 @@
 /**
  * How far an agent is with what was said, as the events of its context tell.
  *
- * Pure: one event moves it on. An agent is at rest when its session has ended
+ * Pure: one event moves it on. An agent is at rest when no turn is open
  * and nothing that wants an answer came since; a question to a person is a rest
  * of its own, which an answer ends.
  */
@@ -27,7 +27,6 @@ export type TurnEnd =
 
 export interface Progress {
   readonly isTurnOpen: boolean
-  readonly isSessionOpen: boolean
   /** Something wants an answer, and no turn has begun for it. */
   readonly isDue: boolean
   readonly questions: ReadonlyArray<Question>
@@ -42,18 +41,14 @@ export const unread: Reading = readingAfter(0)
 /** What a person is told of a failure of which no more is known. */
 export const toldOfBreaking: string = failedResponse(undefined, null)
 
-export const isAtRest = ({ isDue, isSessionOpen, isTurnOpen }: Progress): boolean =>
-  !isDue && !isSessionOpen && !isTurnOpen
+/** Between the turns of a workflow it looks so, too: whether its run is over says the run. */
+export const isAtRest = ({ isDue, isTurnOpen }: Progress): boolean => !isDue && !isTurnOpen
 
 export const advance = (before: Progress, event: ContextFeedEvent): Progress => {
   if ("delta" in event) return before
   const { reading, told } = readEvent(before.reading, event)
   const progress = { ...before, reading, isDue: before.isDue || event.triggersAgentTurn }
   switch (event.type) {
-    case "SessionStartedEvent":
-      return { ...progress, isSessionOpen: true }
-    case "SessionEndedEvent":
-      return { ...progress, isSessionOpen: false }
     case "AgentTurnStartedEvent":
       return { ...progress, isTurnOpen: true, isDue: false }
     case "AgentTurnCompletedEvent":

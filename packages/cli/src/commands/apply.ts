@@ -1,6 +1,7 @@
 /**
  * `tropism agents apply`: makes agents what files say, or says what that would change.
  */
+import { faultText } from "@tropism/client/failure-sentence"
 import type { AppliedAgent } from "@tropism/domain/agent-version"
 import { Effect, Path } from "effect"
 import { Command, Flag } from "effect/cli"
@@ -15,6 +16,7 @@ import { printOr } from "../print-records.ts"
 import { paintState } from "../terminal/paint.ts"
 import { Screen } from "../terminal/screen.ts"
 import { renderTable } from "../terminal/table.ts"
+import { printable } from "../terminal/text.ts"
 
 const flags = {
   file: fileFlag("file").pipe(
@@ -89,5 +91,10 @@ const printApplied = (applied: ReadonlyArray<AppliedAgent>, dryRun: boolean) =>
     const differences = applied
       .filter(({ outcome }) => outcome === "updated")
       .flatMap(({ name, changes }) => [name, ...differenceLines(changes, screen.paint)])
-    yield* printOr(applied, screen.print(...lines, ...differences))
+    const warnings = applied.flatMap(({ name, warnings: about }) =>
+      about.map(({ message, pointer }) =>
+        screen.paint.waiting(printable(`Warning: ${name}: ${faultText({ pointer, message })}`))
+      )
+    )
+    yield* printOr(applied, screen.print(...lines, ...differences, ...warnings))
   })

@@ -1,6 +1,7 @@
 /**
  * `tropism contexts log` and `tail`: what stands in a context's log, and what is written while one looks.
  */
+import { LogPlace } from "@tropism/api/page"
 import { ContextName, eventNumber, LoggedEvent } from "@tropism/domain/context-event"
 import { Effect, Schema, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
@@ -20,20 +21,21 @@ export const contextArgument = Argument.String("context").pipe(
   Argument.withSchema(ContextName)
 )
 
-/** The number behind which somebody looks. */
-const afterFlag = Flag.Int("after").pipe(
-  Flag.withMetavar("<event>"),
-  Flag.withDescription("Begin behind this event (default: from the beginning)"),
-  Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
-  Flag.withDefault(0)
-)
+/** Where somebody begins to read. */
+const afterFlag = (standard: "start" | "now") =>
+  Flag.String("after").pipe(
+    Flag.withMetavar("<event>"),
+    Flag.withDescription(`Begin after this event, at the start or now (default: ${standard})`),
+    Flag.withSchema(LogPlace),
+    Flag.withDefault(standard)
+  )
 
 /** The events as they are on the wire. */
 export const encodeLog = Schema.encodeSync(Schema.Array(LoggedEvent))
 
 export const logCommand = Command.make(
   "log",
-  { context: contextArgument, after: afterFlag },
+  { context: contextArgument, after: afterFlag("start") },
   ({ after, context: name }) =>
     inProject((access) =>
       Effect.gen(function* () {
@@ -66,7 +68,7 @@ export const tailCommand = Command.make(
   "tail",
   {
     context: contextArgument,
-    after: afterFlag,
+    after: afterFlag("now"),
     deltas: Flag.Boolean("deltas").pipe(
       Flag.withDescription("Show the pieces of an answer while it is written, too"),
       Flag.withDefault(false)
@@ -99,9 +101,9 @@ export const tailCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Print a context's log, and what is written to it from then on"),
-  Command.withShortDescription("Print a context's log, and what is written to it"),
+  Command.withDescription("Print what is written to a context's log"),
   Command.withExamples([
-    { command: "tropism contexts tail talk --json --deltas", description: "One JSON object per line, live" }
+    { command: "tropism contexts tail talk --json --deltas", description: "One JSON object per line, live" },
+    { command: "tropism contexts tail talk --after start", description: "The whole log first" }
   ])
 )

@@ -241,6 +241,7 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     `${run.stepCount}, with ${toolCallCount} tool calls, ${run.usage.inputTokens} tokens in and ${run.usage.outputTokens} out`
   ],
   ["Untrusted", taintText(run.taintedBy), paint.bad],
+  ["Not offered", printable(run.missingTools.join(", ")), paint.waiting],
   ["Attempt", run.attempt > 1 ? String(run.attempt) : ""],
   ["Started", run.startedAt ?? "not yet"],
   ["Took", tookText(run)],

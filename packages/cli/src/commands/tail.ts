@@ -4,10 +4,11 @@
  * Graph events come from the live feed, which is gap-free across a cut
  * connection; runs are told as they begin, change and end.
  */
+import { LogPlace } from "@tropism/api/page"
 import { followGraphEvents } from "@tropism/client/feed"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { Run } from "@tropism/domain/run"
-import { Effect, Option, Schema, Stream } from "effect"
+import { Effect, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { Command, Flag } from "effect/cli"
 import { type Access, inProject } from "../access.ts"
@@ -28,11 +29,11 @@ import { whenAnswered } from "../waiting-for-server.ts"
 export const tailCommand = Command.make(
   "tail",
   {
-    after: Flag.Int("after").pipe(
+    after: Flag.String("after").pipe(
       Flag.withMetavar("<position>"),
-      Flag.withDescription("Begin after this place in the feed; 0 is the beginning (default: now)"),
-      Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
-      Flag.optional
+      Flag.withDescription("Begin after this place in the feed, at the start or now (default: now)"),
+      Flag.withSchema(LogPlace),
+      Flag.withDefault("now" as const)
     )
   },
   ({ after }) =>
@@ -49,13 +50,13 @@ export const tailCommand = Command.make(
   Command.withExamples([
     { command: "tropism tail", description: "Watch the project" },
     {
-      command: "tropism tail --after 0 --json",
+      command: "tropism tail --after start --json",
       description: "Print every event from the beginning, one JSON object per line"
     }
   ])
 )
 
-const eventLines = (access: Access, after: Option.Option<number>) =>
+const eventLines = (access: Access, after: LogPlace) =>
   Effect.gen(function* () {
     const { paint } = yield* Screen
     const isJson = yield* JsonFlag
@@ -68,9 +69,8 @@ const eventLines = (access: Access, after: Option.Option<number>) =>
           ? `The server at ${access.connection.url} does not answer. Waiting for it; nothing is lost …`
           : "The server is back: what happened meanwhile follows."
       )
-    const position = Option.isSome(after) ? after.value : yield* whenAnswered(newestPosition(access))
     return followGraphEvents(access.connection, access.project.id, {
-      after: position,
+      after,
       hear
     }).pipe(
       Stream.map(({ data }) =>
@@ -104,32 +104,6 @@ const runLines = (access: Access) =>
       Stream.flatMap((look) => Stream.fromIterable(look.changed)),
       Stream.mapEffect(render)
     )
-  })
-
-/**
- * The last place in the feed that is taken, 0 in an empty one.
- *
- * **Details** The contract reads the feed forwards only. Places are 1, 2, 3 …,
- * so the last is found by doubling a step and then halving it: about twenty
- * small requests for a thousand events.
- */
-export const newestPosition = (access: Pick<Access, "client" | "params">) =>
-  Effect.gen(function* () {
-    const isTaken = (position: number) =>
-      Effect.map(
-        access.client.feed.events({ params: access.params, query: { after: position - 1, limit: 1 } }),
-        ({ items }) => items.length > 0
-      )
-    let step = 1
-    while (step < Number.MAX_SAFE_INTEGER / 2 && (yield* isTaken(step))) step *= 2
-    let taken = Math.floor(step / 2)
-    let free = step
-    while (free - taken > 1) {
-      const middle = Math.floor((taken + free) / 2)
-      if (yield* isTaken(middle)) taken = middle
-      else free = middle
-    }
-    return taken
   })
 
 const agentColumns = 20

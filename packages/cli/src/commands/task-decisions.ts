@@ -6,7 +6,7 @@
  * answer names the question that was read.
  */
 import { AnswerInput } from "@tropism/api/runs-api"
-import { UserId } from "@tropism/domain/ids"
+import { AgentId, UserId } from "@tropism/domain/ids"
 import {
   isPromotion,
   isQuestion,
@@ -17,9 +17,10 @@ import {
   type TodoTask,
   type UndoTask
 } from "@tropism/domain/task"
-import { Effect, Option, Result } from "effect"
+import { Effect, Option, Result, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { type Access, inProject } from "../access.ts"
+import { type Access, inProject, readPages } from "../access.ts"
+import { pickAgent, readAgents } from "../agents-by-name.ts"
 import { taskSubject } from "../change-text.ts"
 import { exitCodes } from "../exit-codes.ts"
 import { type Failure, failTogether, failure, requestFailure, retold } from "../failure.ts"
@@ -43,20 +44,66 @@ const approve = Command.make("approve", { tasks: Argument.atLeast(taskArgument, 
 const reject = Command.make(
   "reject",
   {
-    tasks: Argument.atLeast(taskArgument, 1),
+    tasks: Argument.variadic(taskArgument),
+    allOf: Flag.String("all-of").pipe(
+      Flag.withMetavar("<agent>"),
+      Flag.withDescription("All that this agent suggests, by name or id, also when it is deleted"),
+      Flag.optional
+    ),
     reason: Flag.String("reason").pipe(
       Flag.withDescription("Why; the agent can learn from it"),
       Flag.optional
     )
   },
-  ({ reason, tasks }) =>
-    decideEach(tasks, (access, task) =>
-      access.client.tasks.reject({
-        params: { ...access.params, taskId: task.id },
-        payload: { reason: Option.getOrNull(reason) }
+  ({ allOf, reason: why, tasks }) => {
+    const reason = Option.getOrNull(why)
+    if (Option.isSome(allOf) === tasks.length > 0)
+      return failure("Name the tasks to reject, or an agent with --all-of, not both.", exitCodes.usage)
+    return Option.isSome(allOf)
+      ? rejectAll(allOf.value, reason)
+      : decideEach(tasks, (access, task) =>
+          access.client.tasks.reject({ params: { ...access.params, taskId: task.id }, payload: { reason } })
+        )
+  }
+).pipe(
+  Command.withDescription("Reject suggestions: nothing is changed"),
+  Command.withExamples([
+    { command: "tropism tasks reject 4 5", description: "Reject two" },
+    {
+      command: 'tropism tasks reject --all-of tidy-up --reason "We do not need it"',
+      description: "Reject all that an agent suggests"
+    }
+  ])
+)
+
+const rejectAll = (agent: string, reason: string | null) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const agentId = yield* findSuggester(access, agent)
+      const answer = yield* access.client.tasks.rejectAll({
+        params: { ...access.params, agentId },
+        payload: { reason }
       })
-    )
-).pipe(Command.withDescription("Reject suggestions: nothing is changed"))
+      const count = `${answer.rejected} ${answer.rejected === 1 ? "suggestion" : "suggestions"}`
+      yield* printOr(answer, screen.print(`Rejected ${count} of ${printable(agent)}.`))
+    })
+  )
+
+/** The id of an agent that suggests something; one that is deleted is known by what waits of it. */
+const findSuggester = Effect.fnUntraced(function* (access: Access, reference: string) {
+  const id = Schema.decodeUnknownOption(AgentId)(reference)
+  if (Option.isSome(id)) return id.value
+  const agents = yield* readAgents(access)
+  const live = agents.find(({ name }) => name === reference)
+  if (live) return live.id
+  const { items } = yield* readPages(
+    (query) => access.client.tasks.list({ params: access.params, query: { ...query, status: "pending" } }),
+    Infinity
+  )
+  const suggested = items.filter(isSuggestion).find(({ agentName }) => agentName === reference)
+  return suggested ? suggested.agentId : (yield* pickAgent(agents, reference)).id
+})
 
 const answer = Command.make(
   "answer",

@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { fakeServer } from "../../testing/fake-server.ts"
 import { invoke } from "../../testing/invoke.ts"
-import { id, question, run, task } from "../../testing/records.ts"
+import { agent, id, question, run, task } from "../../testing/records.ts"
 
 /** What is said of an approved suggestion: its number, its object and the version that it made. */
 const updated = (number: number) =>
@@ -86,6 +86,41 @@ describe("tropism tasks", () => {
       ])
       expect(server.state.tasks[0]).toMatchObject({ status: "rejected", resolutionNote: "It has one" })
     })
+  )
+
+  it.live(
+    "rejects all of an agent in one go, also of one that is deleted, and says of each task whose agent is",
+    () =>
+      Effect.gen(function* () {
+        const live = agent(1, { name: "live" })
+        const deleted = { agentName: "gone", agentId: id("agent", 9), agentState: "deleted" } as const
+        const server = yield* fakeServer({
+          agents: [live],
+          tasks: [task(4, deleted), task(3, deleted), task(2, { agentId: live.id, agentName: live.name })]
+        })
+        const { out: listed } = yield* invoke(server, "tasks")
+        expect(listed[1]).toMatch(/ deleted /)
+        expect(listed[3]).not.toMatch(/ deleted /)
+        expect((yield* invoke(server, "tasks", "show", "4")).out.join("\n")).toContain("deleted")
+        for (const name of ["gone", live.name, id("agent", 9)]) {
+          const { exitCode, out } = yield* invoke(
+            server,
+            "tasks",
+            "reject",
+            "--all-of",
+            name,
+            "--reason",
+            "No"
+          )
+          expect([exitCode, out]).toEqual([0, [expect.stringContaining(name)]])
+        }
+        expect(server.state.tasks.map(({ resolutionNote, status }) => [status, resolutionNote])).toEqual(
+          server.state.tasks.map(() => ["rejected", "No"])
+        )
+        expect((yield* invoke(server, "tasks", "reject", "--all-of", "nobody")).exitCode).toBe(1)
+        for (const wrong of [[], ["3", "--all-of", "gone"]])
+          expect((yield* invoke(server, "tasks", "reject", ...wrong)).exitCode).toBe(2)
+      })
   )
 
   it.live("lists questions among the tasks, with the answers to choose from", () =>

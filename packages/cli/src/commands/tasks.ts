@@ -142,9 +142,12 @@ const show = Command.make("show", { task: taskArgument }, (input) =>
           ...taskLines(task).map((line, index) => [index > 0 ? " " : lineTitle(task), line] as const),
           ["About", isTodo(task) ? (task.description ?? "") : ""],
           ["Answer", isQuestion(task) ? (task.payload.answer ?? "") : ""],
-          ["Reason", isSuggestion(task) ? (task.payload.reasoning ?? "") : ""],
+          ["Reason", isSuggestion(task) ? (task.payload.reasoning ?? "none given") : ""],
           ["Sure", confidence(task)],
           ["Agent", agentOf(task)],
+          ...(isSuggestion(task) && task.agentState !== "enabled"
+            ? [["", `is ${task.agentState}; what it suggested can be decided`] as const]
+            : []),
           ["Run", isTodo(task) || isUndo(task) || isPromotion(task) ? "" : task.runId],
           [
             "Read",

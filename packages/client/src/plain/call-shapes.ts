@@ -40,7 +40,7 @@ export interface Listing<A> extends AsyncIterable<A> {
 }
 
 export interface LiveOptions {
-  /** Only what comes behind this place: a position of the feed, a number of the log. */
+  /** Only what comes after this place: a position of the feed, a number of the log, its `start`, or `now`, the default. */
   readonly after?: number | string | undefined
   readonly signal?: AbortSignal | undefined
 }

@@ -78,7 +78,9 @@ export interface InvalidInput {
   readonly errors: ReadonlyArray<{
     readonly pointer: string
     readonly message: string
+    readonly field?: string | undefined
   }>
+  readonly reason?: "unknownParent" | "embeddingUnavailable" | undefined
   readonly type: "/problems/invalid-input"
   readonly status: 422
   readonly title: "Something in the request is wrong"
@@ -90,6 +92,7 @@ export interface MalformedRequest {
   readonly errors?: ReadonlyArray<{
     readonly pointer: string
     readonly message: string
+    readonly field?: string | undefined
   }> | undefined
   readonly type: "/problems/malformed-request"
   readonly status: 400
@@ -371,6 +374,10 @@ export interface Denial {
 /** A JSON object: depth at most 64, at most 1,000 keys in one object, at most 256 KiB */
 export type Properties = JsonObject
 
+export interface RejectionOfAll {
+  readonly reason?: string | null | undefined
+}
+
 export type Task = {
   readonly id: string
   readonly number: number
@@ -430,6 +437,7 @@ export type Task = {
       readonly expectedVersion?: number | undefined
     }
   }
+  readonly agentState: "enabled" | "disabled" | "deleted"
   readonly agentVersion: number
   readonly revision: number
   readonly refinedAt: string | null
@@ -1022,6 +1030,8 @@ export interface UnfinishedChatAnswer {
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
   readonly runId: string | null
+  readonly conversation_id: string
+  readonly tool_calls: ReadonlyArray<ChatToolCall>
 }
 
 export interface ChatAnswer {
@@ -1030,10 +1040,13 @@ export interface ChatAnswer {
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
   readonly runId: string | null
+  readonly conversation_id: string
+  readonly tool_calls: ReadonlyArray<ChatToolCall>
 }
 
 export interface ChatInput {
   readonly conversationId?: string | null | undefined
+  readonly conversation_id?: string | null | undefined
   readonly agentId?: string | null | undefined
   readonly message: string
 }
@@ -1095,7 +1108,7 @@ export interface AgentTurnFailedEvent {
   readonly triggersAgentTurn: boolean
   readonly turnNumber: number
   readonly error: string
-  readonly reason?: "model" | "prompt" | "guard" | "doomLoop" | "refused" | undefined
+  readonly reason?: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | undefined
 }
 
 export interface AgentTurnInterruptedEvent {
@@ -1397,6 +1410,7 @@ export interface SetReducerEvent {
     readonly keepTokens: number
     readonly instructions?: string | undefined
   }
+  readonly isOfAgent?: boolean | undefined
 }
 
 export interface SetMemoryConfigEvent {
@@ -1631,6 +1645,7 @@ export interface DefineWorkflowInput {
   readonly steps?: ReadonlyArray<FlowStepInput> | null | undefined
   readonly maxIterations?: number | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface FlowStepInput {
@@ -1647,6 +1662,7 @@ export interface DefineToolInput {
   readonly tool: string | null
   readonly arguments?: JsonObject | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetReducerInput {
@@ -1664,13 +1680,19 @@ export interface SetReducerInput {
     readonly instructions?: string | undefined
   }
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetMemoryConfigInput {
   readonly type: "SetMemoryConfigEvent"
   readonly recallPassages: number
   readonly keepsSummary: boolean
+  readonly embeddingModel?: {
+    readonly provider: string
+    readonly name: string
+  } | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetGuardInput {
@@ -1681,12 +1703,14 @@ export interface SetGuardInput {
     readonly instructions?: string | null | undefined
   } | null
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetRacingInput {
   readonly type: "SetRacingEvent"
   readonly isRacing: boolean
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetRetryConfigInput {
@@ -1696,12 +1720,14 @@ export interface SetRetryConfigInput {
   readonly maxMs: number
   readonly factor?: number | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetTimeoutInput {
   readonly type: "SetTimeoutEvent"
   readonly timeoutMs: number
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SetLlmConfigInput {
@@ -1713,27 +1739,33 @@ export interface SetLlmConfigInput {
   readonly maxOutputTokens?: number | null | undefined
   readonly toolChoice?: "auto" | "none" | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface FileInput {
   readonly type: "FileAttachmentEvent"
   readonly attachment?: string | null | undefined
   readonly url?: string | null | undefined
+  readonly source?: string | null | undefined
+  readonly mimeType?: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf" | "application/json" | "text/plain" | "text/markdown" | "text/csv" | null | undefined
   readonly fileName?: string | null | undefined
   readonly untrusted?: boolean | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface SystemPromptInput {
   readonly type: "SystemPromptEvent"
   readonly content: string
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface MessageInput {
   readonly type: "UserMessageEvent"
   readonly content: string
   readonly triggersAgentTurn?: boolean | null | undefined
+  readonly parentEventId?: string | null | undefined
 }
 
 export interface LaterInterrupt {
@@ -2060,7 +2092,9 @@ export interface Run {
   }
   readonly subject: NamedObject | null
   readonly summary: string | null
+  readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
+  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
@@ -2086,6 +2120,7 @@ export interface Run {
   readonly contextName: string
   readonly owner: string | null
   readonly taintedBy: ReadonlyArray<Taint>
+  readonly missingTools: ReadonlyArray<string>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
   readonly startedAt: string | null
@@ -2241,6 +2276,18 @@ export interface Agent {
   readonly budget: Budget | null
   readonly subAgents: ReadonlyArray<string>
   readonly repeatableTools: ReadonlyArray<string>
+  readonly reducer: {
+    readonly type: "whole"
+  } | {
+    readonly type: "truncating"
+    readonly maxMessages: number | null
+    readonly maxTokens: number | null
+  } | {
+    readonly type: "summarizing"
+    readonly maxTokens: number
+    readonly keepTokens: number
+    readonly instructions?: string | undefined
+  } | null
   readonly catchUp: "none" | "one" | "all"
   readonly overlapPolicy: "skip" | "allow"
   readonly retryPolicy: RetryPolicy | null
@@ -2250,10 +2297,17 @@ export interface Agent {
   readonly enabled: boolean
   readonly disabledReason: string | null
   readonly nextFireAt: string | null
+  readonly warnings: ReadonlyArray<AgentWarning>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly updatedAt: string
+}
+
+export interface AgentWarning {
+  readonly code: "noTools" | "nothingAllowed" | "unknownServer" | "unknownTool"
+  readonly pointer: string
+  readonly message: string
 }
 
 export interface ReviewPolicy {
@@ -2378,6 +2432,18 @@ export interface AgentVersionRecord {
     readonly budget: Budget | null
     readonly subAgents: ReadonlyArray<string>
     readonly repeatableTools: ReadonlyArray<string>
+    readonly reducer: {
+      readonly type: "whole"
+    } | {
+      readonly type: "truncating"
+      readonly maxMessages: number | null
+      readonly maxTokens: number | null
+    } | {
+      readonly type: "summarizing"
+      readonly maxTokens: number
+      readonly keepTokens: number
+      readonly instructions?: string | undefined
+    } | null
     readonly catchUp: "none" | "one" | "all"
     readonly overlapPolicy: "skip" | "allow"
     readonly retryPolicy: RetryPolicy | null
@@ -2403,6 +2469,7 @@ export interface AppliedAgent {
   readonly id: string | null
   readonly version: number
   readonly changes: ReadonlyArray<JsonDifference>
+  readonly warnings: ReadonlyArray<AgentWarning>
 }
 
 export interface ApplyInput {
@@ -2447,6 +2514,18 @@ export interface AgentInput {
   readonly budget?: Budget | null | undefined
   readonly subAgents?: ReadonlyArray<string> | null | undefined
   readonly repeatableTools?: ReadonlyArray<string> | null | undefined
+  readonly reducer?: {
+    readonly type: "whole"
+  } | {
+    readonly type: "truncating"
+    readonly maxMessages: number | null
+    readonly maxTokens: number | null
+  } | {
+    readonly type: "summarizing"
+    readonly maxTokens: number
+    readonly keepTokens: number
+    readonly instructions?: string | undefined
+  } | null | undefined
   readonly catchUp?: "none" | "one" | "all" | null | undefined
   readonly overlapPolicy?: "skip" | "allow" | null | undefined
   readonly retryPolicy?: RetryPolicy | null | undefined
@@ -2516,6 +2595,7 @@ export interface ProcessingEntry {
   readonly reason: string | null
   readonly dueAt: string | null
   readonly errorMessage: string | null
+  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly deadLetteredAt: string | null
   readonly startedAt: string | null
   readonly completedAt: string | null
@@ -2619,7 +2699,9 @@ export interface UnfinishedRun {
   }
   readonly subject: NamedObject | null
   readonly summary: string | null
+  readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
+  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
@@ -2645,6 +2727,7 @@ export interface UnfinishedRun {
   readonly contextName: string
   readonly owner: string | null
   readonly taintedBy: ReadonlyArray<Taint>
+  readonly missingTools: ReadonlyArray<string>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
   readonly startedAt: string | null
@@ -2717,6 +2800,18 @@ export interface AgentChange {
   readonly budget?: Budget | null | undefined
   readonly subAgents?: ReadonlyArray<string> | null | undefined
   readonly repeatableTools?: ReadonlyArray<string> | null | undefined
+  readonly reducer?: {
+    readonly type: "whole"
+  } | {
+    readonly type: "truncating"
+    readonly maxMessages: number | null
+    readonly maxTokens: number | null
+  } | {
+    readonly type: "summarizing"
+    readonly maxTokens: number
+    readonly keepTokens: number
+    readonly instructions?: string | undefined
+  } | null | undefined
   readonly catchUp?: "none" | "one" | "all" | null | undefined
   readonly overlapPolicy?: "skip" | "allow" | null | undefined
   readonly retryPolicy?: RetryPolicy | null | undefined
@@ -3477,7 +3572,7 @@ export interface Calls {
   }
   readonly feed: {
     /** Reads committed graph events, a page at a time or as they come. */
-    readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined; readonly order?: "asc" | "desc" | undefined }, options?: CallOptions) => Listing<GraphEvent>
+    readonly events: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: "start" | "now" | number | undefined; readonly order?: "asc" | "desc" | undefined }, options?: CallOptions) => Listing<GraphEvent>
     /** Reads one event of the graph. */
     readonly get: (eventId: string, options?: CallOptions) => Promise<GraphEvent>
   }
@@ -3531,7 +3626,7 @@ export interface Calls {
       readonly items: ReadonlyArray<AgentDay>
     }>
     /** Runs an agent now. */
-    readonly trigger: (agentId: string, body?: {
+    readonly trigger: (agentId: string, body?: unknown | {
       readonly input?: unknown | null | undefined
     }, options?: AskingOptions<{ readonly wait?: boolean | undefined }>) => Promise<Run | UnfinishedRun>
   }
@@ -3592,7 +3687,7 @@ export interface Calls {
     /** Reads a run. */
     readonly get: (runId: string, options?: CallOptions) => Promise<Run>
     /** Reads a run's log, a page at a time or as it is written. */
-    readonly events: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
+    readonly events: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: "start" | "now" | number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
     /** Lists the tool calls of a run. */
     readonly toolCalls: (runId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<ToolCallRecord>
     /** Compares a run's log with what would be written again. */
@@ -3646,7 +3741,7 @@ export interface Calls {
     /** Adds an event to a context. */
     readonly addEvent: (name: string, body: EventInput, options?: CallOptions) => Promise<undefined>
     /** Reads a context's log, a page at a time or as it is written. */
-    readonly events: (name: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
+    readonly events: (name: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined; readonly after?: "start" | "now" | number | undefined }, options?: CallOptions) => Listing<LoggedEvent>
   }
   readonly chat: {
     /** Says something to an agent, and tells what it answers. */
@@ -3715,7 +3810,7 @@ export interface Calls {
     }>
     /** Reads a task. */
     readonly get: (taskId: string, options?: CallOptions) => Promise<Task>
-    /** Changes a todo, or who decides a task and until when. */
+    /** Changes a todo, or who decides a task and until when; editors may. */
     readonly change: (taskId: string, body: TaskChange, options?: CallOptions) => Promise<Task>
     /** Deletes a todo. */
     readonly remove: (taskId: string, options?: CallOptions) => Promise<undefined>
@@ -3736,7 +3831,7 @@ export interface Calls {
     }>
     /** Lists what a suggestion said before it was refined. */
     readonly revisions: (taskId: string, query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<TaskRevision>
-    /** Approves a suggestion, and does it. */
+    /** Approves a suggestion, and makes its change; editors may, and reviewers an undo or a promotion. */
     readonly approve: (taskId: string, body: Approval, options?: CallOptions) => Promise<Task>
     /** Lets the agent suggest again what is outdated. */
     readonly rerun: (taskId: string, options?: CallOptions) => Promise<Task>
@@ -3744,8 +3839,12 @@ export interface Calls {
     readonly decide: (body: Decisions, options?: CallOptions) => Promise<{
       readonly items: ReadonlyArray<Decided>
     }>
-    /** Rejects a suggestion. */
+    /** Rejects a suggestion; editors may. */
     readonly reject: (taskId: string, body: Rejection, options?: CallOptions) => Promise<Task>
+    /** Rejects all suggestions of an agent that wait. */
+    readonly rejectAll: (agentId: string, body: RejectionOfAll, options?: CallOptions) => Promise<{
+      readonly rejected: number
+    }>
   }
   readonly denials: {
     /** Lists what was denied. */
@@ -3924,6 +4023,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"tasks.rerun","method":"POST","path":"/api/projects/{projectId}/tasks/{taskId}/rerun","sends":false,"asks":false,"form":"value"},
   {"call":"tasks.decide","method":"POST","path":"/api/projects/{projectId}/tasks/decisions","sends":true,"asks":false,"form":"value"},
   {"call":"tasks.reject","method":"POST","path":"/api/projects/{projectId}/tasks/{taskId}/reject","sends":true,"asks":false,"form":"value"},
+  {"call":"tasks.rejectAll","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/suggestions/reject","sends":true,"asks":false,"form":"value"},
   {"call":"denials.list","method":"GET","path":"/api/projects/{projectId}/denials","sends":false,"asks":true,"form":"page"},
   {"call":"toolCalls.list","method":"GET","path":"/api/projects/{projectId}/tool-calls","sends":false,"asks":true,"form":"page"},
   {"call":"undos.undoRun","method":"POST","path":"/api/projects/{projectId}/runs/{runId}/undo","sends":false,"asks":false,"form":"value"},

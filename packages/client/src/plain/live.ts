@@ -1,7 +1,7 @@
 /**
  * What happens, as it happens: feeds as async iterables that survive cut connections and servers.
  *
- * A feed begins where its address says (`after`), else where the server says, and
+ * A feed begins where its address says (`after`), else with what is published from then on, and
  * goes on behind what was told last, at whichever server answers next; `lastEventId`
  * is where another program could go on.
  */
@@ -36,7 +36,10 @@ export const feedOf = <A>(
   return {
     [Symbol.asyncIterator]: () => iterated(events, options.signal)[Symbol.asyncIterator](),
     get lastEventId() {
-      return lastEventId ?? (after === undefined ? undefined : String(after))
+      return (
+        lastEventId ??
+        (after === undefined || after === "now" ? undefined : after === "start" ? "0" : String(after))
+      )
     }
   }
 }

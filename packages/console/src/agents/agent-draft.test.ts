@@ -14,7 +14,16 @@ import { ModelPrice } from "@tropism/domain/model-price"
 import { RateLimit, ReactionFilter, ReactionInput } from "@tropism/domain/reaction"
 import { expect, it } from "vitest"
 import { definitionFaults } from "./definition-faults.ts"
-import { type AgentDraft, changesOf, draftAfterSave, draftOf, emptyDraft, sentOf } from "./agent-draft.ts"
+import {
+  type AgentDraft,
+  changesOf,
+  draftAfterSave,
+  draftOf,
+  emptyDraft,
+  isPermitted,
+  permitting,
+  sentOf
+} from "./agent-draft.ts"
 import { partsOf } from "./draft-texts.ts"
 import { emptyStep } from "./flow-draft.ts"
 import { allowedWords, knownEvents } from "./listener-rows.ts"
@@ -101,6 +110,7 @@ const rich: AgentInput = {
   maxSteps: 7,
   defaultTimeoutMs: 60_000,
   repeatableTools: ["mail.poll"],
+  reducer: { type: "summarizing", maxTokens: 2_000, keepTokens: 500, instructions: "In Latin." },
   retryPolicy: { maxAttempts: 3, backoffMs: 0 },
   reviewPolicy: { maxPending: 5, expiresAfterMs: 86_400_000, assignee: UserId.make("ada") },
   maxPendingRuns: 50,
@@ -115,6 +125,7 @@ const nightly: AgentInput = {
   triggerType: "schedule",
   cronSchedule: "0 3 * * *",
   timezone: "Europe/Berlin",
+  reducer: { type: "truncating", maxMessages: null, maxTokens: 9_000 },
   catchUp: "all",
   overlapPolicy: "allow",
   executionMode: "hybrid",
@@ -132,6 +143,7 @@ const listening: AgentInput = {
   name: "listening",
   prompt: "Look.",
   triggerType: "reaction",
+  reducer: { type: "whole" },
   flowType: "sequential",
   steps: [{ name: "a", prompt: "b", tools: ["graph.*"] }],
   reactionConfig: {
@@ -203,6 +215,20 @@ it("sends what was changed, null for what was emptied, and nothing of what is no
     triggerType: "manual",
     executionMode: "suggest"
   })
+})
+
+it("a flag for relationships that is missing follows that for objects, until it is set by itself", () => {
+  const before = { ...emptyDraft, denied: ["canDeleteObjects"] as const, granted: [] }
+  expect(isPermitted(before, "deleteRelationship")).toBe(false)
+  expect(isPermitted(before, "updateRelationship")).toBe(true)
+  const granted = permitting(before, "canDeleteRelationships", "deleteRelationship", true)
+  expect(granted).toEqual({ denied: ["canDeleteObjects"], granted: ["canDeleteRelationships"] })
+  expect(isPermitted(granted, "deleteRelationship")).toBe(true)
+  const denied = permitting(granted, "canDeleteRelationships", "deleteRelationship", false)
+  expect(sentOf({ ...before, ...denied }).sent).toMatchObject({
+    capabilities: { canDeleteObjects: false, canDeleteRelationships: false }
+  })
+  expect(permitting(before, "canDeleteObjects", "delete", true)).toEqual({ denied: [], granted: [] })
 })
 
 it("a flow that becomes single leaves its steps and iterations, and what is always asked is said only where it differs", () => {

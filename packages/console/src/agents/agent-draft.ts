@@ -5,6 +5,8 @@
  * it is lost by being opened and saved.
  */
 import type { AgentInput } from "@tropism/domain/agent"
+import { defaultTools } from "@tropism/domain/built-in-tools"
+import { type ChangeKind, denies } from "@tropism/domain/capability"
 import { canonicalJson } from "@tropism/domain/json"
 import { Result } from "effect"
 import { type DraftFault, given, listGiven, partsOf, type Sent, within } from "./draft-texts.ts"
@@ -34,7 +36,7 @@ export interface AgentDraft extends ReactionDraft, FlowDraft, PolicyDraft {
   readonly timezone: string
   readonly executionMode: string
   readonly denied: ReadonlyArray<CapabilityFlag>
-  /** What the definition allows in so many words; what it is silent about is allowed as well. */
+  /** What the definition allows explicitly; what it does not mention is allowed, or follows the flag for objects. */
   readonly granted: ReadonlyArray<CapabilityFlag>
   /** `all` types of objects, or `these`, which may be none. */
   readonly touches: string
@@ -91,7 +93,7 @@ export const draftOf = (input: AgentInput): AgentDraft => {
     granted: capabilityFlags.filter((flag) => capabilities?.[flag] === true),
     touches: capabilities?.allowedObjectTypes ? "these" : "all",
     allowedObjectTypes: capabilities?.allowedObjectTypes?.join(", ") ?? "",
-    tools: (input.tools ?? []).join("\n"),
+    tools: (input.tools ?? defaultTools(capabilities ?? null)).join("\n"),
     subAgents: (input.subAgents ?? []).join("\n"),
     enabled: input.enabled ?? true
   }
@@ -172,8 +174,25 @@ const triggerOf = (draft: AgentDraft): Result.Result<Sent, DraftFault> => {
   )
 }
 
-const capabilitiesOf = ({ denied, granted, touches, allowedObjectTypes }: AgentDraft): Sent => ({
+type Flags = Pick<AgentDraft, "denied" | "granted">
+
+const flagsOf = ({ denied, granted }: Flags): Partial<Record<CapabilityFlag, boolean>> => ({
   ...Object.fromEntries(granted.map((flag) => [flag, true])),
-  ...Object.fromEntries(denied.map((flag) => [flag, false])),
-  ...(touches === "these" && { allowedObjectTypes: partsOf(allowedObjectTypes) })
+  ...Object.fromEntries(denied.map((flag) => [flag, false]))
+})
+
+/** Whether the definition permits a kind of change. */
+export const isPermitted = (draft: Flags, kind: ChangeKind): boolean =>
+  denies(flagsOf(draft), kind, []) === undefined
+
+/** Sets the flag of a kind of change; one that would follow another flag is granted by itself. */
+export const permitting = (draft: Flags, flag: CapabilityFlag, kind: ChangeKind, isOn: boolean): Flags => {
+  const denied = capabilityFlags.filter((each) => (each === flag ? !isOn : draft.denied.includes(each)))
+  const isSilent = isOn && !isPermitted({ ...draft, denied }, kind)
+  return { denied, granted: isSilent ? [...draft.granted, flag] : draft.granted }
+}
+
+const capabilitiesOf = (draft: AgentDraft): Sent => ({
+  ...flagsOf(draft),
+  ...(draft.touches === "these" && { allowedObjectTypes: partsOf(draft.allowedObjectTypes) })
 })

@@ -30,6 +30,7 @@ import { ModelFields } from "./model-fields.tsx"
 import { PowerFields } from "./power-fields.tsx"
 import { ReviewFields } from "./review-fields.tsx"
 import { TriggerFields } from "./trigger-fields.tsx"
+import { WindowFields } from "./window-fields.tsx"
 import { useClosed } from "../parts/use-closed.ts"
 import { useFaultFocus } from "../parts/use-fault-focus.ts"
 
@@ -145,6 +146,7 @@ const Sections = ({ missing, ...fields }: SectionsProps): ReactNode => (
     </FormSection>
     <FormSection title="Who thinks for it">
       <ModelFields {...fields} missing={missing} />
+      <WindowFields {...fields} />
     </FormSection>
     <FormSection title="What holds it back">
       <LimitFields {...fields} />

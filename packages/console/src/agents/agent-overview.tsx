@@ -17,6 +17,7 @@ import { Visible } from "../parts/visible.tsx"
 import { autonomyQuery } from "../server/agent-queries.ts"
 import { usePagedList } from "../server/paged.ts"
 import { shortText } from "../words/cut-text.ts"
+import { durationText } from "../words/durations.ts"
 import { AgentUsage } from "./agent-usage.tsx"
 import { triggerWord } from "./agent-words.ts"
 import { NextFires } from "./next-fires.tsx"
@@ -110,8 +111,12 @@ const facts = (agent: Agent): ReadonlyArray<Definition> => [
       )
   },
   { name: "Tools", value: agent.tools.length === 0 ? "none" : <Visible text={agent.tools.join(", ")} /> },
+  { name: "Time of one run", value: timeText(agent.defaultTimeoutMs) },
   { name: "Changed", value: <TimeAgo instant={agent.updatedAt} /> }
 ]
+
+const timeText = (timeoutMs: number | null): string =>
+  timeoutMs === null ? "unbounded" : durationText(timeoutMs)
 
 const Reviews = ({ records }: { readonly records: ReadonlyArray<ReviewRecord> }): ReactNode =>
   records.length === 0 ? (

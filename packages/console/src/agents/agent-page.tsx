@@ -87,6 +87,7 @@ export const AgentPage = (): ReactNode => {
           Nobody can think for it. <Visible text={missing} />
         </p>
       )}
+      {!isGone && agent.warnings.length > 0 && <Warnings agent={agent} />}
       <Tabs key={agent.id} label="About this agent" tabs={tabsOf(agent, missing, isGone)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism run ${agent.name}`} />
@@ -94,6 +95,21 @@ export const AgentPage = (): ReactNode => {
     </>
   )
 }
+
+/** What of its definition does not hold as things are now. */
+const Warnings = ({ agent }: { readonly agent: Agent }): ReactNode => (
+  <div
+    role="status"
+    data-testid="agent-warnings"
+    className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
+  >
+    {agent.warnings.map(({ code, message, pointer }) => (
+      <p key={pointer} data-warning={code}>
+        <Visible text={message} />
+      </p>
+    ))}
+  </div>
+)
 
 const tabsOf = (agent: Agent, missing: string | null, isGone: boolean): ReadonlyArray<Tab> => [
   { id: "overview", title: "Overview", content: () => <AgentOverview agent={agent} /> },

@@ -30,7 +30,7 @@ const limitWords = [
   {
     field: "defaultTimeoutMs",
     label: "Time of one run, in ms",
-    hint: "Then it is asked to stop; empty is unbounded",
+    hint: "Then it is asked to stop; empty is unbounded, and 15 minutes for one that reacts",
     pointer: "/defaultTimeoutMs"
   },
   {

@@ -30,13 +30,19 @@ export interface PolicyDraft {
   readonly disableAfterFailures: string
   /** How often a failed reaction is tried, the first time included; null is once. */
   readonly retry: { readonly maxAttempts: string; readonly backoffMs: string } | null
+  /** Which reducer a long log is shown by; empty is the default. */
+  readonly reducer: string
+  readonly windowMessages: string
+  readonly windowTokens: string
+  readonly keepTokens: string
+  readonly summaryInstructions: string
   /** Empty is what is so by itself. */
   readonly catchUp: string
   readonly overlapPolicy: string
 }
 
 export const policyDraftOf = (input: Partial<AgentInput>): PolicyDraft => {
-  const { budget, hybridPolicy, retryPolicy, reviewPolicy } = input
+  const { budget, hybridPolicy, reducer, retryPolicy, reviewPolicy } = input
   const promotion = hybridPolicy?.promotion
   return {
     threshold: numberText(hybridPolicy?.confidenceThreshold),
@@ -60,6 +66,11 @@ export const policyDraftOf = (input: Partial<AgentInput>): PolicyDraft => {
     retry: retryPolicy
       ? { maxAttempts: numberText(retryPolicy.maxAttempts), backoffMs: numberText(retryPolicy.backoffMs) }
       : null,
+    reducer: reducer?.type ?? "",
+    windowMessages: reducer?.type === "truncating" ? numberText(reducer.maxMessages) : "",
+    windowTokens: reducer && reducer.type !== "whole" ? numberText(reducer.maxTokens) : "",
+    keepTokens: reducer?.type === "summarizing" ? numberText(reducer.keepTokens) : "",
+    summaryInstructions: (reducer?.type === "summarizing" && reducer.instructions) || "",
     catchUp: input.catchUp ?? "",
     overlapPolicy: input.overlapPolicy ?? ""
   }
@@ -79,8 +90,37 @@ export const policiesOf = (draft: PolicyDraft): Sent => ({
     ...within("perDay", limitGiven(draft.dayTokens, draft.dayDollars))
   }),
   ...numberGiven("maxPendingRuns", draft.maxPendingRuns),
-  ...numberGiven("disableAfterFailures", draft.disableAfterFailures)
+  ...numberGiven("disableAfterFailures", draft.disableAfterFailures),
+  ...reducerOf(draft)
 })
+
+const reducerOf = (draft: PolicyDraft): Sent => {
+  switch (draft.reducer) {
+    case "":
+      return {}
+    case "truncating":
+      return {
+        reducer: {
+          type: "truncating",
+          maxMessages: null,
+          maxTokens: null,
+          ...numberGiven("maxMessages", draft.windowMessages),
+          ...numberGiven("maxTokens", draft.windowTokens)
+        }
+      }
+    case "summarizing":
+      return {
+        reducer: {
+          type: "summarizing",
+          ...numberGiven("maxTokens", draft.windowTokens),
+          ...numberGiven("keepTokens", draft.keepTokens),
+          ...given("instructions", draft.summaryInstructions)
+        }
+      }
+    default:
+      return { reducer: { type: draft.reducer } }
+  }
+}
 
 export const hybridPolicyOf = (draft: PolicyDraft): Sent => ({
   ...numberGiven("confidenceThreshold", draft.threshold),

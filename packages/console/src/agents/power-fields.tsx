@@ -5,7 +5,7 @@ import type { ChangeKind } from "@tropism/domain/capability"
 import type { ReactNode } from "react"
 import { ChoiceField, TextField } from "../parts/form-fields.tsx"
 import { TableHead } from "../parts/table-head.tsx"
-import { capabilityFlags, type CapabilityFlag } from "./agent-draft.ts"
+import { capabilityFlags, type CapabilityFlag, isPermitted, permitting } from "./agent-draft.ts"
 import type { DraftFields } from "./draft-fields.ts"
 import { outcomeOf, outcomeWord } from "./agent-words.ts"
 import { HybridFields } from "./hybrid-fields.tsx"
@@ -91,7 +91,7 @@ const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): 
       <tbody>
         {capabilityFlags.map((flag) => {
           const { title, kind } = kinds[flag]
-          const isAllowed = !draft.denied.includes(flag)
+          const isAllowed = isPermitted(draft, kind)
           const alwaysAsks = draft.alwaysSuggest.includes(kind)
           const outcome = outcomeOf(isAllowed, draft.executionMode, alwaysAsks)
           return (
@@ -103,13 +103,7 @@ const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): 
                 <TableCheck
                   label={`${title}: allowed`}
                   isChecked={isAllowed}
-                  onChange={(isChecked) =>
-                    change({
-                      denied: capabilityFlags.filter((each) =>
-                        each === flag ? !isChecked : draft.denied.includes(each)
-                      )
-                    })
-                  }
+                  onChange={(isChecked) => change(permitting(draft, flag, kind, isChecked))}
                 />
               </td>
               {isHybrid && (

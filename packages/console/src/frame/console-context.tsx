@@ -10,10 +10,10 @@ export interface ConsoleState {
   readonly project: Project
   readonly principal: Principal
   readonly role: Role
-  /** Editors and above: change the graph, agents and todos, and answer what agents ask. */
+  /** Editors and above: change the graph and todos, decide what agents suggest, and answer what they ask. */
   readonly canAnswer: boolean
-  /** Reviewers and above: decide what agents suggest. */
-  readonly canDecide: boolean
+  /** Reviewers and above: undo what agents did, and take back the trust that they earned. */
+  readonly canTakeBack: boolean
   /** Members, tokens, foreign servers and the kill switch. */
   readonly isAdmin: boolean
   readonly keyMap: KeyMap

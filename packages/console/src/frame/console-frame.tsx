@@ -7,7 +7,7 @@
 import { type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import type { Project } from "@tropism/api/system-api"
 import { useQuery } from "@tanstack/react-query"
-import { Link, Outlet, useLocation, useNavigate, useSearch } from "@tanstack/react-router"
+import { Link, Outlet, useLocation, useMatches, useNavigate, useSearch } from "@tanstack/react-router"
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react"
 import { KeyMapDialog } from "../keys/key-map-dialog.tsx"
 import { KeyMapContext, useNewKeyMap } from "../keys/key-map.ts"
@@ -36,6 +36,8 @@ export const ConsoleFrame = (): ReactNode => {
   const principal = useQuery(principalQuery)
   const projects = useQuery({ ...projectsQuery, enabled: principal.isSuccess })
   const { project: wanted } = useSearch({ from: "__root__" })
+  // Nothing but the root has it.
+  const isUnknownAddress = useMatches({ select: (matches) => matches.length === 1 })
   const error = principal.error ?? (projects.data ? null : projects.error)
   const isOut = useSignedOut(isUnauthorized(error), principal.data !== undefined && !isUnauthorized(error))
   const [hasOpenSecret, tellSecret] = useState(false)
@@ -50,6 +52,7 @@ export const ConsoleFrame = (): ReactNode => {
   const all = projects.data.items
   const project =
     wanted === undefined ? (all.length === 1 ? all[0] : undefined) : all.find(({ id }) => id === wanted)
+  if (!project && isUnknownAddress) return <NoSuchPage />
   if (!project) return <ProjectChoice projects={all} wanted={wanted} advice={principal.data.advice} />
   // Nothing that one person has open, and nothing that they were told, is there for the next.
   const { userId } = principal.data
@@ -74,10 +77,10 @@ interface ProjectFrameProps {
   readonly principal: Principal
 }
 
-/** The roles that the server lets decide. */
-const deciders: ReadonlyArray<Role> = ["reviewer", "admin"]
-/** The roles that the server lets answer what agents ask. */
-const answerers: ReadonlyArray<Role> = ["editor", ...deciders]
+/** The roles that the server lets take back what agents did. */
+const reviewers: ReadonlyArray<Role> = ["reviewer", "admin"]
+/** The roles that the server lets change the graph, and so decide what agents suggest and answer what they ask. */
+const editors: ReadonlyArray<Role> = ["editor", ...reviewers]
 
 const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): ReactNode => {
   const role = roleIn(principal, project.id) ?? "viewer"
@@ -90,8 +93,8 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
       project,
       principal,
       role,
-      canAnswer: answerers.includes(role),
-      canDecide: deciders.includes(role),
+      canAnswer: editors.includes(role),
+      canTakeBack: reviewers.includes(role),
       isAdmin: role === "admin",
       keyMap
     }),
@@ -133,7 +136,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
 
 /** The page itself. Another page begins at its top, with the focus on its content. */
 const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
-  const { project, role, canAnswer, canDecide } = state
+  const { project, role, canAnswer, canTakeBack } = state
   const navigate = useNavigate()
   useTakenAway()
   useJumps((letter) => {
@@ -157,13 +160,15 @@ const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
       key={project.id}
       className="min-w-0 grow px-4 pt-8 pb-32 outline-none sm:px-8"
     >
-      {!canDecide && (
+      {!canTakeBack && (
         <p
           data-role={role}
           className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft"
         >
-          Your role is {role}: you can read everything here
-          {canAnswer ? " and answer questions" : ""}, and reviewers decide.
+          Your role is {role}:{" "}
+          {canAnswer
+            ? "you can change the graph and decide what agents suggest, and reviewers undo what agents did."
+            : "you can read everything here, and editors decide."}
         </p>
       )}
       <Outlet />
@@ -230,6 +235,15 @@ interface CentredProps {
   readonly title: string
   readonly children: ReactNode
 }
+
+/** No screen has the address, whichever project is shown. */
+export const NoSuchPage = (): ReactNode => (
+  <Centred fault="noSuchPage" title="There is no such page">
+    <Link to="/" className="font-medium text-leaf underline-offset-2 hover:underline">
+      To the inbox
+    </Link>
+  </Centred>
+)
 
 export const Centred = ({ fault, title, children }: CentredProps): ReactNode => (
   <main role="alert" data-fault={fault} className="mx-auto grid min-h-dvh max-w-sm content-center gap-2 px-5">

@@ -1,24 +1,16 @@
 /**
  * The root of all addresses: the frame, what an unknown address shows, and how parameters are read.
  */
-import { createRootRoute, Link, retainSearchParams } from "@tanstack/react-router"
+import { createRootRoute, retainSearchParams } from "@tanstack/react-router"
 import type { ReactNode } from "react"
 import type { Address } from "../parts/use-address.ts"
-import { Centred, ConsoleFrame } from "./console-frame.tsx"
+import { Centred, ConsoleFrame, NoSuchPage } from "./console-frame.tsx"
 
 /** What may stand behind the question mark. Every link keeps the project. */
 export interface ConsoleAddress extends Address {
   /** The project of the page, when there are several. */
   readonly project?: string | undefined
 }
-
-const NotFound = (): ReactNode => (
-  <Centred fault="noSuchPage" title="There is no such page">
-    <Link to="/" className="font-medium text-leaf underline-offset-2 hover:underline">
-      To the inbox
-    </Link>
-  </Centred>
-)
 
 const Broken = (): ReactNode => (
   <Centred fault="failed" title="The console has failed">
@@ -28,7 +20,7 @@ const Broken = (): ReactNode => (
 
 export const rootRoute = createRootRoute({
   component: ConsoleFrame,
-  notFoundComponent: NotFound,
+  notFoundComponent: NoSuchPage,
   errorComponent: Broken,
   validateSearch: (search: Record<string, unknown>): ConsoleAddress =>
     Object.fromEntries(

@@ -32,7 +32,7 @@ interface InboxPageProps {
 
 export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
   const state = useConsole()
-  const { project, canAnswer, canDecide, keyMap } = state
+  const { project, canAnswer, canTakeBack, keyMap } = state
   const all = useInbox(state, linkedTaskId)
   const { pending, groups, inbox, dispatch, rejection, editing, actions, perform } = all
   const isDialogOpen = rejection.tasks.length > 0 || editing.task !== undefined || keyMap.isOpen
@@ -61,17 +61,18 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       <TaskSection title="To take back" words="what agents did" count={all.undos.length}>
         {all.undos.map((task) => (
           <li key={`${task.id} ${task.digest}`} className="enter min-w-0">
-            <UndoCard projectId={project.id} task={task} canDecide={canDecide} />
+            <UndoCard projectId={project.id} task={task} canDecide={canTakeBack} />
           </li>
         ))}
       </TaskSection>
-      <Promotions projectId={project.id} tasks={all.promotions} canDecide={canDecide} />
+      <Promotions projectId={project.id} tasks={all.promotions} canDecide={canTakeBack} />
       <SuggestionGroups
         list={list}
         projectId={project.id}
         groups={groups}
         inbox={inbox}
-        canDecide={canDecide}
+        markedId={all.markedId}
+        canDecide={canAnswer}
         askingId={all.askingId}
         actions={actions}
         onSelectAll={(ids, isSelected) => dispatch({ type: "selectedAll", ids, isSelected })}

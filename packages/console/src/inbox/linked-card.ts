@@ -22,6 +22,12 @@ export const InboxPlace = createContext<Place>(nowhere)
 /** The element of a task's card, for whoever brings it into view. */
 export const cardElementId = (taskId: string): string => `task-${taskId}`
 
+/** Whether any of a task's card is on the screen. */
+export const isInView = (taskId: string): boolean => {
+  const place = document.getElementById(cardElementId(taskId))?.getBoundingClientRect()
+  return place !== undefined && place.bottom > 0 && place.top < window.innerHeight
+}
+
 /** What a card needs to be led to. */
 export const useLinkedCard = (taskId: string) => {
   const linkedId = useContext(LinkedTask)

@@ -12,11 +12,13 @@ import { visibleText } from "../words/visible-text.ts"
 interface LookAgainProps {
   readonly task: SuggestionTask
   readonly canDecide: boolean
+  /** Whether the keys act on this card. */
+  readonly hasKeys: boolean
   readonly isAsking: boolean
   readonly onLookAgain: (task: SuggestionTask) => void
 }
 
-export const LookAgain = ({ task, canDecide, isAsking, onLookAgain }: LookAgainProps): ReactNode => {
+export const LookAgain = ({ task, canDecide, hasKeys, isAsking, onLookAgain }: LookAgainProps): ReactNode => {
   const { rerun } = task
   // Of what is gone nothing can come of another look.
   const canLook = hasMovedSince(task) && !isGone(task)
@@ -24,7 +26,13 @@ export const LookAgain = ({ task, canDecide, isAsking, onLookAgain }: LookAgainP
   return (
     <p className="flex flex-wrap items-center gap-x-3 gap-y-2 text-xs text-ink-soft">
       {canDecide && canLook && !isLookedAtAgain(task) && (
-        <Button size="small" shortcut="L" disabled={isAsking} onClick={() => onLookAgain(task)}>
+        <Button
+          size="small"
+          shortcut="L"
+          isShortcutElsewhere={!hasKeys}
+          disabled={isAsking}
+          onClick={() => onLookAgain(task)}
+        >
           Look again
           <span className="sr-only"> at {visibleText(task.title)}</span>
         </Button>

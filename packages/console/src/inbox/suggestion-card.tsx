@@ -19,6 +19,7 @@ import { editFields } from "../suggestion/edit-fields.ts"
 import { requestedRows, suggestionRows } from "../suggestion/property-diff.ts"
 import { baseOf, isGone, isLikelyRefused } from "../suggestion/staleness.ts"
 import { visibleText } from "../words/visible-text.ts"
+import { AgentNotice } from "./agent-notice.tsx"
 import { Confidence } from "./confidence.tsx"
 import { EarlierRevisions } from "./earlier-revisions.tsx"
 import { EvidenceList } from "./evidence-list.tsx"
@@ -171,11 +172,12 @@ const CardHead = ({ task, titleId, isSelected, canDecide, actions, children }: C
   </header>
 )
 
-type CardBodyProps = Omit<SuggestionCardProps, "isNearTop" | "isCurrent" | "isSelected">
+type CardBodyProps = Omit<SuggestionCardProps, "isNearTop" | "isSelected">
 
 const CardBody = ({
   projectId,
   task,
+  isCurrent,
   canDecide,
   deciding,
   isAsking,
@@ -192,7 +194,14 @@ const CardBody = ({
   return (
     <div className="grid grid-cols-1 gap-3.5 px-4 pt-3.5 pb-4 sm:px-5 sm:pb-5">
       <StaleNotice task={task} />
-      <LookAgain task={task} canDecide={canDecide} isAsking={isAsking} onLookAgain={actions.onLookAgain} />
+      <AgentNotice task={task} />
+      <LookAgain
+        task={task}
+        hasKeys={isCurrent}
+        canDecide={canDecide}
+        isAsking={isAsking}
+        onLookAgain={actions.onLookAgain}
+      />
       <TaintNotice task={task} />
       {rows.length > 0 && (
         <PropertyRows rows={rows} task={task} seen={baseOf(history, baseVersion)?.properties} />
@@ -222,6 +231,7 @@ const CardBody = ({
           <CardActions
             task={task}
             deciding={deciding}
+            hasKeys={isCurrent}
             isGone={isGone(task)}
             prefersReject={isLikelyRefused(task)}
             actions={actions}
@@ -258,18 +268,28 @@ const Reasons = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
 interface CardActionsProps {
   readonly task: SuggestionTask
   readonly deciding: Decision | undefined
+  /** Whether the keys act on this card: no other shows them. */
+  readonly hasKeys: boolean
   readonly isGone: boolean
   readonly prefersReject: boolean
   readonly actions: SuggestionActions
 }
 
-const CardActions = ({ task, deciding, isGone, prefersReject, actions }: CardActionsProps): ReactNode => {
+const CardActions = ({
+  task,
+  deciding,
+  hasKeys,
+  isGone,
+  prefersReject,
+  actions
+}: CardActionsProps): ReactNode => {
   const isBusy = deciding !== undefined
   const approve = (
     <Button
       key="approve"
       weight={prefersReject ? "plain" : "primary"}
       shortcut="A"
+      isShortcutElsewhere={!hasKeys}
       disabled={isBusy || isGone}
       onClick={() => actions.onApprove(task)}
     >
@@ -282,6 +302,7 @@ const CardActions = ({ task, deciding, isGone, prefersReject, actions }: CardAct
       key="reject"
       weight={prefersReject ? "primary" : "plain"}
       shortcut="R"
+      isShortcutElsewhere={!hasKeys}
       disabled={isBusy}
       onClick={() => actions.onReject(task)}
     >
@@ -290,7 +311,13 @@ const CardActions = ({ task, deciding, isGone, prefersReject, actions }: CardAct
     </Button>
   )
   const edit = (editFields(task.payload.suggestedChanges)?.length ?? 0) > 0 && (
-    <Button key="edit" shortcut="E" disabled={isBusy || isGone} onClick={() => actions.onEdit(task)}>
+    <Button
+      key="edit"
+      shortcut="E"
+      isShortcutElsewhere={!hasKeys}
+      disabled={isBusy || isGone}
+      onClick={() => actions.onEdit(task)}
+    >
       Edit
       <Named task={task} />
     </Button>

@@ -6,6 +6,7 @@ import { Visible } from "../parts/visible.tsx"
 import { kindWords } from "../suggestion/change-words.ts"
 import type { SuggestionGroup } from "../suggestion/group-suggestions.ts"
 import type { InboxState } from "./inbox-state.ts"
+import { RejectAll } from "./reject-all.tsx"
 import { type SuggestionActions, SuggestionCard } from "./suggestion-card.tsx"
 
 interface SuggestionGroupsProps {
@@ -14,6 +15,8 @@ interface SuggestionGroupsProps {
   readonly projectId: string
   readonly groups: ReadonlyArray<SuggestionGroup>
   readonly inbox: InboxState
+  /** The card on which the keys act. */
+  readonly markedId: string | undefined
   readonly canDecide: boolean
   /** The suggestion that an agent is just being asked to look at again. */
   readonly askingId: string | undefined
@@ -27,10 +30,18 @@ const drawnAtOnce = 8
 export const SuggestionGroups = ({ groups, list, ...rest }: SuggestionGroupsProps): ReactNode => {
   const ids = groups.flatMap((group) => group.tasks.map((task) => task.id))
   const firstIds = new Set(ids.slice(0, drawnAtOnce))
+  const counts = new Map<string, number>()
+  for (const { agentId, tasks } of groups) counts.set(agentId, (counts.get(agentId) ?? 0) + tasks.length)
   return (
     <div ref={list} className="grid grid-cols-1 gap-10">
-      {groups.map((group) => (
-        <Group key={group.id} group={group} firstIds={firstIds} {...rest} />
+      {groups.map((group, index) => (
+        <Group
+          key={group.id}
+          group={group}
+          isRejectable={(counts.get(group.agentId) ?? 0) > 1 && groups[index + 1]?.agentId !== group.agentId}
+          firstIds={firstIds}
+          {...rest}
+        />
       ))}
     </div>
   )
@@ -38,14 +49,18 @@ export const SuggestionGroups = ({ groups, list, ...rest }: SuggestionGroupsProp
 
 interface GroupProps extends Omit<SuggestionGroupsProps, "groups" | "list"> {
   readonly group: SuggestionGroup
+  /** Whether all of the agent is rejected from here: below the last of its groups, where it has more than one suggestion. */
+  readonly isRejectable: boolean
   readonly firstIds: ReadonlySet<string>
 }
 
 const Group = ({
   group,
+  isRejectable,
   firstIds,
   projectId,
   inbox,
+  markedId,
   canDecide,
   askingId,
   actions,
@@ -84,7 +99,7 @@ const Group = ({
               projectId={projectId}
               task={task}
               isNearTop={firstIds.has(task.id)}
-              isCurrent={inbox.currentId === task.id}
+              isCurrent={markedId === task.id}
               isSelected={inbox.selected.has(task.id)}
               canDecide={canDecide}
               deciding={inbox.deciding.get(task.id)}
@@ -95,6 +110,11 @@ const Group = ({
           </li>
         ))}
       </ol>
+      {canDecide && isRejectable && (
+        <p className="mt-3 px-1 text-right">
+          <RejectAll agentId={group.agentId} agentName={group.agentName} />
+        </p>
+      )}
     </section>
   )
 }

@@ -14,7 +14,7 @@ import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.
 import { type Message, useToasts } from "../parts/toasts.tsx"
 import type { Command } from "./inbox-keys.ts"
 import { emptyInbox, type InboxEvent, type InboxState, reduceInbox } from "./inbox-state.ts"
-import type { Place } from "./linked-card.ts"
+import { isInView, type Place } from "./linked-card.ts"
 import type { SuggestionActions } from "./suggestion-card.tsx"
 import { useDecidedElsewhere } from "./use-decided-elsewhere.ts"
 import { useDecisions } from "./use-decisions.ts"
@@ -56,7 +56,7 @@ const nothingMoved: Message = {
   sentence: "Nothing moved since the agent looked, or it looks already."
 }
 
-export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: string | undefined) => {
+export const useInbox = ({ project, canAnswer }: ConsoleState, linkedTaskId: string | undefined) => {
   const { pending, groups, shown, order, ...kinds } = useWaiting(project.id)
   const [inbox, dispatch] = useReducer(reduceInbox, emptyInbox)
   const rejection = useRejection()
@@ -78,8 +78,9 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
   const approveAll = (approved: ReadonlyArray<SuggestionTask>) => {
     if (approved.length > 0) decide("approve", approved)
   }
-  const current = (): ReadonlyArray<SuggestionTask> =>
-    open(inbox.currentId === undefined ? [] : [inbox.currentId])
+  /** The card on which the keys act: the current one, at first the first suggestion, unless a link leads elsewhere. */
+  const markedId = inbox.currentId ?? (canAnswer && linkedTaskId === undefined ? shown[0]?.id : undefined)
+  const current = (): ReadonlyArray<SuggestionTask> => open(markedId === undefined ? [] : [markedId])
 
   const { ask } = rejection
   const actions: SuggestionActions = useMemo(
@@ -97,10 +98,14 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     if (command === "next") dispatch({ type: "stepped", by: 1 })
     else if (command === "previous") dispatch({ type: "stepped", by: -1 })
     else if (command === "clear") dispatch({ type: "cleared" })
-    else if (canDecide) performDecision(command)
+    else if (canAnswer) performDecision(command)
   }
   const performDecision = (command: Command): void => {
-    if (command === "select") select()
+    const isOfSelected = command === "approveSelected" || command === "rejectSelected"
+    // Nothing is decided that is not seen: where the first card is further down, the first press leads to it.
+    if (!isOfSelected && inbox.currentId === undefined && markedId !== undefined && !isInView(markedId))
+      dispatch({ type: "opened", id: markedId })
+    else if (command === "select") select()
     else if (command === "approve" && current().some(isGone)) show(goneMessage)
     else if (command === "approve") approveAll(current())
     else if (command === "reject") ask(current())
@@ -111,7 +116,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     else if (command === "rejectSelected") ask(open(inbox.selected))
   }
   const select = () => {
-    const task = shown.find(({ id }) => id === inbox.currentId)
+    const task = shown.find(({ id }) => id === markedId)
     if (task !== undefined) dispatch({ type: "toggled", id: task.id })
   }
   const edit = (task: SuggestionTask | undefined) => {
@@ -129,7 +134,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     else show(nothingMoved)
   }
   const selectGroup = () => {
-    const group = groups.find((each) => each.tasks.some(({ id }) => id === inbox.currentId))
+    const group = groups.find((each) => each.tasks.some(({ id }) => id === markedId))
     if (group === undefined) return
     const ids = group.tasks.map(({ id }) => id)
     dispatch({ type: "selectedAll", ids, isSelected: !ids.every((id) => inbox.selected.has(id)) })
@@ -151,6 +156,7 @@ export const useInbox = ({ project, canDecide }: ConsoleState, linkedTaskId: str
     shown,
     order,
     inbox,
+    markedId,
     dispatch,
     decide,
     rejection,

@@ -11,7 +11,7 @@ import { visibleText } from "../words/visible-text.ts"
 import { AssignDialog } from "./assign-dialog.tsx"
 
 export const WaitingWords = ({ task }: { readonly task: SuggestionTask | QuestionTask }): ReactNode => {
-  const { canDecide, principal } = useConsole()
+  const { canAnswer, principal } = useConsole()
   const now = useNow()
   const [isAssigning, setIsAssigning] = useState(false)
   const { assignee } = task
@@ -30,7 +30,7 @@ export const WaitingWords = ({ task }: { readonly task: SuggestionTask | Questio
             : "expires now"}
         </ShownTime>
       )}
-      {canDecide && (
+      {canAnswer && (
         <button
           type="button"
           onClick={() => setIsAssigning(true)}

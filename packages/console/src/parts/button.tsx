@@ -35,6 +35,8 @@ export interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
   readonly wraps?: boolean
   /** The key that does the same; shown where there is a keyboard. */
   readonly shortcut?: string
+  /** The key acts elsewhere now. Its place is kept: a button that moves under a press would not hear it. */
+  readonly isShortcutElsewhere?: boolean
   readonly ref?: Ref<HTMLButtonElement>
 }
 
@@ -44,6 +46,7 @@ export const Button = ({
   size = "normal",
   wraps = false,
   shortcut,
+  isShortcutElsewhere = false,
   disabled: isDead = false,
   onClick,
   className = "",
@@ -61,7 +64,7 @@ export const Button = ({
     {shortcut !== undefined && (
       <kbd
         aria-hidden="true"
-        className="hidden min-w-4 rounded border border-current px-1 text-center font-sans text-[0.6875rem] leading-4 opacity-60 hover-device:inline-block"
+        className={`hidden min-w-4 rounded border border-current px-1 text-center font-sans text-[0.6875rem] leading-4 opacity-60 hover-device:inline-block ${isShortcutElsewhere ? "invisible" : ""}`}
       >
         {shortcut}
       </kbd>

@@ -19,7 +19,7 @@ interface UndoButtonProps {
 }
 
 export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode => {
-  const { canDecide } = useConsole()
+  const { canTakeBack } = useConsole()
   const navigate = useNavigate()
   const [isAsking, setIsAsking] = useState(false)
   const { run, isBusy, error, forget } = useWrite<UndoTask>("Plan an undo", ({ id }) =>
@@ -31,7 +31,7 @@ export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode 
         {nothing}
       </span>
     )
-  if (!canDecide) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
+  if (!canTakeBack) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
   return (
     <>
       <Button

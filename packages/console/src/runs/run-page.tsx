@@ -193,5 +193,17 @@ const marks = (run: Run): ReadonlyArray<Definition> => [
     : [{ name: "Backtest", value: "It did nothing but say what it would do." }]),
   ...(run.taintedBy.length === 0
     ? []
-    : [{ name: "Untrusted", value: "It read untrusted sources, so it may only suggest." }])
+    : [{ name: "Untrusted", value: "It read untrusted sources, so it may only suggest." }]),
+  ...(run.missingTools.length === 0
+    ? []
+    : [
+        {
+          name: "Not offered",
+          value: (
+            <span data-testid="missing-tools">
+              <Visible text={run.missingTools.join(", ")} />
+            </span>
+          )
+        }
+      ])
 ]

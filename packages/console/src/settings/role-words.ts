@@ -5,8 +5,8 @@ import type { Role } from "@tropism/api/authorization"
 
 export const roleWords: Readonly<Record<Role, string>> = {
   viewer: "reads everything but the conversations of others",
-  editor: "changes the graph, triggers agents and answers their questions",
-  reviewer: "decides what agents suggest, and undoes what they did",
+  editor: "changes the graph, decides what agents suggest, triggers them and answers their questions",
+  reviewer: "undoes what agents did, and takes back the trust that they earned",
   admin: "defines agents, lets people in and out, and stops everything"
 }
 

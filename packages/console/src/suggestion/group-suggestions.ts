@@ -9,6 +9,7 @@ import type { SuggestionTask, SuggestionType } from "@tropism/domain/task"
 export interface SuggestionGroup {
   /** Stable while the group exists: the agent's id and the kind. */
   readonly id: string
+  readonly agentId: string
   readonly agentName: string
   readonly type: SuggestionType
   readonly tasks: ReadonlyArray<SuggestionTask>
@@ -28,7 +29,9 @@ export const groupSuggestions = (tasks: ReadonlyArray<SuggestionTask>): Readonly
     .flatMap(([id, members]) => {
       const sorted = members.toSorted((a, b) => a.number - b.number)
       const [first] = sorted
-      return first ? [{ id, agentName: first.agentName, type: first.type, tasks: sorted }] : []
+      return first
+        ? [{ id, agentId: first.agentId, agentName: first.agentName, type: first.type, tasks: sorted }]
+        : []
     })
     .toSorted(
       (a, b) =>

@@ -19,7 +19,16 @@ import { inTurn } from "../database/turns.ts"
 import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./checked-definition.ts"
-import { type AgentRow, columnsOf, decodeDefinition, toAgent } from "./rows.ts"
+import {
+  type AgentRow,
+  columnsOf,
+  decodeDefinition,
+  namesForeign,
+  offeringOf,
+  type ServerOffer,
+  serverOffers,
+  toAgent
+} from "./rows.ts"
 import { MinScheduleSeconds } from "./schedule.ts"
 import { makeTriggerRows } from "./trigger-rows.ts"
 
@@ -88,23 +97,25 @@ export class Agents extends Context.Service<
       /** The clock is the database's, as the scheduler's is. */
       const measure = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
-        const { now, servers } = yield* Effect.flatMap(
-          sql<Pick<Measure, "now" | "servers">>`
+        const { now, offers, servers } = yield* Effect.flatMap(
+          sql<Pick<Measure, "now" | "servers"> & { readonly offers: ReadonlyArray<ServerOffer> }>`
             select now() as now, coalesce((
               select jsonb_agg(jsonb_build_object('name', name, 'allowedEvents', coalesce(config -> 'allowedEvents', '[]')) order by name)
-              from kb.mcp_servers where project_id = ${projectId}), '[]') as servers`,
+              from kb.mcp_servers where project_id = ${projectId}), '[]') as servers, ${serverOffers(sql, projectId)} as offers`,
           onlyRow
         )
-        return { now, minScheduleSeconds, servers } satisfies Measure
+        return { now, minScheduleSeconds, servers, offering: offers.map(offeringOf) } satisfies Measure
       }).pipe(orDie)
 
-      const select = (where: Statement.Fragment) => sql<AgentRow>`
-        select agent.*, schedule.next_fire_at from kb.agents agent
+      const select = (projectId: ProjectId, where: Statement.Fragment) => sql<AgentRow>`
+        select agent.*, schedule.next_fire_at, case when ${namesForeign(sql)} then ${serverOffers(sql, projectId)} end as server_offers
+        from kb.agents agent
         left join kb.agent_schedules schedule on schedule.agent_id = agent.id where ${where}`
 
       const get = Effect.fn("Agents.get")(function* (id: AgentId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* select(
+          projectId,
           sql`agent.id = ${id} and agent.project_id = ${projectId} and agent.deleted_at is null`
         )
         return row && toAgent(row)
@@ -113,6 +124,7 @@ export class Agents extends Context.Service<
       const list = Effect.fn("Agents.list")(function* (before: string | undefined, limit: number) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* select(
+          projectId,
           sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.id < ${before ?? lastId}
             order by agent.id desc limit ${limit}`
         )
@@ -124,6 +136,7 @@ export class Agents extends Context.Service<
         // PostgreSQL compares with no text that it could not keep, and no agent has such a name.
         const possible = names.filter((name) => textFault(name) === undefined)
         const rows = yield* select(
+          projectId,
           sql`agent.project_id = ${projectId} and agent.deleted_at is null and agent.name = any(${possible}::text[])`
         )
         return new Map(rows.map((row) => [row.name, toAgent(row)]))
@@ -174,13 +187,13 @@ export class Agents extends Context.Service<
           insert into kb.agents (id, project_id, name, version, role, prompt, system_prompt, model, flow_type, tools, trigger_type, cron_schedule,
             timezone, reaction_config, execution_mode, hybrid_policy, capabilities, max_steps, catch_up, overlap_policy, retry_policy, review_policy,
             max_pending_runs, disable_after_failures, enabled, steps, max_iterations, default_timeout_ms, budget, sub_agents,
-            repeatable_tools, enabled_at)
+            repeatable_tools, reducer, enabled_at)
           values (${id}, ${projectId}, ${c.name}, 1, ${c.role}, ${c.prompt}, ${c.systemPrompt}, ${c.model}::text::jsonb, ${c.flowType},
             ${definition.tools}::text[], ${c.triggerType}, ${c.cronSchedule}, ${c.timezone}, ${c.reactionConfig}::text::jsonb, ${c.executionMode},
             ${c.hybridPolicy}::text::jsonb, ${c.capabilities}::text::jsonb, ${c.maxSteps}, ${definition.catchUp}, ${definition.overlapPolicy},
             ${c.retryPolicy}::text::jsonb, ${c.reviewPolicy}::text::jsonb, ${definition.maxPendingRuns}, ${definition.disableAfterFailures}, ${definition.enabled},
             ${c.steps}::text::jsonb, ${c.maxIterations}, ${c.defaultTimeoutMs}, ${c.budget}::text::jsonb, ${definition.subAgents}::text[],
-            ${definition.repeatableTools}::text[], case when ${definition.enabled} then now() end)
+            ${definition.repeatableTools}::text[], ${c.reducer}::text::jsonb, case when ${definition.enabled} then now() end)
           on conflict (project_id, name) where deleted_at is null do nothing returning id`
         if (!row) return yield* nameTaken(c.name)
         yield* keepVersion(id, 1, definition, { by, now: against.now })
@@ -212,6 +225,7 @@ export class Agents extends Context.Service<
             execution_mode = ${c.executionMode}, hybrid_policy = ${c.hybridPolicy}::text::jsonb, capabilities = ${c.capabilities}::text::jsonb,
             steps = ${c.steps}::text::jsonb, max_iterations = ${c.maxIterations}, default_timeout_ms = ${c.defaultTimeoutMs},
             budget = ${c.budget}::text::jsonb, sub_agents = ${definition.subAgents}::text[], repeatable_tools = ${definition.repeatableTools}::text[],
+            reducer = ${c.reducer}::text::jsonb,
             max_steps = ${c.maxSteps}, catch_up = ${definition.catchUp}, overlap_policy = ${definition.overlapPolicy},
             retry_policy = ${c.retryPolicy}::text::jsonb, review_policy = ${c.reviewPolicy}::text::jsonb, max_pending_runs = ${definition.maxPendingRuns},
             disable_after_failures = ${definition.disableAfterFailures}, disabled_reason = case when ${definition.enabled} then null else disabled_reason end,

@@ -24,17 +24,34 @@ import { Clock, Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { remembering } from "./passages.ts"
 
-/** Where a log ends: its last number, and the number of the event that began the open turn. */
+/** Where a log ends: its last number, the number of the event that began the open turn, and whether a session is open. */
 export interface LogEnd {
   readonly lastNumber: number
   readonly openTurnNumber: number | null
+  readonly isSessionOpen: boolean
 }
 
 /** Where the log ended when it was folded. */
 export const endOf = (context: ReducedContext): LogEnd => ({
   lastNumber: context.nextEventNumber - 1,
-  openTurnNumber: Option.match(context.agentTurnStartedAtEventId, { onNone: () => null, onSome: eventNumber })
+  openTurnNumber: Option.match(context.agentTurnStartedAtEventId, {
+    onNone: () => null,
+    onSome: eventNumber
+  }),
+  isSessionOpen: context.isSessionOpen
 })
+
+/** Whatever is written into a log at rest begins a session there; a fork's own log says first of what it is one (S004-R40). */
+export const inSession = (
+  events: ReadonlyArray<NewEvent>,
+  isSessionOpen: boolean
+): ReadonlyArray<NewEvent> => {
+  const [first] = events
+  const beginsItself = first?.type === "SessionStartedEvent" || first?.type === "ContextForkedEvent"
+  return isSessionOpen || first === undefined || beginsItself
+    ? events
+    : [{ type: "SessionStartedEvent" }, ...events]
+}
 
 /** What must hold for an append, and what is written with it. */
 export interface Terms {
@@ -60,15 +77,18 @@ export const makeAppend = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   log: { readonly projectId: ProjectId; readonly name: ContextName },
   end: LogEnd,
-  events: ReadonlyArray<NewEvent>,
+  said: ReadonlyArray<NewEvent>,
   { guard, taint = [], alongside = [], telling = sql.literal("") }: Terms = {}
 ) {
+  const events = inSession(said, end.isSessionOpen)
   const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
   const logged = numberEvents(log.name, events, timestamp, end)
   const rows = JSON.stringify(logged.map((json, index) => toRow(json, end.lastNumber + index + 1)))
   const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
   const opens = events[turn]?.type === "AgentTurnStartedEvent"
   const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
+  const session = events.findLast((event) => event.type.startsWith("Session"))
+  const isSessionOpen = session === undefined ? end.isSessionOpen : session.type === "SessionStartedEvent"
   const parts = [...remembering(sql, logged), ...handingOn(sql, events), ...alongside]
   const sources = [...taint, ...events.flatMap(taintOfFiles)]
   const records = events.flatMap(recordOf)
@@ -79,7 +99,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   const statement = sql<{ readonly name: string }>`
     with guard as (${guard ?? sql`select 1`}),
     appended as (
-      update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}${tainted}
+      update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}, is_session_open = ${isSessionOpen}${tainted}
       from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
       returning project_id, name, agent_id, last_event_number, is_remembered, owner
     ),

@@ -6,7 +6,7 @@ import { defineAgent, patchAgent } from "@tropism/domain/agent"
 import { Effect } from "effect"
 import { checkDefinition } from "./checked-definition.ts"
 
-const measure = { now: new Date(0), minScheduleSeconds: 60, servers: [] }
+const measure = { now: new Date(0), minScheduleSeconds: 60, servers: [], offering: [] }
 
 const old = defineAgent({
   name: "old",

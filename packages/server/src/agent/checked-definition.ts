@@ -8,6 +8,7 @@
  * and above all be disabled.
  */
 import { type AgentDefinition, findDefinitionFault, findFlowFault, isNew } from "@tropism/domain/agent"
+import type { OfferingServer } from "@tropism/domain/agent-warning"
 import { findUnknownTool, spawnTool } from "@tropism/domain/built-in-tools"
 import type { Workflow } from "@tropism/domain/context-config"
 import type { JsonFault } from "@tropism/domain/json"
@@ -33,6 +34,8 @@ export interface Measure {
   readonly minScheduleSeconds: number
   /** The foreign servers of the project. */
   readonly servers: ReadonlyArray<EventServer>
+  /** What they offer agents. */
+  readonly offering: ReadonlyArray<OfferingServer>
 }
 
 /** Answers the definition, or refuses it; `before` is what the agent was, if it was. */

@@ -18,9 +18,10 @@ import type { ReducedContext } from "@tropism/domain/context"
 import { type LogBase, type LoggedJson, makeLogged } from "@tropism/domain/logged-event"
 import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
 import type { Taint } from "@tropism/domain/taint"
-import { Context, Effect, Layer, Schema } from "effect"
+import { Clock, Context, Effect, Layer, Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { agentLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeFolding } from "./folding.ts"
 import { makeSnapshots } from "./snapshots.ts"
@@ -118,6 +119,8 @@ export class Contexts extends Context.Service<
     readonly load: (name: ContextName, from?: ReducedContext) => InProject<ReducedContext>
     /** Folds a log up to an event. */
     readonly loadUpTo: (name: ContextName, last: number) => InProject<ReducedContext>
+    /** Ends the sessions of contexts that have rested for long; answers how many of them (S004-R41). */
+    readonly endSessions: InProject<number>
     /** The statement that keeps a state as the newest snapshot of its log, whoever else does. */
     readonly keeping: (
       projectId: ProjectId,
@@ -181,11 +184,16 @@ export class Contexts extends Context.Service<
 
       const lock = Effect.fn("Contexts.lock")(function* (name: ContextName) {
         const { projectId } = yield* ProjectTransaction
-        const [row] = yield* sql<{ lastEventNumber: number; openTurnNumber: number | null }>`
-          select last_event_number, open_turn_number from kb.contexts where project_id = ${projectId} and name = ${name} for no key update`
+        const [row] = yield* sql<{
+          lastEventNumber: number
+          openTurnNumber: number | null
+          isSessionOpen: boolean
+        }>`
+          select last_event_number, open_turn_number, is_session_open from kb.contexts where project_id = ${projectId} and name = ${name} for no key update`
         const end: LogEnd = {
           lastNumber: row?.lastEventNumber ?? 0,
-          openTurnNumber: row?.openTurnNumber ?? null
+          openTurnNumber: row?.openTurnNumber ?? null,
+          isSessionOpen: row?.isSessionOpen ?? false
         }
         return end
       }, orDie)
@@ -257,6 +265,47 @@ export class Contexts extends Context.Service<
           rows.map((row) => makeLogged(givenIn(name, row), saidIn(row)))
         )
 
+      // A log of a server from before the column may have ended its session without it: then only the column is set.
+      const endSessions = Effect.gen(function* () {
+        const { projectId } = yield* ProjectTransaction
+        const now = new Date(yield* Clock.currentTimeMillis).toISOString()
+        const ended = yield* sql<{ readonly name: ContextName }>`
+          with resting as materialized (
+            select context.project_id, context.name, context.last_event_number as last, newest.type as session
+            from kb.contexts context
+            cross join lateral (
+              select created_at from kb.context_events event
+              where event.project_id = context.project_id and event.context_name = context.name
+                and event.number = context.last_event_number
+            ) said
+            left join lateral (
+              select type from kb.context_events event
+              where event.project_id = context.project_id and event.context_name = context.name
+                and event.type in ('SessionStartedEvent', 'SessionEndedEvent')
+              order by number desc limit 1
+            ) newest on true
+            where context.project_id = ${projectId} and context.is_session_open and context.open_turn_number is null
+              and context.forgotten_at is null
+              and said.created_at <= ${now}::timestamptz - make_interval(secs => ${agentLimits.sessionRestMs / 1_000}::float8)
+              and not exists (
+                select 1 from kb.agent_runs run where run.project_id = context.project_id
+                  and run.context_name = context.name and run.status in ('queued', 'running'))
+            limit ${agentLimits.sessionBatchContexts} for no key update of context skip locked
+          ), ended as (
+            update kb.contexts context set is_session_open = false,
+              last_event_number = context.last_event_number + (resting.session = 'SessionStartedEvent')::int
+            from resting where context.project_id = resting.project_id and context.name = resting.name
+              and context.last_event_number = resting.last
+            returning context.project_id, context.name, resting.last, resting.session
+          )
+          insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
+          select project_id, name, last + 1, 'SessionEndedEvent', '{}', name || ':' || last, false, ${now}::timestamptz
+          from ended where session = 'SessionStartedEvent'
+          returning context_name as name`
+        for (const { name } of ended) yield* sql.afterCommit(grown(projectId, name))
+        return ended.length
+      }).pipe(orDie, Effect.withSpan("Contexts.endSessions"))
+
       const { load, loadUpTo, open } = makeFolding(readEvents, beginningOf)
 
       return Contexts.of({
@@ -272,6 +321,7 @@ export class Contexts extends Context.Service<
         open,
         load,
         loadUpTo,
+        endSessions,
         keeping
       })
     })

@@ -5,11 +5,13 @@
  *
  * Everything is judged before anything is written, and every fault is told. What
  * is so already is left alone, so applying twice makes no second version. A field
- * that a definition does not name is its default, except `enabled`: a switch that
- * somebody threw is not thrown back by a file that says nothing of it.
+ * that a definition does not name is its default, except two: a switch that
+ * somebody threw is not thrown back by a file that says nothing of it, and an agent
+ * without tools gets none from such a file.
  */
 import { type Agent, type AgentDefinition, type AgentInput, defineAgent } from "@tropism/domain/agent"
 import { type AppliedAgent, type ApplyInput, definitionOf, leanAgent } from "@tropism/domain/agent-version"
+import { findWarnings } from "@tropism/domain/agent-warning"
 import type { AgentId, UserId } from "@tropism/domain/ids"
 import { pointerStep } from "@tropism/domain/json"
 import { diffJson } from "@tropism/domain/json-diff"
@@ -80,11 +82,20 @@ export class Declarations extends Context.Service<
         for (const [index, input] of inputs.entries()) {
           const agent = existing.get(input.name)
           const before = agent && definitionOf(agent)
-          const wanted = defineAgent({ ...input, enabled: input.enabled ?? before?.enabled })
+          const wanted = defineAgent({
+            ...input,
+            enabled: input.enabled ?? before?.enabled,
+            tools: input.tools ?? (before?.tools.length === 0 ? [] : undefined)
+          })
           yield* Effect.match(checkDefinition(wanted, before, measure), {
             onFailure: ({ detail, pointer }) =>
               faults.push({ pointer: `/agents${pointerStep(index)}${pointer}`, message: detail }),
-            onSuccess: (definition) => plans.push({ definition, agent, told: tell(definition, agent) })
+            onSuccess: (definition) =>
+              plans.push({
+                definition,
+                agent,
+                told: tell(definition, agent, findWarnings(definition, measure.offering))
+              })
           })
         }
         if (faults.length > 0) return yield* new DeclarationsRefused({ faults })
@@ -117,7 +128,8 @@ export class Declarations extends Context.Service<
           outcome: "deleted",
           id,
           version,
-          changes: []
+          changes: [],
+          warnings: []
         }))
         if (input.dryRun === true) return [...plans.map(({ told }) => told), ...deleted]
         const applied = yield* Effect.forEach(plans, (each) => perform(each, by))
@@ -150,12 +162,18 @@ const findTwice = (inputs: ReadonlyArray<AgentInput>) => {
 }
 
 /** What would become of an agent; a new one is told by what is not the default. */
-const tell = (definition: AgentDefinition, agent: Agent | undefined): AppliedAgent => {
+const tell = (
+  definition: AgentDefinition,
+  agent: Agent | undefined,
+  warnings: AppliedAgent["warnings"]
+): AppliedAgent => {
   const { name } = definition
-  if (agent === undefined)
-    return { name, outcome: "created", id: null, version: 1, changes: diffJson({}, leanAgent(definition)) }
+  if (agent === undefined) {
+    const changes = diffJson({}, leanAgent(definition))
+    return { name, outcome: "created", id: null, version: 1, changes, warnings }
+  }
   const changes = diffJson(definitionOf(agent), definition)
   return changes.length === 0
-    ? { name, outcome: "unchanged", id: agent.id, version: agent.version, changes }
-    : { name, outcome: "updated", id: agent.id, version: agent.version + 1, changes }
+    ? { name, outcome: "unchanged", id: agent.id, version: agent.version, changes, warnings }
+    : { name, outcome: "updated", id: agent.id, version: agent.version + 1, changes, warnings }
 }

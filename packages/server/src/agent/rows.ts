@@ -5,9 +5,24 @@
  */
 import type { Agent, AgentDefinition } from "@tropism/domain/agent"
 import { AgentInput, defineAgent } from "@tropism/domain/agent"
+import { findWarnings, type OfferingServer } from "@tropism/domain/agent-warning"
+import type { ProjectId } from "@tropism/domain/ids"
+import { isAllowedTool, patternedNameOf } from "@tropism/domain/mcp-server"
+import { builtInServers } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
+import type { SqlClient } from "effect/sql"
 
-export interface AgentRow extends Omit<Agent, "nextFireAt" | "createdAt" | "updatedAt"> {
+/** A foreign server, and the tools of it that are as they were when somebody looked. */
+export interface ServerOffer {
+  readonly name: string
+  readonly isEnabled: boolean
+  readonly allowedTools: ReadonlyArray<string>
+  readonly tools: ReadonlyArray<string>
+}
+
+export interface AgentRow extends Omit<Agent, "nextFireAt" | "warnings" | "createdAt" | "updatedAt"> {
+  /** Null where the agent names no tool of theirs. */
+  readonly serverOffers: ReadonlyArray<ServerOffer> | null
   readonly nextFireAt: Date | null
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -37,6 +52,7 @@ export const toAgent = (row: AgentRow): Agent => ({
   budget: row.budget,
   subAgents: row.subAgents,
   repeatableTools: row.repeatableTools,
+  reducer: row.reducer,
   catchUp: row.catchUp,
   overlapPolicy: row.overlapPolicy,
   retryPolicy: row.retryPolicy,
@@ -46,9 +62,32 @@ export const toAgent = (row: AgentRow): Agent => ({
   enabled: row.enabled,
   disabledReason: row.disabledReason,
   nextFireAt: row.nextFireAt?.toISOString() ?? null,
+  warnings: findWarnings(row, (row.serverOffers ?? []).map(offeringOf)),
   createdAt: row.createdAt.toISOString(),
   updatedAt: row.updatedAt.toISOString()
 })
+
+export const offeringOf = ({ allowedTools, isEnabled, name, tools }: ServerOffer): OfferingServer => ({
+  name,
+  tools: isEnabled
+    ? tools.filter((tool) => isAllowedTool({ allowedTools }, tool)).map((tool) => patternedNameOf(name, tool))
+    : []
+})
+
+/** The foreign servers of a project as `ServerOffer`s; it depends on no row, so a statement reads it once at most. */
+export const serverOffers = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`(
+  select coalesce(jsonb_agg(jsonb_build_object('name', server.name, 'isEnabled', server.enabled,
+    'allowedTools', server.config -> 'allowedTools', 'tools', (
+      select coalesce(jsonb_agg(tool -> 'name'), '[]') from jsonb_array_elements(server.tools) tool
+      where tool ->> 'changedAt' is null))), '[]')
+  from kb.mcp_servers server where server.project_id = ${projectId})`
+
+/** Whether an agent names tools that are not built in. */
+export const namesForeign = (sql: SqlClient.SqlClient) => {
+  const builtIn = `^(${builtInServers.join("|")})[.]`
+  return sql`(exists (select from unnest(agent.tools) pattern where pattern !~ ${builtIn})
+    or jsonb_path_exists(agent.steps, ${`$[*].tools[*] ? (!(@ like_regex "${builtIn}"))`}::jsonpath))`
+}
 
 /** The columns that say the definition. */
 export const columnsOf = (definition: AgentDefinition) => ({
@@ -71,6 +110,7 @@ export const columnsOf = (definition: AgentDefinition) => ({
   hybridPolicy: json(definition.hybridPolicy),
   capabilities: json(definition.capabilities),
   retryPolicy: json(definition.retryPolicy),
+  reducer: json(definition.reducer),
   reviewPolicy: json(definition.reviewPolicy)
 })
 

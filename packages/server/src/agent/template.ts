@@ -142,15 +142,28 @@ const findTemplateFault = (
     : `The template speaks of steps.${early}, and there is no step of that name; it may speak ${known}`
 }
 
-/** Whether any template of an agent speaks of a name. */
-export const speaksOf = (definition: AgentDefinition, name: (typeof rootNames)[number]): boolean => {
+/** Whether any template of an agent speaks of one of some names. */
+export const speaksOf = (
+  definition: AgentDefinition,
+  ...names: ReadonlyArray<(typeof rootNames)[number]>
+): boolean => {
+  const spoken = rootsOf(definition)
+  return names.some((name) => spoken.has(name))
+}
+
+/** By definition: each of its runs asks, and a version never changes. */
+const roots = new WeakMap<AgentDefinition, ReadonlySet<unknown>>()
+
+const rootsOf = (definition: AgentDefinition): ReadonlySet<unknown> => {
+  const known = roots.get(definition)
+  if (known) return known
   const { prompt, steps, systemPrompt } = definition
-  return [prompt, systemPrompt ?? "", ...steps.map((step) => step.prompt)].some((template) =>
-    Result.match(pathsOf(template), {
-      onFailure: () => false,
-      onSuccess: (paths) => paths.some(([root]) => root === name)
-    })
+  const templates = [prompt, systemPrompt ?? "", ...steps.map((step) => step.prompt)]
+  const found = new Set(
+    templates.flatMap((template) => Result.getOrElse(pathsOf(template), () => [])).map(([root]) => root)
   )
+  roots.set(definition, found)
+  return found
 }
 
 /** The fields of `input` that prompts name, [] where they speak of it as a whole; undefined where they do not speak of it. */

@@ -40,10 +40,15 @@ export const chatAnswerOf = (
   conversationId: ConversationId,
   { calls, said, unspoken }: AnswerSoFar,
   { ending, failure, questions, runId, status }: TurnRest
-): ChatAnswer => ({
-  conversationId,
-  status,
-  response: chatResponse({ ending, failure, said, unspoken, question: questions[0] }),
-  toolCalls: calls.map(shownCall),
-  runId
-})
+): ChatAnswer => {
+  const toolCalls = calls.map(shownCall)
+  return {
+    conversationId,
+    status,
+    response: chatResponse({ ending, failure, said, unspoken, question: questions[0] }),
+    toolCalls,
+    runId,
+    conversation_id: conversationId,
+    tool_calls: toolCalls
+  }
+}

@@ -41,7 +41,8 @@ it.effect("begins, each of them, though none of the others ever ends", () =>
       followSwitches: sweep("followSwitches"),
       expireTasks: sweep("expireTasks"),
       cancelResting: sweep("cancelResting"),
-      letGoParked: sweep("letGoParked")
+      letGoParked: sweep("letGoParked"),
+      endSessions: sweep("endSessions")
     }
     yield* Effect.forkChild(atIntervals(all))
     yield* TestClock.adjust("1 second")

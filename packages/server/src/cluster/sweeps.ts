@@ -9,7 +9,8 @@
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Clock, Context, Effect, Layer, Record, Semaphore } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type Statement } from "effect/sql"
+import { Contexts } from "../agent/contexts.ts"
 import { BroughtContexts } from "../chat/brought-contexts.ts"
 import { chatLimits } from "../chat/chat-limits.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
@@ -17,13 +18,13 @@ import { Database, orDie, type ProjectTransaction } from "../database/database.t
 import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
 import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
-import { runLimits } from "../limits.ts"
+import { agentLimits, runLimits } from "../limits.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
-import { ProcessingLog } from "../run/processing-log.ts"
+import { ProcessingLog, StuckAfterMs } from "../run/processing-log.ts"
 import { WaitingEntries } from "../run/waiting-entries.ts"
 import { countLoopFaults, noteSweep } from "../telemetry/figures.ts"
 import { reviewLimits } from "../task/task-limits.ts"
@@ -52,6 +53,8 @@ export class Sweeps extends Context.Service<
     readonly cancelResting: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
+    /** Ends the sessions of contexts that have rested for long; answers how many of them (S004-R41). */
+    readonly endSessions: Effect.Effect<number>
   }
 >()("@tropism/server/cluster/Sweeps") {
   static readonly layer = Layer.effect(
@@ -61,7 +64,9 @@ export class Sweeps extends Context.Service<
       const database = yield* Database
       const endings = yield* Endings
       const { cancelResting } = yield* Descendants
+      const contexts = yield* Contexts
       const log = yield* ProcessingLog
+      const stuckAfterMs = yield* StuckAfterMs
       const switches = yield* KillSwitches
       const waiting = yield* WaitingEntries
       const tasks = yield* Tasks
@@ -117,7 +122,8 @@ export class Sweeps extends Context.Service<
         const projects = yield* orDie(
           sql<{
             projectId: ProjectId
-          }>`select project_id from kb.projects_with_stuck_entries(${runLimits.stuckAfterMs / 1_000}::float8) as project_id`
+          }>`select project_id from kb.projects_with_stuck_entries(${stuckAfterMs / 1_000}::float8) as project_id
+            union select kb.projects_with_silent_runs(${runLimits.leaseMs / 1_000}::float8, ${stuckAfterMs / 1_000}::float8)`
         )
         const ended = yield* Effect.forEach(
           projects,
@@ -129,31 +135,30 @@ export class Sweeps extends Context.Service<
         )
       })
 
-      const expireTasks = Effect.gen(function* () {
-        const projects = yield* orDie(
-          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_expired_tasks() as project_id`
+      /** The same in the projects that a statement finds. */
+      const eachFound = (
+        name: string,
+        loop: string,
+        projects: Statement.Statement<{ readonly projectId: ProjectId }>,
+        effect: Effect.Effect<number, never, ProjectTransaction>
+      ) => Effect.flatMap(orDie(projects), (found) => eachAlone(name, loop, found, effect))
+
+      const expireTasks = Effect.suspend(() =>
+        eachFound(
+          "tropism.expiry",
+          "Expiry of suggestions",
+          sql`select project_id from kb.projects_with_expired_tasks() as project_id`,
+          tasks.expire
         )
-        return yield* eachAlone("tropism.expiry", "Expiry of suggestions", projects, tasks.expire)
-      })
-
-      const forgetOld = inBatches(
-        alone("tropism.forget", batchOf(log.forget, runLimits.forgetBatchEntries), noBatch),
-        runLimits.forgetMaxBatches
       )
 
-      const forgetContexts = inBatches(
-        alone("tropism.contexts", brought.forget, noBatch),
-        chatLimits.forgetMaxBatches
-      )
-
-      const forgetKeys = inBatches(
-        alone("tropism.keys", batchOf(keys.forget, keyLimits.forgetBatchKeys), noBatch),
-        keyLimits.forgetMaxBatches
-      )
-
-      const forgetTokens = inBatches(
-        alone("tropism.tokens", batchOf(tokens.forget, tokenLimits.forgetBatchTokens), noBatch),
-        tokenLimits.forgetMaxBatches
+      const endSessions = Effect.flatMap(Clock.currentTimeMillis, (nowMs) =>
+        eachFound(
+          "tropism.sessions",
+          "End of sessions",
+          sql`select project_id from kb.projects_with_resting_sessions(${agentLimits.sessionRestMs / 1_000}::float8, ${new Date(nowMs)}) as project_id`,
+          contexts.endSessions
+        )
       )
 
       const followSwitches = alone("tropism.switches", switches.follow, 0)
@@ -162,19 +167,47 @@ export class Sweeps extends Context.Service<
 
       const sweeps = {
         abandonStuck,
-        forgetOld,
-        forgetContexts,
-        forgetKeys,
-        forgetTokens,
+        ...forgettingWith(alone, { brought, keys, log, tokens }),
         followSwitches,
         expireTasks,
         cancelResting,
-        letGoParked
+        letGoParked,
+        endSessions
       }
       return Sweeps.of({ ...sweeps, run: atIntervals(sweeps) })
     })
   )
 }
+
+type Alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) => Effect.Effect<A>
+
+/** The sweeps that remove what is old, a batch in each transaction. */
+const forgettingWith = (
+  alone: Alone,
+  kept: {
+    readonly brought: BroughtContexts["Service"]
+    readonly keys: IdempotencyKeys["Service"]
+    readonly log: ProcessingLog["Service"]
+    readonly tokens: Tokens["Service"]
+  }
+) => ({
+  forgetOld: inBatches(
+    alone("tropism.forget", batchOf(kept.log.forget, runLimits.forgetBatchEntries), noBatch),
+    runLimits.forgetMaxBatches
+  ),
+  forgetContexts: inBatches(
+    alone("tropism.contexts", kept.brought.forget, noBatch),
+    chatLimits.forgetMaxBatches
+  ),
+  forgetKeys: inBatches(
+    alone("tropism.keys", batchOf(kept.keys.forget, keyLimits.forgetBatchKeys), noBatch),
+    keyLimits.forgetMaxBatches
+  ),
+  forgetTokens: inBatches(
+    alone("tropism.tokens", batchOf(kept.tokens.forget, tokenLimits.forgetBatchTokens), noBatch),
+    tokenLimits.forgetMaxBatches
+  )
+})
 
 /** Every sweep at its interval, for ever; so many at a time that at its start a server needs no connection for each. */
 export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> => {
@@ -207,6 +240,9 @@ export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run
     ),
     every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
       Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
+    ),
+    every("The end of sessions", agentLimits.sessionIntervalMs, sweeps.endSessions, (count) =>
+      Effect.logDebug(`${count} contexts have rested for long, and their sessions have ended`)
     )
   ]
   // None of them ever ends, so each has a fiber of its own: one that waited for another's end would never begin.

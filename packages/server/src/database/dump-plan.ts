@@ -51,7 +51,13 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("passages", "context_name, number"),
   part("backtests"),
   // A run's id may be smaller than that of the run that spawned it: each has the time of its server.
-  part("agent_runs", "spawn_depth, id", ["attempt_token", "worker_id", "lease_expires_at"]),
+  part("agent_runs", "spawn_depth, id", [
+    "attempt_token",
+    "worker_id",
+    "lease_expires_at",
+    "progressed_at",
+    "progress_of"
+  ]),
   part("tool_lists", "digest"),
   part("model_calls", "run_id, number"),
   part("review_records", "agent_id, agent_version, operation, object_type"),

@@ -64,7 +64,11 @@ import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts
 import { statements as endingMemberships } from "./migrations/0068-what-ends-with-a-membership.ts"
 import { statements as pagesOfDumps } from "./migrations/0069-pages-of-dumps.ts"
 import { statements as keptPlans } from "./migrations/0070-writes-that-keep-their-plan.ts"
+import { statements as sessionsOfContexts } from "./migrations/0073-sessions-of-contexts.ts"
 import { statements as askedBy } from "./migrations/0071-who-asked-for-what-waits.ts"
+import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
+import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace.ts"
+import { statements as noProgress } from "./migrations/0075-progress.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -133,7 +137,11 @@ export const migrations = {
   "0068_what_ends_with_a_membership": run(endingMemberships),
   "0069_pages_of_dumps": run(pagesOfDumps),
   "0070_writes_that_keep_their_plan": run(keptPlans),
-  "0071_who_asked_for_what_waits": run(askedBy)
+  "0071_who_asked_for_what_waits": run(askedBy),
+  "0072_reducers_of_agents": run(reducers),
+  "0073_sessions_of_contexts": run(sessionsOfContexts),
+  "0074_runs_past_their_grace": run(pastGrace),
+  "0075_progress": run(noProgress)
 }
 
 /** The newest migration that this program knows. */

@@ -17,7 +17,7 @@ import { type ContextExists, type ContextHead, Contexts } from "../agent/context
 import { type PromptFailed, renderPrompt } from "../agent/template.ts"
 import { Projects } from "../database/projects.ts"
 import type { ProjectTransaction } from "../database/database.ts"
-import { closingEvents } from "../run/closing.ts"
+import { forkClosing } from "../run/closing.ts"
 
 /** An event at which no fork can begin. */
 export class ForkRefused extends Schema.TaggedError<ForkRefused>()("ForkRefused", {
@@ -62,9 +62,9 @@ export class ContextBeginnings extends Context.Service<
       const contexts = yield* Contexts
       const projects = yield* Projects
 
-      /** What an agent brings into a context: who is asked and who watches, and what it was told to be. */
+      /** What an agent brings into a context: who is asked and who watches, how much is shown, and what it was told to be. */
       const firstWords = Effect.fnUntraced(function* (agent: Agent) {
-        const settings = firstSettings(agent.model)
+        const settings = firstSettings(agent)
         if (agent.systemPrompt === null) return settings
         const scope = {
           event: null,
@@ -142,9 +142,8 @@ const forkEvents = (from: ContextName, at: number, shared: ReducedContext): Read
   const turn = below(shared.agentTurnStartedAtEventId)
   return [
     { type: "ContextForkedEvent", from, at, ...below(shared.lastEventId) },
-    ...closingEvents(shared, { type: "interrupted", reason: "forked" }).map((event): NewEvent => ({
-      ...event,
-      ...turn
-    }))
+    ...forkClosing(shared).map((event): NewEvent =>
+      event.type === "SessionStartedEvent" ? event : { ...event, ...turn }
+    )
   ]
 }

@@ -13,7 +13,7 @@
 import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
 import { isPurged, type NotedRefusal } from "@tropism/domain/graph"
 import { findRefusal, type Told } from "@tropism/domain/refusal"
-import { isExclusive, isImmediate } from "@tropism/domain/waiting"
+import { isDroppedAtWork, isExclusive, isImmediate } from "@tropism/domain/waiting"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
@@ -97,34 +97,6 @@ export class Dispatcher extends Context.Service<
         return awake.toSorted((a, b) => (place.get(a.event.id) ?? 0) - (place.get(b.event.id) ?? 0))
       })
 
-      /** Opens entries with their runs, takes places in the chains and queues the runs that got both. */
-      const wakeAtOnce = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>, refusals: Refusals) {
-        if (matches.length === 0) return
-        const wanted: Array<Immediate> = []
-        for (const match of matches)
-          wanted.push({
-            ...match,
-            entryId: (yield* ids.next) as EntryId,
-            runId: (yield* ids.next) as RunId
-          })
-        const entries = wanted.map((match) => immediateEntry(match))
-        const opened = yield* log.open(entries)
-        yield* log.skip(entries.filter(({ id }) => !opened.has(id)))
-        const woken = wanted.filter(({ entryId }) => opened.has(entryId))
-        const caps = yield* withSql(takePlaces(woken.map(({ event }) => [event.rootEventId]))).pipe(
-          Effect.provideService(Projects, projects)
-        )
-        const granted: Array<Immediate> = []
-        const capped: Array<Immediate> = []
-        for (const [index, match] of woken.entries()) {
-          const cap = caps[index]?.get(match.event.rootEventId)
-          if (cap) note(refusals, match.event, match.candidate, cap)
-          ;(cap ? capped : granted).push(match)
-        }
-        if (capped.length > 0) yield* log.withdraw(capped.map(({ entryId }) => entryId))
-        yield* runs.queue(granted.map(newRun))
-      })
-
       /** Opens entries that wait; what may begin at once is released at the end of the transaction. */
       const openWaiting = Effect.fnUntraced(function* (
         matches: ReadonlyArray<Match>,
@@ -144,6 +116,42 @@ export class Dispatcher extends Context.Service<
         const opened = yield* log.open(entries)
         yield* log.skip(entries.filter(({ id }) => !opened.has(id)))
         yield* sql.afterCommit(wakeUps.signal("releases"))
+      })
+
+      /** Opens entries with their runs, takes places in the chains and queues the runs that got both. */
+      const wakeAtOnce = Effect.fnUntraced(function* (
+        matches: ReadonlyArray<Match>,
+        refusals: Refusals,
+        standings: ReadonlyMap<AgentId, Standing>
+      ) {
+        if (matches.length === 0) return
+        const wanted: Array<Immediate> = []
+        for (const match of matches)
+          wanted.push({
+            ...match,
+            entryId: (yield* ids.next) as EntryId,
+            runId: (yield* ids.next) as RunId
+          })
+        const opened = yield* log.open(wanted.map(immediateEntry))
+        const late = wanted.filter(({ entryId }) => !opened.has(entryId))
+        yield* log.skip(late.filter(isDropped).map(immediateEntry))
+        yield* openWaiting(
+          late.filter((match) => !isDropped(match)),
+          standings
+        )
+        const woken = wanted.filter(({ entryId }) => opened.has(entryId))
+        const caps = yield* withSql(takePlaces(woken.map(({ event }) => [event.rootEventId]))).pipe(
+          Effect.provideService(Projects, projects)
+        )
+        const granted: Array<Immediate> = []
+        const capped: Array<Immediate> = []
+        for (const [index, match] of woken.entries()) {
+          const cap = caps[index]?.get(match.event.rootEventId)
+          if (cap) note(refusals, match.event, match.candidate, cap)
+          ;(cap ? capped : granted).push(match)
+        }
+        if (capped.length > 0) yield* log.withdraw(capped.map(({ entryId }) => entryId))
+        yield* runs.queue(granted.map(newRun))
       })
 
       /** How the agents that are woken stand: which of them begin all of it at once, and which of the others are held. */
@@ -173,7 +181,7 @@ export class Dispatcher extends Context.Service<
         const matches = yield* judge(events, refusals)
         const { atOnce, held, standings } = yield* standingsFor(matches)
         const isAtOnce = ({ candidate }: Match): boolean => atOnce.has(candidate.agentId)
-        yield* wakeAtOnce(matches.filter(isAtOnce), refusals)
+        yield* wakeAtOnce(matches.filter(isAtOnce), refusals, standings)
         yield* openWaiting(
           matches.filter((match) => !isAtOnce(match)),
           standings
@@ -252,11 +260,13 @@ const immediateEntry = (match: Immediate): NewEntry => ({
   skips: false
 })
 
+const isDropped = ({ candidate, event }: Match): boolean => isDroppedAtWork(candidate.config, event.type)
+
 const waitingEntry = (id: EntryId, match: Match, standing: Standing, isFirst: boolean): NewEntry => ({
   ...entryOf(id, match),
   ...beginningToWait(match.candidate.config, standing, isFirst),
   // A run that a kill switch paused is not at work: what comes meanwhile is kept until it is released.
-  skips: match.candidate.config.concurrencyStrategy === "skip" && !standing.isStopped
+  skips: isDropped(match) && !standing.isStopped
 })
 
 const newRun = ({ event, candidate, runId }: Immediate): NewRun =>

@@ -23,8 +23,8 @@ import { SqlClient, type Statement } from "effect/sql"
 import { decodeDefinition } from "../agent/rows.ts"
 import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { Purges } from "../graph/purges.ts"
-import { runLimits } from "../limits.ts"
 import { makeOccurrences } from "../run/occurrences.ts"
+import { RetentionDays } from "../run/processing-log.ts"
 import { type EntryRow, entryTold, toEntry } from "../run/rows.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -54,6 +54,7 @@ export class Explanations extends Context.Service<
     Explanations,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const retentionDays = yield* RetentionDays
       const purges = yield* Purges
       const occurrences = yield* makeOccurrences
 
@@ -72,7 +73,7 @@ export class Explanations extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         return yield* sql<AgentRow>`
           select agent.id, agent.name, agent.created_at, agent.deleted_at, agent.enabled, agent.disabled_reason, agent.updated_at,
-            now() - make_interval(secs => ${runLimits.entryKeepMs / 1_000}::float8) as logged_since,
+            now() - make_interval(days => ${retentionDays}::int) as logged_since,
             version.version, version.definition, break.since as enabled_since
           from kb.agents agent
           left join lateral (

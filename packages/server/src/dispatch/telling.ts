@@ -18,7 +18,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { sourceLimits } from "../tool/source-limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import { type NewEntry, ProcessingLog } from "../run/processing-log.ts"
+import { type NewEntry, ProcessingLog, RetentionDays } from "../run/processing-log.ts"
 import type { Telling } from "../tool/foreign-events.ts"
 import { beginningToWait } from "./beginning-to-wait.ts"
 import type { ClaimedSource } from "./event-sources.ts"
@@ -35,6 +35,7 @@ type Hearer = Standing & { readonly config: ReactionConfig }
 
 export const makeTelling = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const retentionDays = yield* RetentionDays
   const ids = yield* Ids
   const log = yield* ProcessingLog
   const wakeUps = yield* WakeUps
@@ -62,7 +63,7 @@ export const makeTelling = Effect.gen(function* () {
       select row.id, ${projectId}::uuid, ${source.id}::uuid, row.number, row."eventId", row."happenedAt", row.payload, row."payloadOmitted"
       from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
         as row(id uuid, number int, "eventId" text, "happenedAt" timestamptz, payload jsonb, "payloadOmitted" boolean)
-      where row."happenedAt" > now() - make_interval(secs => ${sourceLimits.occurrenceMaxAgeMs / 1_000}::float8)
+      where row."happenedAt" > now() - make_interval(days => ${retentionDays}::int)
         and row."happenedAt" < now() + make_interval(secs => ${sourceLimits.occurrenceMaxAheadMs / 1_000}::float8)
       order by row.number on conflict (source_id, event_id) do nothing returning id, number`
     return kept.toSorted((a, b) => a.number - b.number)

@@ -26,7 +26,7 @@ export interface Authority extends Powers {
   readonly definedMode: ExecutionMode
   /** What of untrusted sources the run's context was shown. */
   readonly taintedBy: ReadonlyArray<Taint>
-  /** False when the agent, or one that it acts for, is disabled or deleted: it may write nothing. */
+  /** False when the agent, or one that it acts for, is disabled or deleted: it may write nothing that no person approved. */
   readonly isActive: boolean
 }
 

@@ -5,8 +5,8 @@
  *
  * Users, agents, imports and approvals all come through `apply`. It holds the
  * wall that no door can forget: an agent's change is checked against what the
- * agent may do now, and an agent in suggest mode changes nothing that no person
- * approved; nor does one that has read something untrusted. A change that changes
+ * agent may do now, and one that is disabled, in suggest mode or has read something
+ * untrusted changes nothing that no person approved. A change that changes
  * nothing makes no version and no event. Restoring, putting back and purging are for
  * people; no agent has a change for them.
  */
@@ -97,7 +97,8 @@ export class Gateway extends Context.Service<
             "backtest",
             "A backtest changes nothing, and nobody may approve what it suggests"
           )
-        if (authority?.isActive) return authority
+        // What a person approves is that person's decision: it needs no agent that may still act.
+        if (authority && (authority.isActive || isApproved(cause))) return authority
         return yield* refused("agentDisabled", inactiveSentence(authority))
       })
 
@@ -296,8 +297,7 @@ const permit = Effect.fnUntraced(function* (
   if (authority === undefined) return
   const denial = denies(authority.capabilities, change.type, types)
   if (denial !== undefined) return yield* refused("notPermitted", explainDenial(authority, denial))
-  const isApproved = cause.taskId !== null && cause.approvedBy !== null
-  if (authority.executionMode === "suggest" && !isApproved) {
+  if (authority.executionMode === "suggest" && !isApproved(cause)) {
     const taint = explainTaint(authority)
     if (taint !== undefined) return yield* refused("untrusted", taint)
     return yield* refused(
@@ -306,6 +306,9 @@ const permit = Effect.fnUntraced(function* (
     )
   }
 })
+
+const isApproved = ({ approvedBy, taskId }: Author["cause"]): boolean =>
+  taskId !== null && approvedBy !== null
 
 const valid = (properties: Properties) => {
   const fault = namelessFault(properties) ?? findPropertiesFault(properties)

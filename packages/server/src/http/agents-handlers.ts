@@ -4,7 +4,6 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
-import { TriggerInput } from "@tropism/api/agents-api"
 import { Unauthorized } from "@tropism/api/problems"
 import { isAtRest, type Run } from "@tropism/domain/run"
 import { Effect, identity } from "effect"
@@ -20,7 +19,7 @@ import { AgentDays } from "../run/agent-days.ts"
 import { inProject, keepingAnswer, reading } from "./access.ts"
 import { Closing } from "./closing.ts"
 import { onVersion, taggedLoosely } from "./conditions.ts"
-import { optionalBody } from "./optional-body.ts"
+import { triggerInput } from "./optional-body.ts"
 import { pageById } from "./paging.ts"
 import { currentLoss } from "./permits.ts"
 import { CurrentKey } from "./request-keys.ts"
@@ -125,8 +124,8 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
     .handleRaw(
       "trigger",
       Effect.fn("http.agents.trigger")(function* ({ params, query }) {
-        const payload = yield* optionalBody(TriggerInput)
-        yield* keepable(payload)
+        const input = yield* triggerInput
+        yield* keepable(input)
         const agents = yield* Agents
         const triggers = yield* Triggers
         const isKeyed = (yield* CurrentKey) !== undefined
@@ -135,7 +134,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           Effect.gen(function* () {
             const agent = yield* known(agents.get(params.agentId))
             const id = yield* Effect.catchTag(
-              triggers.byHand(agent, payload.input, userId),
+              triggers.byHand(agent, input, userId),
               "TriggerRefused",
               triggerProblem
             )

@@ -45,13 +45,19 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
     "send",
     Effect.fn("http.chat.send")(function* ({ params: { projectId }, payload, query }) {
       yield* keepable(payload)
+      const { conversationId, conversation_id: sameId } = payload
+      if (conversationId && sameId && conversationId !== sameId)
+        return yield* invalid(
+          "/conversation_id",
+          "It names another conversation than conversationId: send one of them"
+        )
       const chatting = yield* Chatting
       const said = yield* inProject(projectId, "editor", ({ userId }) =>
         Effect.catch(
           chatting.say({
             by: userId,
             message: payload.message,
-            conversationId: payload.conversationId ?? undefined,
+            conversationId: conversationId ?? sameId ?? undefined,
             agentId: payload.agentId ?? undefined
           }),
           chatProblem
@@ -105,6 +111,7 @@ const chatProblem = (
 const sayingProblem = ({ detail, reason }: SayingRefused) => {
   switch (reason) {
     case "noConversation":
+    case "noAgent":
       return new NotFound({ detail })
     case "blank":
       return invalid("/message", detail)
@@ -135,7 +142,12 @@ const streamed = (
   lastCall: Effect.Effect<void>
 ) =>
   HttpServerResponse.stream(
-    Stream.make(sent("begun", { conversationId: said.conversationId })).pipe(
+    Stream.make(
+      sent("begun", {
+        conversationId: said.conversationId,
+        conversation_id: said.conversationId
+      })
+    ).pipe(
       Stream.concat(
         Stream.map(Stream.interruptWhen(parts, lost), sentPart).pipe(
           Stream.merge(Stream.fromEffect(Effect.as(lastCall, sentLast(stopsWith(goesOn)))), {

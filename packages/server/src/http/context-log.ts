@@ -3,6 +3,7 @@
  *
  * Flow: **http** → dispatch → run → tool → task
  */
+import type { LogPlace } from "@tropism/api/page"
 import { type ContextName, eventNumber } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { isTerminal } from "@tropism/domain/run"
@@ -15,7 +16,7 @@ import { Database } from "../database/database.ts"
 import { Runs } from "../run/runs.ts"
 import type { LiveSource } from "./live-logs.ts"
 import { pageByNumber } from "./paging.ts"
-import { sseResponse } from "./sse.ts"
+import { pageStart, sseResponse } from "./sse.ts"
 
 const numberOf = (event: LoggedJson): number => eventNumber(event.id)
 
@@ -33,15 +34,15 @@ export const logPage = (
   query: {
     readonly cursor?: string | undefined
     readonly limit?: number | undefined
-    readonly after?: number | undefined
+    readonly after?: LogPlace | undefined
   }
-) => pageByNumber(query, numberOf, (cursor, limit) => readLog(name, cursor ?? query.after ?? 0, limit))
+) => pageByNumber(query, numberOf, (cursor, limit) => readLog(name, cursor ?? pageStart(query.after), limit))
 
 /** A context's log, live: kept events with their numbers, pieces of text without; of a run's, until the run has ended. */
 export const liveLog = Effect.fnUntraced(function* (
   projectId: ProjectId,
   name: ContextName,
-  after: number,
+  after: LogPlace | undefined,
   runId: RunId | undefined
 ) {
   const database = yield* Database

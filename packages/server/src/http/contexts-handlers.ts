@@ -252,8 +252,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       "events",
       Effect.fn("http.contexts.events")(function* ({ params, query }) {
         yield* reading(params.projectId, readableContext(params.name))
-        if (yield* wantsStream)
-          return yield* liveLog(params.projectId, params.name, query.after ?? 0, undefined)
+        if (yield* wantsStream) return yield* liveLog(params.projectId, params.name, query.after, undefined)
         return yield* Effect.orDie(
           HttpServerResponse.json(yield* reading(params.projectId, logPage(params.name, query)))
         )

@@ -9,7 +9,7 @@
  */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
-import { Forbidden } from "@tropism/api/problems"
+import { Forbidden, NotFound } from "@tropism/api/problems"
 import type { Conversation } from "@tropism/domain/conversation"
 import type { ContextName } from "@tropism/domain/context-event"
 import type { ConversationId, ProjectId } from "@tropism/domain/ids"
@@ -76,7 +76,7 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
         return yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
             const agent = yield* agents.get(agentId)
-            if (!agent) return yield* invalid("/agentId", `There is no agent ${agentId}`)
+            if (!agent) return yield* new NotFound({ detail: `There is no agent ${agentId}` })
             const called = title ?? `Conversation with ${agent.name}`
             return yield* Effect.mapError(conversations.begin(agent, called, userId), ({ detail }) =>
               invalid("/agentId", detail)

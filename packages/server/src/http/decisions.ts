@@ -6,12 +6,20 @@
  * Each decision is a transaction of its own, also of many: who is refused one
  * has made the others, and is told of each.
  */
-import { type Approval, Decided, type Decisions, type Rejection } from "@tropism/api/tasks-api"
+import { includesRole, type Principal } from "@tropism/api/authorization"
+import {
+  type Approval,
+  Decided,
+  type Decisions,
+  type Rejection,
+  type RejectionOfAll
+} from "@tropism/api/tasks-api"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "@tropism/api/problems"
-import type { ProjectId, TaskId } from "@tropism/domain/ids"
+import type { AgentId, ProjectId, TaskId } from "@tropism/domain/ids"
 import { Data, Effect, Schema } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import { heldByOthers, isContended } from "../database/database-away.ts"
+import type { Decider } from "../task/deciding.ts"
 import { Tasks } from "../task/tasks.ts"
 import { inProject, keepingAnswer, looking } from "./access.ts"
 import { recordingDenial } from "./denials-handlers.ts"
@@ -19,6 +27,12 @@ import { approvalProblem, decisionProblem, invalid, keepable, orNotFound } from 
 import { inPart } from "./request-keys.ts"
 
 const known = orNotFound("task")
+
+/** What a person may decide: editors what they could change by hand, reviewers besides what takes back. */
+export const deciderOf = ({ role, userId }: Pick<Principal, "role" | "userId">): Decider => ({
+  userId,
+  mayTakeBack: includesRole(role, "reviewer")
+})
 
 /** Approves a task, with a person's own properties where there are any. */
 export const approving = Effect.fn("http.approving")(function* (
@@ -32,9 +46,9 @@ export const approving = Effect.fn("http.approving")(function* (
     ? { ...payload.suggestedChanges, baseVersion: payload.suggestedChanges.baseVersion ?? null }
     : null
   const task = yield* known(
-    inProject(projectId, "reviewer", ({ userId }) =>
+    inProject(projectId, "editor", (principal) =>
       Effect.mapError(
-        tasks.approve(taskId, userId, payload.digest ?? null, edit, payload.leaveOut ?? []),
+        tasks.approve(taskId, deciderOf(principal), payload.digest ?? null, edit, payload.leaveOut ?? []),
         approvalProblem
       )
     ).pipe(recordingDenial(projectId, taskId, edit?.data ?? null))
@@ -52,12 +66,27 @@ export const rejecting = Effect.fn("http.rejecting")(function* (
   yield* keepable(payload)
   const tasks = yield* Tasks
   return yield* known(
-    inProject(projectId, "reviewer", ({ userId }) =>
+    inProject(projectId, "editor", (principal) =>
       Effect.mapError(
-        tasks.reject(taskId, userId, payload.reason ?? null, payload.digest ?? null),
+        tasks.reject(taskId, deciderOf(principal), payload.reason ?? null, payload.digest ?? null),
         decisionProblem
       )
     )
+  )
+})
+
+/** Rejects all that waits of an agent, and answers how many that were. */
+export const rejectingAll = Effect.fn("http.rejectingAll")(function* (
+  projectId: ProjectId,
+  agentId: AgentId,
+  { reason }: RejectionOfAll
+) {
+  yield* keepable({ reason })
+  const tasks = yield* Tasks
+  return yield* inProject(projectId, "editor", ({ userId }) =>
+    Effect.map(orNotFound("agent")(tasks.rejectAll(agentId, userId, reason ?? null)), ({ length }) => ({
+      rejected: length
+    }))
   )
 })
 
@@ -73,7 +102,7 @@ export const decidingEach = Effect.fn("http.decidingEach")(function* (
   if (second !== -1)
     return yield* invalid(`/tasks/${second}/taskId`, "This task is in the list twice: name it once")
   // Who may not decide is told so at once; each approval that was tried is on record like a single one.
-  yield* looking(projectId, "reviewer", () => Effect.void).pipe(
+  yield* looking(projectId, "editor", () => Effect.void).pipe(
     Effect.tapError((problem) =>
       Effect.forEach(decision === "approve" ? tasks : [], ({ taskId }) =>
         Effect.flip(recordingDenial(projectId, taskId, null)(Effect.fail(problem)))
@@ -100,7 +129,7 @@ export const decidingEach = Effect.fn("http.decidingEach")(function* (
   const encoded = Effect.flatMap(items, (made) =>
     made.some(mayChange) ? Effect.fail(new Unsettled({ items: made })) : Effect.orDie(encodeItems(made))
   )
-  const kept = keepingAnswer(projectId, "reviewer", "all", encoded)
+  const kept = keepingAnswer(projectId, "editor", "all", encoded)
   return {
     items: yield* Effect.flatMap(kept, (all) => Effect.orDie(decodeItems(all))).pipe(
       Effect.catchTag("Unsettled", (unsettled) => Effect.succeed(unsettled.items))

@@ -4,6 +4,7 @@
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
+import type { LogPlace } from "@tropism/api/page"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
@@ -14,7 +15,7 @@ import { Outbox } from "../outbox/outbox.ts"
 import { reading } from "./access.ts"
 import { pageByNumber } from "./paging.ts"
 import { orNotFound } from "./refusals.ts"
-import { sseResponse, wantsStream } from "./sse.ts"
+import { pageStart, sseResponse, wantsStream } from "./sse.ts"
 
 export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
   handlers
@@ -25,13 +26,13 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
         if (!(yield* wantsStream)) {
           const read = (cursor: number | undefined, limit: number) =>
             query.order === "desc"
-              ? outbox.newest(query.after ?? 0, cursor, limit)
-              : outbox.feed(cursor ?? query.after ?? 0, limit)
+              ? outbox.newest(pageStart(query.after), cursor, limit)
+              : outbox.feed(cursor ?? pageStart(query.after), limit)
           const page = yield* reading(params.projectId, pageByNumber(query, placeOf, read))
           return yield* Effect.orDie(HttpServerResponse.json(page))
         }
-        const newest = yield* reading(params.projectId, outbox.lastPosition)
-        return yield* liveFeed(params.projectId, query.after ?? newest)
+        yield* reading(params.projectId, Effect.void)
+        return yield* liveFeed(params.projectId, query.after)
       })
     )
     .handle(
@@ -46,7 +47,7 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
 const placeOf = (event: GraphEvent): number => event.position ?? 0
 
 /** The feed from a place on; ids are places. */
-const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: number) {
+const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: LogPlace | undefined) {
   const database = yield* Database
   const outbox = yield* Outbox
   return yield* sseResponse(

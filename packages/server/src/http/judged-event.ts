@@ -1,5 +1,5 @@
 /**
- * What must hold for an event that sets how an agent works in a context.
+ * What must hold of the log for an event that somebody adds.
  *
  * Flow: **http** → dispatch → run → tool → task
  *
@@ -7,7 +7,7 @@
  * that are sent at once are judged one after the other.
  */
 import type { InvalidInput } from "@tropism/api/problems"
-import type { NewEvent } from "@tropism/domain/context-event"
+import { type ContextEventId, eventNumber, type NewEvent } from "@tropism/domain/context-event"
 import { Effect } from "effect"
 import type { Workflow } from "@tropism/domain/context-config"
 import { Agents } from "../agent/agents.ts"
@@ -35,7 +35,11 @@ export const makeJudgedEvent = Effect.gen(function* () {
     yield* contexts.lock(contextName)
     const { config } = yield* contexts.load(contextName)
     const agent = yield* agents.get(agentId)
-    const terms = { isLoop: false, maySpawn: (agent?.subAgents ?? []).length > 0 }
+    const terms = {
+      isLoop: false,
+      maySpawn: (agent?.subAgents ?? []).length > 0,
+      maySuggest: agent?.executionMode !== "execute"
+    }
     const fault = findToolDefinitionFault(
       { name, tool, arguments: given },
       {
@@ -55,7 +59,17 @@ export const makeJudgedEvent = Effect.gen(function* () {
     if (fault) return yield* invalid(fault.pointer, fault.message)
   })
 
-  return (context: ContextHead, event: NewEvent): Effect.Effect<void, InvalidInput, ProjectTransaction> => {
+  /** A log only grows, so an event that is there stays there. */
+  const judgeParent = Effect.fnUntraced(function* ({ name }: ContextHead, parent: ContextEventId) {
+    const [found] = yield* contexts.read(name, eventNumber(parent) - 1, 1)
+    if (found?.id !== parent)
+      return yield* invalid("/parentEventId", `The log has no event ${parent}`, "unknownParent")
+  })
+
+  const judgeOwn = (
+    context: ContextHead,
+    event: NewEvent
+  ): Effect.Effect<void, InvalidInput, ProjectTransaction> => {
     switch (event.type) {
       case "DefineToolEvent":
         return judgeTool(context, event)
@@ -65,4 +79,9 @@ export const makeJudgedEvent = Effect.gen(function* () {
         return Effect.void
     }
   }
+
+  return (context: ContextHead, event: NewEvent) =>
+    event.parentEventId === undefined
+      ? judgeOwn(context, event)
+      : Effect.andThen(judgeParent(context, event.parentEventId), judgeOwn(context, event))
 })

@@ -4,9 +4,10 @@
  * Flow: **http** → dispatch → run → tool → task
  */
 import { createHash } from "node:crypto"
-import { type Digest, findFileFault, isTextual, type MimeType } from "@tropism/domain/attachment"
+import { type Digest, findFileFault, isTextual, mimeTypeOf, type MimeType } from "@tropism/domain/attachment"
 import { textFault } from "@tropism/domain/json"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
+import { agentLimits } from "../limits.ts"
 import { invalid } from "./refusals.ts"
 import { readText } from "./request-judgement.ts"
 
@@ -29,3 +30,19 @@ export const judged = Effect.fnUntraced(function* ({ bytes, mimeType, untrusted 
   const digest = createHash("sha256").update(bytes).digest("hex") as Digest
   return { digest, mimeType, sizeBytes: bytes.length, untrusted }
 })
+
+const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*?;base64,([\s\S]*)$/i
+
+/** The file in a `data:` URL; a failure says what is wrong with it. */
+export const readDataUrl = (url: string): Result.Result<Pick<SentFile, "bytes" | "mimeType">, string> => {
+  const [, said = "", base64 = ""] = dataUrl.exec(url) ?? []
+  const mimeType = mimeTypeOf(said)
+  if (mimeType === undefined)
+    return Result.fail(
+      "Send a data: URL in base64 of a picture (PNG, JPEG, GIF, WebP), a PDF, JSON or a text: data:image/png;base64,…"
+    )
+  const bytes = new Uint8Array(Buffer.from(base64, "base64"))
+  return bytes.length > agentLimits.fileMaxBytes
+    ? Result.fail(`A file may have ${agentLimits.fileMaxBytes} bytes`)
+    : Result.succeed({ bytes, mimeType })
+}

@@ -7,15 +7,14 @@
  * the digest of their bytes.
  */
 import { completionBounds } from "@tropism/api/openai-completions"
-import { type Digest, FileName, mimeTypeOf } from "@tropism/domain/attachment"
+import { type Digest, FileName } from "@tropism/domain/attachment"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect, Schema } from "effect"
 import { Attachments } from "../agent/attachments.ts"
 import { fetchFile } from "../agent/remote-files.ts"
 import type { SaidFile } from "../chat/completions.ts"
-import { agentLimits } from "../limits.ts"
 import { looking } from "./access.ts"
-import { judged } from "./judged-file.ts"
+import { judged, readDataUrl } from "./judged-file.ts"
 import { readableFile } from "./owned.ts"
 import { openAiFault } from "./openai-faults.ts"
 import { sourceKey, type WantedFile } from "./openai-request.ts"
@@ -53,7 +52,9 @@ const keepFile = Effect.fnUntraced(function* (projectId: ProjectId, wanted: Want
   }
   const bytesAndType =
     source.type === "bytes"
-      ? yield* readDataUrl(source.dataUrl, param)
+      ? yield* Effect.mapError(Effect.fromResult(readDataUrl(source.dataUrl)), (fault) =>
+          openAiFault(fault, { param })
+        )
       : yield* Effect.mapError(fetchFile(source.url), ({ detail }) => openAiFault(detail, { param }))
   const file = yield* Effect.mapError(judged({ ...bytesAndType, untrusted: false }, param), ({ detail }) =>
     openAiFault(detail ?? "This is no file that an agent can be shown", { param })
@@ -81,21 +82,3 @@ const nameOf = ({ fileName, param }: WantedFile) =>
           param: param.replace(/file_(?:data|id)$/, "filename")
         })
       )
-
-const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*?;base64,([\s\S]*)$/i
-
-const readDataUrl = (url: string, param: string) => {
-  const [, said = "", base64 = ""] = dataUrl.exec(url) ?? []
-  const mimeType = mimeTypeOf(said)
-  if (mimeType === undefined)
-    return Effect.fail(
-      openAiFault(
-        "Send a data: URL in base64 of a picture (PNG, JPEG, GIF, WebP), a PDF, JSON or a text: data:image/png;base64,…",
-        { param }
-      )
-    )
-  const bytes = new Uint8Array(Buffer.from(base64, "base64"))
-  if (bytes.length > agentLimits.fileMaxBytes)
-    return Effect.fail(openAiFault(`A file may have ${agentLimits.fileMaxBytes} bytes`, { param }))
-  return Effect.succeed({ bytes, mimeType })
-}

@@ -79,8 +79,34 @@ describe("A request for a completion", () => {
       lengthOf({}),
       lengthOf({ max_tokens: 7 }),
       lengthOf({ max_tokens: 7, max_completion_tokens: 9 }),
-      lengthOf({ max_tokens: 9_999_999 })
-    ]).toEqual([null, 7, 9, 1_000_000])
+      lengthOf({ max_tokens: 9_999_999 }),
+      lengthOf({ max_tokens: -1 }),
+      lengthOf({ max_completion_tokens: -2 })
+    ]).toEqual([null, 7, 9, 1_000_000, null, null])
+  })
+
+  it("takes a picture whose address is a string", () => {
+    const url = "data:image/png;base64,AAAA"
+    expect(
+      filesOf(wantedOf({ messages: [user([{ type: "image_url", image_url: url }])] })).map(
+        ({ param, source }) => [param, source]
+      )
+    ).toEqual([["messages[0].content[0].image_url", { type: "bytes", dataUrl: url }]])
+  })
+
+  it("asks the agent to continue where the assistant's message is the last", () => {
+    const { history, said } = wantedOf({
+      messages: [user("One"), { role: "assistant", content: "Once upon" }]
+    })
+    expect(history).toEqual([
+      { role: "user", content: "One", files: [] },
+      { role: "assistant", content: "Once upon" }
+    ])
+    expect(said).toEqual({
+      role: "user",
+      content: expect.stringMatching(/^Continue/),
+      files: []
+    })
   })
 
   it("goes on in a conversation that its metadata names", () => {

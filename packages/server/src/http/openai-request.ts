@@ -81,7 +81,7 @@ export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =
   })
 
 const tokensOf = (wanted: number | null | undefined): number | null =>
-  wanted === null || wanted === undefined ? null : Math.min(wanted, completionBounds.maxTokens)
+  wanted === null || wanted === undefined || wanted < 0 ? null : Math.min(wanted, completionBounds.maxTokens)
 
 /** The files of a request, each source once. */
 export const filesOf = ({
@@ -222,8 +222,14 @@ const readFile = (part: CompletionPart, param: string): Read<WantedFile | undefi
   switch (part.type) {
     case "text":
       return Result.succeed(undefined)
-    case "image_url":
-      return Result.succeed({ ...addressed(part.image_url.url, `${param}.image_url.url`), fileName: null })
+    case "image_url": {
+      const { image_url: image } = part
+      const file =
+        typeof image === "string"
+          ? addressed(image, `${param}.image_url`)
+          : addressed(image.url, `${param}.image_url.url`)
+      return Result.succeed({ ...file, fileName: null })
+    }
     case "file": {
       const { file_data: bytes, file_id: digest, filename } = part.file
       const fileName = filename ?? null
@@ -266,10 +272,19 @@ const helperRequests: ReadonlyArray<RegExp> = [
 export const isHelperRequest = (content: string): boolean =>
   helperRequests.some((pattern) => pattern.test(content))
 
-/** What the agent is told to be, what was said before, and what is said now. */
+/** The user's message where a client ends with the assistant's, as "continue" buttons do. */
+const continuation = {
+  role: "user",
+  content: "Continue your last message from where it ends.",
+  files: []
+} as const
+
+/** Splits the messages into the agent's instructions, the history and the message to answer. */
 const partsOf = (
-  messages: ReadonlyArray<WantedMessage>
+  given: ReadonlyArray<WantedMessage>
 ): Read<Pick<WantedCompletion, "history" | "instructions" | "said">> => {
+  const messages =
+    given.findLast(({ role }) => role !== "system")?.role === "assistant" ? [...given, continuation] : given
   const first = messages.findIndex(({ role }) => role !== "system")
   const last = messages.findLastIndex(({ role }) => role !== "system")
   const said = messages[last]

@@ -73,7 +73,7 @@ const speaking = Effect.fnUntraced(function* (name: ContextName, owner: UserId |
 export const shownRun = (principal: Principal, run: Run): Run => {
   if (mayRead(principal, run.owner)) return run
   const { input: _input, ...trigger } = run.trigger
-  return { ...run, trigger, summary: null, errorMessage: null }
+  return { ...run, trigger, summary: null, isSummaryTruncated: false, errorMessage: null }
 }
 
 /** A file that the principal sent, or that is in a context which it may read. */

@@ -3,7 +3,7 @@
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
-import { Conflict, InvalidInput, NotFound, TooManyRequests } from "@tropism/api/problems"
+import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "@tropism/api/problems"
 import { findFault } from "@tropism/domain/json"
 import { Effect } from "effect"
 import type { DefinitionRefused } from "../agent/checked-definition.ts"
@@ -27,8 +27,16 @@ export const orNotFound =
         : Effect.succeed(found)
     )
 
-export const invalid = (pointer: string, message: string): InvalidInput =>
-  new InvalidInput({ detail: message, errors: [{ pointer, message }] })
+export const invalid = (
+  pointer: string,
+  message: string,
+  reason?: NonNullable<InvalidInput["reason"]>
+): InvalidInput =>
+  new InvalidInput({
+    detail: message,
+    errors: [{ pointer, message }],
+    ...(reason === undefined ? {} : { reason })
+  })
 
 /** A definition holds text at any depth; what the database cannot keep is refused with its place. */
 export const keepable = (definition: unknown): Effect.Effect<void, InvalidInput> => {
@@ -86,8 +94,14 @@ export const definitionProblem = (refusal: DefinitionRefused): Conflict | Invali
     ? invalid(refusal.pointer, refusal.detail)
     : new Conflict({ reason: refusal.reason, detail: refusal.detail })
 
-export const decisionProblem = ({ detail, met, reason }: DecisionRefused): Conflict | InvalidInput => {
+export const decisionProblem = ({
+  detail,
+  met,
+  reason
+}: DecisionRefused): Conflict | Forbidden | InvalidInput => {
   switch (reason) {
+    case "role":
+      return new Forbidden({ detail })
     case "notEditable":
       return invalid("/suggestedChanges", detail)
     case "noSuchVersion":

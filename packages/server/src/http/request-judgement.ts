@@ -21,6 +21,7 @@ import { HttpEffect, HttpIncomingMessage, HttpServerRequest, HttpServerResponse 
 import { IdempotencyKeys } from "../database/idempotency-keys.ts"
 import { httpLimits } from "../limits.ts"
 import { dropBody } from "./dropped-bodies.ts"
+import { saysText } from "./optional-body.ts"
 import { CurrentKey, readSaidKey } from "./request-keys.ts"
 
 export const layerRequestJudgement = Layer.effect(
@@ -29,9 +30,9 @@ export const layerRequestJudgement = Layer.effect(
     RequestJudgement.of((httpEffect, { endpoint }) =>
       judgeQuery.pipe(
         Effect.andThen(judgeEncoding),
-        Effect.andThen(judges[endpoint.identifier] ?? judgeBody),
+        Effect.andThen(judgeOf(endpoint.identifier)),
         Effect.andThen(
-          Effect.provideService(readSaidKey(endpoint.identifier in judges), IdempotencyKeys, keys)
+          Effect.provideService(readSaidKey(endpoint.identifier in fileJudges), IdempotencyKeys, keys)
         ),
         Effect.flatMap((said) => Effect.provideService(httpEffect, CurrentKey, said))
       )
@@ -42,6 +43,10 @@ export const layerRequestJudgement = Layer.effect(
 /** What a request without JSON is told. */
 export const sendJson = new MalformedRequest({
   detail: "Send the body as JSON, with the header content-type: application/json"
+})
+
+const sendJsonOrText = new MalformedRequest({
+  detail: "Send the body as JSON or as text, with the header content-type: application/json or text/plain"
 })
 
 /** PostgreSQL cannot compare with a text that it cannot keep, and of two values of one parameter none is the one that was meant. */
@@ -103,7 +108,7 @@ const refuseKey = (instead: string) =>
   })
 
 /** The requests whose body is a file, by their names in the contract. */
-const judges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
+const fileJudges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   import: Effect.andThen(
     refuseKey(
       "give the import an id of your own with ?id=, and send the file again with ?resume= and that id, which makes nothing twice; a lockfile may be sent again as it is"
@@ -139,18 +144,27 @@ export const readBody = Effect.fnUntraced(function* (maxBytes: number) {
 })
 
 /** Judges a body of a size; the contract decodes the same bytes afterwards. */
-export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number) {
+export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number, takesText = false) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
   if (Number(request.headers["content-length"] ?? 0) > maxBytes)
     return yield* Effect.andThen(dropBody, tooLarge(maxBytes))
   const bytes = yield* readBody(maxBytes)
   if (bytes.byteLength === 0) return
-  if (!/^application\/json\s*(?:;|$)/i.test(request.headers["content-type"] ?? "")) return yield* sendJson
+  const contentType = request.headers["content-type"] ?? ""
+  const isText = takesText && saysText(contentType)
+  if (!isText && !/^application\/json\s*(?:;|$)/i.test(contentType))
+    return yield* takesText ? sendJsonOrText : sendJson
   const text = yield* Effect.mapError(
     readText(bytes),
-    () => new MalformedRequest({ detail: "The body is not UTF-8: send JSON in UTF-8" })
+    () => new MalformedRequest({ detail: "The body is not UTF-8: send it in UTF-8" })
   )
+  if (isText) {
+    const message = textFault(text)
+    return message === undefined
+      ? undefined
+      : yield* new InvalidInput({ detail: message, errors: [{ pointer: "", message }] })
+  }
   const fault = scanJson(text)
   if (fault) return yield* new InvalidInput({ detail: fault.message, errors: [fault] })
   const value = yield* Effect.try({
@@ -169,6 +183,12 @@ export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number) {
 
 /** Reads a body as large as a door takes that says nothing else. */
 export const judgeBody = judgeBodyUpTo(httpLimits.bodyMaxBytes)
+
+/** The same of a body that is the input of a run, which may be text. */
+export const judgeInput = judgeBodyUpTo(httpLimits.bodyMaxBytes, true)
+
+const judgeOf = (endpoint: string) =>
+  fileJudges[endpoint] ?? (endpoint === "trigger" ? judgeInput : judgeBody)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 

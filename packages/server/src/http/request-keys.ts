@@ -21,6 +21,7 @@ import {
   KeyRefused
 } from "../database/idempotency-keys.ts"
 import { CurrentHolder } from "./authorization.ts"
+import { saysText } from "./optional-body.ts"
 
 /** What a request says of itself under its key, and where what comes of it is kept. */
 export interface SaidKey extends Omit<KeyedRequest, "by"> {
@@ -52,7 +53,11 @@ export const readSaidKey = Effect.fnUntraced(function* (isFile: boolean) {
   const search = request.url.slice(path.length)
   const query = [...new URLSearchParams(search)].filter(([name]) => name !== "wait")
   const body = isFile ? "" : yield* Effect.orDie(request.text)
-  const asked = [query, body === "" ? null : (JSON.parse(body) as Schema.Json)]
+  const isText = saysText(request.headers["content-type"] ?? "")
+  const asked =
+    body !== "" && isText
+      ? [query, body, "text"]
+      : [query, body === "" ? null : (JSON.parse(body) as Schema.Json)]
   return yield* saidKey({ key, route: `POST ${path}`, asked })
 })
 

@@ -75,7 +75,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       Effect.fn("http.runs.events")(function* ({ params, query }) {
         const run = yield* reading(params.projectId, readableRun(params.runId))
         const name = run.contextName as ContextName
-        if (yield* wantsStream) return yield* liveLog(params.projectId, name, query.after ?? 0, run.id)
+        if (yield* wantsStream) return yield* liveLog(params.projectId, name, query.after, run.id)
         return yield* Effect.orDie(
           HttpServerResponse.json(yield* reading(params.projectId, logPage(name, query)))
         )

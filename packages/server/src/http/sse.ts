@@ -6,8 +6,10 @@
  * Ids are the log's own numbers, so a client that comes back with Last-Event-ID
  * misses nothing and gets nothing twice; the place behind which a stream begins is
  * its first id, before any event. An id that this log has not given names no place
- * in it: the stream begins where one without it would.
+ * in it: the stream begins where one without it would. Without any place a stream
+ * begins with what is published from then on (S004-R04).
  */
+import type { LogPlace } from "@tropism/api/page"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { LiveLogs, type LiveSource } from "./live-logs.ts"
@@ -37,15 +39,23 @@ const zeroWeight = /^q=0(?:\.0{0,3})?$/
  * **Details** Last-Event-ID is the number that the stream gave as id, the id that the event has in its log, or the id of
  * a piece that passed by after it (`{name}:{n}.d{k}`). Numbers beyond the log's end are of another log, too.
  */
-export const sseResponse = Effect.fn("sseResponse")(function* (source: LiveSource, given: number) {
+export const sseResponse = Effect.fn("sseResponse")(function* (
+  source: LiveSource,
+  after: LogPlace | undefined
+) {
   const logs = yield* LiveLogs
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const heard = yield* heardIn(source, headers["last-event-id"] ?? "")
-  return HttpServerResponse.stream(
-    logs.watch(source, heard ?? given, yield* currentPermit(source.projectId)),
-    { contentType: "text/event-stream", headers: streamHeaders }
-  )
+  const place = heard ?? (after === undefined || after === "now" ? yield* source.end : pageStart(after))
+  return HttpServerResponse.stream(logs.watch(source, place, yield* currentPermit(source.projectId)), {
+    contentType: "text/event-stream",
+    headers: streamHeaders
+  })
 })
+
+/** The number after which a page begins. */
+export const pageStart = (after: LogPlace = "start"): number =>
+  after === "start" ? 0 : after === "now" ? Number.MAX_SAFE_INTEGER : after
 
 const idPattern = /^(?:(?<name>[^:]+):)?(?<digits>\d{1,15})(?<piece>\.d\d{1,15})?$/
 

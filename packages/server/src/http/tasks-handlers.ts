@@ -7,15 +7,15 @@ import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
 import type { TaskId, UserId } from "@tropism/domain/ids"
-import { isQuestion, isTodo, type TaskRevision } from "@tropism/domain/task"
+import { isQuestion, isTodo, isUndo, type TaskRevision } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Reruns } from "../dispatch/reruns.ts"
 import { Tasks } from "../task/tasks.ts"
 import { Todos } from "../task/todos.ts"
-import { inProject, reading } from "./access.ts"
+import { inProject, reading, requireRole } from "./access.ts"
 import { onTag, taggedByDigest } from "./conditions.ts"
-import { approving, decidingEach, rejecting } from "./decisions.ts"
+import { approving, decidingEach, rejecting, rejectingAll } from "./decisions.ts"
 import { pageById, pageByNumber } from "./paging.ts"
 import { decisionProblem, keepable, orNotFound, triggerProblem, undoProblem } from "./refusals.ts"
 
@@ -75,7 +75,7 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
       const todos = yield* Todos
       const { assignee, expiresAt } = payload
       const isOfWait = assignee !== undefined || expiresAt !== undefined
-      const changed = inProject(projectId, isOfWait ? "reviewer" : "editor", ({ userId }) =>
+      const changed = inProject(projectId, "editor", ({ userId }) =>
         onTag(
           headers,
           known(tasks.hold(taskId, userId)),
@@ -146,15 +146,19 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
     rerun: Effect.fn("http.tasks.rerun")(function* ({ params }) {
       const reruns = yield* Reruns
       return yield* known(
-        inProject(params.projectId, "reviewer", ({ userId }) =>
-          Effect.catchTags(reruns.rerun(params.taskId, userId), {
+        inProject(params.projectId, "editor", (principal) =>
+          Effect.catchTags(reruns.rerun(params.taskId, principal.userId), {
             TriggerRefused: triggerProblem,
             UndoRefused: (refusal) => Effect.fail(undoProblem(refusal)),
             RerunRefused: ({ detail, reason }) => Effect.fail(new Conflict({ reason, detail }))
-          })
+          }).pipe(
+            // What is planned anew for somebody who may not is undone with the refusal.
+            Effect.tap((task) => (task && isUndo(task) ? requireRole(principal, "reviewer") : Effect.void))
+          )
         )
       )
     }),
-    reject: ({ params, payload }) => rejecting(params.projectId, params.taskId, payload)
+    reject: ({ params, payload }) => rejecting(params.projectId, params.taskId, payload),
+    rejectAll: ({ params, payload }) => rejectingAll(params.projectId, params.agentId, payload)
   })
 )

@@ -19,9 +19,10 @@ import { isSignedBy, type SignedDelivery } from "../dispatch/webhook-signature.t
 import { Webhooks } from "../dispatch/webhooks.ts"
 import { dispatchLimits, httpLimits } from "../limits.ts"
 import { inProject, reading } from "./access.ts"
+import { inputBody } from "./optional-body.ts"
 import { originOf } from "./origins.ts"
 import { pageById } from "./paging.ts"
-import { judgeBody, judgeEncoding, readBody } from "./request-judgement.ts"
+import { judgeEncoding, judgeInput, readBody } from "./request-judgement.ts"
 import { keepable, orNotFound, tooMany, triggerProblem } from "./refusals.ts"
 
 const knownAgent = orNotFound("agent")
@@ -90,8 +91,8 @@ export const deliveriesHandlers = HttpApiBuilder.group(Api, "deliveries", (handl
       const found = yield* webhooks.find(params.webhookId)
       if (!isSignedBy(delivery, found?.keys ?? nobodysKey) || found === undefined) return yield* notSigned
       yield* checkTimestamp(delivery.timestamp)
-      yield* Effect.andThen(judgeEncoding, judgeBody)
-      const input = inputOf(delivery.body)
+      yield* Effect.andThen(judgeEncoding, judgeInput)
+      const input = yield* inputBody
       yield* keepable(input)
       const [database, deliveries] = [yield* Database, yield* Deliveries]
       const accepted = yield* database
@@ -142,10 +143,6 @@ const checkTimestamp = Effect.fnUntraced(function* (timestamp: string) {
       detail: `The webhook-timestamp is ${Math.round(distanceMs / 1_000)} seconds from this server's clock, and ${dispatchLimits.webhookToleranceMs / 1_000} are allowed: sign it anew`
     })
 })
-
-/** The body was judged before: it is JSON, or empty. */
-const inputOf = (body: Uint8Array): Schema.Json | undefined =>
-  body.byteLength === 0 ? undefined : (JSON.parse(new TextDecoder().decode(body)) as Schema.Json)
 
 const deliveryProblem = ({ detail, reason, retryAfterSeconds }: DeliveryRefused) => {
   switch (reason) {

@@ -12,6 +12,7 @@ import { ObjectId, RelationshipId } from "@tropism/domain/ids"
 import { isJsonObject, type Properties } from "@tropism/domain/json"
 import { matches, PropertyFilters } from "@tropism/domain/property-filter"
 import { Schema } from "effect"
+import { jsonSchemaOf } from "../tool/read-arguments.ts"
 import { eventLimits } from "./event-limits.ts"
 
 const ChangedProperties = Schema.Array(Schema.String.check(Schema.isBetweenLength(1, 500))).check(
@@ -101,19 +102,14 @@ const Payload = Schema.Struct({
   depth: Schema.Int
 })
 
-const schemaOf = (schema: Schema.ConstraintDecoder<unknown>) => {
-  const { schema: document, definitions } = Schema.toJsonSchemaDocument(schema)
-  return { ...document, ...(Object.keys(definitions).length === 0 ? {} : { $defs: definitions }) }
-}
-
 /** The catalog as `events/list` tells it. */
 export const listedEvents = [...eventTypes.values()].map(({ description, filter, name, title }) => ({
   name,
   title,
   description,
   delivery: ["poll", "push", "webhook"],
-  inputSchema: { ...schemaOf(filter), additionalProperties: false },
-  payloadSchema: schemaOf(Payload)
+  inputSchema: { ...jsonSchemaOf(filter), additionalProperties: false },
+  payloadSchema: jsonSchemaOf(Payload)
 }))
 
 /** One thing that happened, as a client is told of it. */

@@ -17,6 +17,7 @@ import { Effect, Schema } from "effect"
 import type { BroughtContexts } from "../chat/brought-contexts.ts"
 import type { Conversations } from "../chat/conversations.ts"
 import { Database } from "../database/database.ts"
+import { deciderOf } from "../http/decisions.ts"
 import { spokenRun } from "../http/owned.ts"
 import { pageById } from "../http/paging.ts"
 import { Answers } from "../run/questions.ts"
@@ -40,7 +41,7 @@ const listedTask = (task: Task) => ({
   ...("agentName" in task ? { agentName: task.agentName } : {}),
   ...("assignee" in task ? { assignee: task.assignee } : {}),
   ...("digest" in task ? { digest: task.digest } : {}),
-  ...(isSuggestion(task) ? { staleness: task.staleness?.state ?? null } : {})
+  ...(isSuggestion(task) ? { staleness: task.staleness?.state ?? null, agentState: task.agentState } : {})
 })
 
 /** What approval would change, place by place. */
@@ -111,7 +112,7 @@ const approveSuggestion = {
   name: "approve_suggestion",
   title: "Approve a suggestion",
   description:
-    "Makes the suggested change, or carries out an undo. Read it first, and give the digest that you were shown.",
+    "Makes the suggested change, or, for a reviewer, carries out an undo. Read it first, and give the digest that you were shown.",
   arguments: Schema.Struct({
     taskId: TaskId,
     digest: Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
@@ -127,7 +128,7 @@ const approveSuggestion = {
     )
   }),
   annotations: sets,
-  role: "reviewer"
+  role: "editor"
 } as const
 
 const rejectSuggestion = {
@@ -140,7 +141,7 @@ const rejectSuggestion = {
     reason: opt(RejectionReason.annotate({ description: "Why, for the agent" }))
   }),
   annotations: sets,
-  role: "reviewer"
+  role: "editor"
 } as const
 
 const answerQuestion = {
@@ -175,7 +176,7 @@ export const makeReviewTools = Effect.gen(function* () {
       Effect.gen(function* () {
         yield* get(taskId, principal)
         const edit = properties ? { data: properties, baseVersion: null } : null
-        const approval = tasks.approve(taskId, principal.userId, digest, edit, leaveOut ?? [])
+        const approval = tasks.approve(taskId, deciderOf(principal), digest, edit, leaveOut ?? [])
         return yield* Effect.matchEffect(database.attempt(approval), {
           onSuccess: (task) =>
             Effect.map(knownTask(Effect.succeed(task)), (done) => ({ result: shownTask(done) })),
@@ -193,7 +194,7 @@ export const makeReviewTools = Effect.gen(function* () {
     personTool(rejectSuggestion, ({ digest, reason, taskId }, { principal }) =>
       Effect.gen(function* () {
         yield* get(taskId, principal)
-        const rejection = tasks.reject(taskId, principal.userId, reason ?? null, digest ?? null)
+        const rejection = tasks.reject(taskId, deciderOf(principal), reason ?? null, digest ?? null)
         return { result: shownTask(yield* knownTask(Effect.mapError(rejection, failed))) }
       })
     ),

@@ -29,7 +29,7 @@ const runOf = (status: RunStatus, more: Partial<Run> = {}): Run =>
     ...more
   }) as Run
 
-const anybody: Terms = { canElicit: true, mayWrite: true, mayReview: true, declined: new Set() }
+const anybody: Terms = { canElicit: true, mayWrite: true, declined: new Set() }
 const nothing = { questions: [], suggestions: [] }
 const waits = {
   questions: [{ id: taskId, payload: { question: "Which?", options: ["a", "b"] } as never }],
@@ -85,7 +85,7 @@ describe("A run as a task", () => {
     expect(keysOf(asking, waits, anybody)).toEqual([question])
     expect(keysOf(done, waits, anybody)).toEqual([review])
     expect(keysOf(asking, waits, { ...anybody, mayWrite: false })).toEqual([])
-    expect(keysOf(done, waits, { ...anybody, mayReview: false })).toEqual([])
+    expect(keysOf(done, waits, { ...anybody, mayWrite: false })).toEqual([])
     expect(keysOf(done, waits, { ...anybody, declined: new Set([review]) })).toEqual([])
     expect(taskOf(done, waits, { ...anybody, declined: new Set([review]) }).status).toBe("completed")
   })

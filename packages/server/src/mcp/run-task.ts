@@ -34,7 +34,6 @@ export interface Terms {
   /** Whether the client shows forms to a person. */
   readonly canElicit: boolean
   readonly mayWrite: boolean
-  readonly mayReview: boolean
   /** The keys that this person would not answer: they are not asked again. */
   readonly declined: ReadonlySet<string>
 }
@@ -140,7 +139,7 @@ const isStopped = ({ pauseReason, status }: Run): boolean =>
 export const keysOf = (
   run: Run,
   { questions, suggestions }: WaitNames,
-  { canElicit, declined, mayReview, mayWrite }: Terms
+  { canElicit, declined, mayWrite }: Terms
 ): ReadonlyArray<string> => {
   if (!canElicit) return []
   const asked: ReadonlyArray<Asked> = [
@@ -148,7 +147,7 @@ export const keysOf = (
       ? questions.map(({ id }): Asked => ({ type: "question", taskId: id }))
       : []),
     ...(mayWrite && isStopped(run) ? [{ type: "resume", stop: stopOf(run) } as const] : []),
-    ...(mayReview && isTerminal(run.status)
+    ...(mayWrite && isTerminal(run.status)
       ? suggestions.map(({ digest, id }): Asked => ({ type: "review", taskId: id, digest }))
       : [])
   ]

@@ -101,7 +101,7 @@ export class RunTasks extends Context.Service<
         const waits = {
           questions: asks && run.pauseReason === "question" ? yield* questions.pending(run.id) : [],
           suggestions:
-            asks && terms.mayReview ? yield* tasks.undecidedOf(run.id, taskBounds.suggestionsAtOnce) : []
+            asks && terms.mayWrite ? yield* tasks.undecidedOf(run.id, taskBounds.suggestionsAtOnce) : []
         }
         const refused = asks ? yield* declined.of(run.id, caller.principal.userId) : new Set<string>()
         return taskOf(run, waits, { ...terms, declined: refused })

@@ -17,6 +17,5 @@ export interface TaskCaller {
 /** What a caller can be asked, but for what they have declined of a run. */
 export const termsOf = ({ canElicit, principal: { role } }: TaskCaller): Omit<Terms, "declined"> => ({
   canElicit,
-  mayWrite: includesRole(role, "editor"),
-  mayReview: includesRole(role, "reviewer")
+  mayWrite: includesRole(role, "editor")
 })

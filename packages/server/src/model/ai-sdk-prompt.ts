@@ -2,9 +2,9 @@
  * Turns a prompt and its tools into what the AI SDK's provider packages take.
  *
  * Messages keep their order and nothing is cut. Three habits of providers are
- * met here so that no caller needs to know them: only OpenAI takes a system
- * message in the middle of a conversation (others refuse the request, as do
- * several local chat templates), Anthropic refuses empty texts, and Gemini wants
+ * met here so that no caller needs to know them: Anthropic, Gemini and several
+ * local chat templates take no system message in the middle of a conversation,
+ * Anthropic refuses empty texts, and Gemini wants
  * the results of one answer's calls together. Where the user speaks for the system,
  * in a tag, nobody else's words have that tag. A prompt that grew from that of an
  * earlier request is translated from there on; what a provider package makes of
@@ -13,7 +13,6 @@
 import type {
   JSONValue,
   LanguageModelV4FilePart,
-  LanguageModelV4FunctionTool,
   LanguageModelV4Message,
   LanguageModelV4Prompt,
   LanguageModelV4ReasoningPart,
@@ -26,7 +25,7 @@ import { AnswerPart } from "@tropism/domain/answer-part"
 import { foldGrown } from "@tropism/domain/grown"
 import { Option, Schema } from "effect"
 import { safeCallId } from "./keepable-parts.ts"
-import { type Prompt, Tool } from "effect/ai"
+import type { Prompt } from "effect/ai"
 
 type AssistantPart =
   | LanguageModelV4TextPart
@@ -266,15 +265,3 @@ const toOutput = (result: unknown, isFailure: boolean): LanguageModelV4ToolResul
   // A result comes from the log, where everything is JSON.
   return { type: isFailure ? "error-json" : "json", value: (result ?? null) as JSONValue }
 }
-
-/** Translates the tools a request offers. */
-export const toAiSdkTools = (tools: ReadonlyArray<Tool.Any>): Array<LanguageModelV4FunctionTool> =>
-  tools.map((tool) => {
-    const description = Tool.getDescription(tool)
-    return {
-      type: "function",
-      name: tool.name,
-      ...(description === undefined ? {} : { description }),
-      inputSchema: Tool.getJsonSchema(tool)
-    }
-  })

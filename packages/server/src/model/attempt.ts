@@ -15,12 +15,15 @@ import { endedTooEarly } from "./ai-sdk-error.ts"
 import { type AskedModel, type Delivery, makeDelivery, seconds } from "./delivery.ts"
 import type { PartStream } from "./model-port.ts"
 import type { ModelFailure, ModelPart, ModelRequest } from "./model-request.ts"
+import { CurrentProgress } from "./progress.ts"
 import { toPrompt } from "./prompt.ts"
 
 /** Asks a model once. */
 export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
   Stream.transformPull(streamParts(model, request), (pull) =>
-    Effect.map(Clock.Clock, (clock) => {
+    Effect.gen(function* () {
+      const clock = yield* Clock.Clock
+      const progress = yield* CurrentProgress
       const delivery = makeDelivery(model, request)
       const unfinished = () => delivery.failure("cut", endedTooEarly(model.where ?? model.name))
       const watched = Effect.raceFirst(pull, makeClocks(clock, request, delivery))
@@ -30,6 +33,8 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
       })
       const heard: Pull.Pull<Parts, ModelFailure> = Pull.matchEffect(watched, {
         onSuccess: (parts) => {
+          // A model that thinks, or writes arguments, says nothing that is delivered yet.
+          progress.note()
           const [first, ...others] = delivery.take(parts)
           const told: typeof next = first === undefined ? next : Effect.succeed([first, ...others])
           const warning = delivery.warning()

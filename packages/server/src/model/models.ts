@@ -14,6 +14,7 @@ import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { modelLimits } from "../limits.ts"
 import { fromAiSdk } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./delivery.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
@@ -26,6 +27,7 @@ import { chooseModels, type ModelSettings, type WantedModel } from "./chosen-mod
 import { askWithRetries, defaultRetry, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
+import { schemaRulesOf } from "./tool-schemas.ts"
 
 /** Who asks, and what the definition says about it. */
 export interface ModelChoice {
@@ -65,6 +67,9 @@ export class Models extends Context.Service<
       const { known: prices, priceOf } = yield* loadPrices
       const scripts = yield* loadBuiltInScripts
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
+
+      /** Models that have refused a system message in the middle of a conversation, until the server starts anew. */
+      const strict = new Set<string>()
 
       const pick = Effect.fnUntraced(function* (
         choice: ModelChoice
@@ -155,10 +160,17 @@ export class Models extends Context.Service<
         const where = `${ref.provider}${addressOf(provider.address)}`
         const port = fromAiSdk({
           model,
-          name: `${ref.provider}:${ref.name}`,
-          lateSystemMessages: ref.provider === "openai",
+          name: nameOf(ref),
+          lateSystemMessages: {
+            areTaken: () => takesLateSystem(ref.provider) && !strict.has(nameOf(ref)),
+            refused: () => {
+              if (strict.size >= modelLimits.strictModels) strict.clear()
+              strict.add(nameOf(ref))
+            }
+          },
           joinsNeighbours: ref.provider !== "openai",
           namesCalledTools: ref.provider === "anthropic",
+          schemaRules: schemaRulesOf(ref.provider),
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           requestOptions: provider.requestOptions,
@@ -215,6 +227,12 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
   agentName === todoAssistantName &&
   model?.provider === todoAssistant.model.provider &&
   model.name === todoAssistant.model.name
+
+/** The APIs of the others have no system message in the middle of a conversation. */
+const takesLateSystem = (provider: ModelProvider): boolean =>
+  provider === "openai" || provider === "openai-compatible"
+
+const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`
 
 /** An address without what may be secret in it: a name, a password, a query. */
 const addressOf = (address: string | null): string => {

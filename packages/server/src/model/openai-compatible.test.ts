@@ -228,7 +228,7 @@ describe("an answer", () => {
           },
           { role: "tool", tool_call_id: "a", content: '{"id":1}' },
           { role: "tool", tool_call_id: "b", content: "no JSON" },
-          { role: "user", content: "<system>\nStop now.\n</system>" }
+          { role: "system", content: "Stop now." }
         ]
       })
     })

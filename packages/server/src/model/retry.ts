@@ -38,12 +38,24 @@ export const askWithRetries = (
   request: ModelRequest,
   { isRacing, retry }: AskingTerms
 ): Stream.Stream<ModelPart, ModelFailure> => {
-  const backoff = backoffOf(retry)
-  const patiently = (asked: AskedModel) => Stream.retry(observed(asked, request), backoff)
-  const first = patiently(model)
-  if (fallback === null) return first
-  if (isRacing && !("unavailable" in fallback)) return race(first, patiently(fallback))
-  return Stream.catchIf(
+  const patiently = (asked: AskedModel, may: (failure: ModelFailure) => boolean = () => true) =>
+    Stream.retry(observed(asked, request), backoffOf(retry, may))
+  if (fallback === null) return patiently(model)
+  if ("unavailable" in fallback || !isRacing) {
+    // Who was silent for minutes is not asked again where another may answer: the run would be abandoned before.
+    const first = patiently(model, ({ reason }) => "unavailable" in fallback || reason !== "silent")
+    return orFallback(first, fallback, patiently)
+  }
+  return race(patiently(model), patiently(fallback))
+}
+
+/** The answer of a model, else of the one that stands in for it. */
+const orFallback = (
+  first: Stream.Stream<ModelPart, ModelFailure>,
+  fallback: Fallback,
+  patiently: (asked: AskedModel) => Stream.Stream<ModelPart, ModelFailure>
+): Stream.Stream<ModelPart, ModelFailure> =>
+  Stream.catchIf(
     first,
     (failure) => !failure.outputBegan,
     (failure) =>
@@ -70,16 +82,19 @@ export const askWithRetries = (
             )
           )
   )
-}
 
 /** Pauses that grow, up to a bound; a pause that the server asks for is kept where it is longer. */
-const backoffOf = ({ baseMs, factor, maxMs, maxRetries }: RetryConfig) =>
+const backoffOf = (
+  { baseMs, factor, maxMs, maxRetries }: RetryConfig,
+  may: (failure: ModelFailure) => boolean
+) =>
   Schedule.exponential(baseMs, factor).pipe(
     Schedule.jittered,
     Schedule.upTo({ times: maxRetries }),
     Schedule.setInputType<ModelFailure>(),
     Schedule.while(
-      ({ input }) => input.isRetryable && (input.retryAfterMs ?? 0) <= modelLimits.retryAfterMaxMs
+      ({ input }) =>
+        input.isRetryable && may(input) && (input.retryAfterMs ?? 0) <= modelLimits.retryAfterMaxMs
     ),
     Schedule.modifyDelay(({ input, duration }) =>
       Effect.succeed(Math.max(input.retryAfterMs ?? 0, Math.min(Duration.toMillis(duration), maxMs)))

@@ -17,7 +17,10 @@ const collectors = ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_EN
 
 const choices = [
   ["TROPISM_OPENAI_API", "chat", "responses"],
-  ["TROPISM_PROMPT_CACHE", "on", "off"]
+  ["TROPISM_PROMPT_CACHE", "on", "off"],
+  ["OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "http/protobuf"],
+  ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json", "http/protobuf"],
+  ["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "http/protobuf"]
 ] as const
 
 /** The first setting that cannot be used, and what to set; null when there is none. The values are not told: an address may hold a password. */

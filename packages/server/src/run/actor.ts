@@ -12,7 +12,7 @@
 import type { NewEvent, TurnFailure } from "@tropism/domain/context-event"
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import type { Decision } from "@tropism/domain/decide"
-import { guardSettings } from "@tropism/domain/model-settings"
+import { guardSettings, reducerSettings } from "@tropism/domain/model-settings"
 import { limitsOf } from "@tropism/domain/run-limits"
 import { taintOfEvents, type TaintSource } from "@tropism/domain/taint"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
@@ -25,6 +25,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { Database, findPermanentFault } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelFailure, ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
+import { CurrentProgress } from "../model/progress.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import type { AttemptLost, RunPrincipal } from "../tool/principal.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
@@ -194,8 +195,8 @@ export class Actor extends Context.Service<
       /** A log that has words already: after a crash, or in a context that people speak in. */
       const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, of: AgentVersion) {
         const isTurnOpen = Option.isSome(context.agentTurnStartedAtEventId)
-        // A run that rested goes on in its turn and its session; an open turn of one that died ends with its session.
-        const hasSession = context.isSessionOpen && (run.wasQueued || isTurnOpen)
+        // A run that was queued goes on in the session that is open; where an actor died, its session ends, with its turn if that is open.
+        const hasSession = !context.isSessionOpen || run.wasQueued || isTurnOpen
         const words = [
           ...(hasSession ? [] : nextSession(context)),
           ...guardSettings(of.definition.model, context.config)
@@ -210,8 +211,12 @@ export class Actor extends Context.Service<
       const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
         let context: ReducedContext | undefined = start.context
         let { keptNumber, ownTurnNumber } = start
+        const progress = yield* CurrentProgress
         while (context !== undefined) {
+          progress.note()
           keptNumber = yield* keepDue(bench.run, context, keptNumber)
+          const settings = reducerSettings(bench.agent.definition.reducer, context)
+          if (settings.length > 0) context = yield* append(bench.run, context, settings)
           const decision: Decision = yield* decideNow(bench, context, ownTurnNumber)
           if (decision.type === "startTurn") ownTurnNumber = decision.turnNumber
           context = yield* act(bench, context, decision)
@@ -234,9 +239,9 @@ export class Actor extends Context.Service<
           yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
             alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
           })
-          yield* runs.fail(run, message, summaryOf(lastWordsOf(run, context)))
+          yield* runs.fail(run, reason, message, summaryOf(lastWordsOf(run, context)))
           const isAnsweredLate = yield* answerLate(run, context)
-          yield* contexts.append(run.contextName, failedEnd(context, closing, isAnsweredLate))
+          yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))
         })
         yield* throughOutages(guarded(run, close))
         yield* endBelow(run)

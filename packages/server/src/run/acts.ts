@@ -13,14 +13,17 @@ import { askedText } from "@tropism/domain/context-flow"
 import { type Decision, isUnderWay } from "@tropism/domain/decide"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
-import type { ToolCall } from "@tropism/domain/message"
+import { type ToolCall, wordsBeside } from "@tropism/domain/message"
 import { askedBy } from "@tropism/domain/speakers"
 import { Clock, Effect, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
+import { runLimits } from "../limits.ts"
+import { CurrentProgress } from "../model/progress.ts"
 import type { Foresight } from "./asking.ts"
-import { type Bench, equipmentNow, flowOf, isLastTurn } from "./bench.ts"
+import { type Bench, equipmentNow, flowOf, isLastTurn, timeUp } from "./bench.ts"
+import { makeBreakingIn } from "./breaking-in.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { Descendants } from "./descendants.ts"
 import { makeModelStep } from "./model-step.ts"
@@ -30,8 +33,16 @@ import { type Occasion, stepStart } from "./opening.ts"
 import { makeRecalling } from "./recalling.ts"
 import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
-import { doomLoopSentence, refusalSentences, summaryOf, underWay, warningSentences } from "./sentences.ts"
+import {
+  abortReasons,
+  doomLoopSentence,
+  refusalSentences,
+  summaryOf,
+  underWay,
+  warningSentences
+} from "./sentences.ts"
 import { makeSummarizing } from "./summarizing.ts"
+import type { Abort } from "../tool/foreign-calls.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
 import { makeDropping } from "../task/dropping.ts"
@@ -52,6 +63,7 @@ export const makeActs = Effect.gen(function* () {
   const { takeNotes } = yield* makeNoting
   const { dropQuestion } = yield* makeDropping
   const { toolCall } = yield* makeObserving
+  const { broken } = yield* makeBreakingIn
 
   const refuseTool = (run: ClaimedRun, context: ReducedContext, { call, reason }: Refusal) => {
     const error = isUnderWay(context, call.id) ? underWay : { error: refusalSentences[reason], reason }
@@ -148,6 +160,13 @@ export const makeActs = Effect.gen(function* () {
   /** What the transaction of the last call knew before the request that follows, by the state behind it: any other act makes another state. */
   const foreseen = new WeakMap<ReducedContext, Foresight>()
 
+  /** Waits until the run's time is up or somebody interrupts the turn; answers why a call is aborted. */
+  const abortOf = (bench: Bench, context: ReducedContext): Abort =>
+    Effect.raceFirst(
+      Effect.as(timeUp(bench), abortReasons.time),
+      Effect.map(broken(bench.run, context), (who) => abortReasons[who])
+    )
+
   const callTool = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, call: ToolCall) {
     const { run } = bench
     const { tools } = yield* equipmentNow(bench, context)
@@ -157,13 +176,14 @@ export const makeActs = Effect.gen(function* () {
     })
     const isLast = context.pendingCalls.length === 1
     const making = tools.call(
-      call,
+      { ...call, words: wordsBeside(context.messages, call.id) },
       endOf(context),
       askedBy(context, run.userId),
-      isLast ? foreseeing : undefined
+      { abort: abortOf(bench, context), beside: isLast ? foreseeing : undefined }
     )
-    const { appended } = yield* toolCall(run, tools, call, making)
-    const after = yield* advance(run, context, appended)
+    const progress = yield* CurrentProgress
+    const outcome = yield* progress.during(toolCall(run, tools, call, making), runLimits.toolAtWorkMs)
+    const after = yield* advance(run, context, outcome?.appended ?? [])
     if (foresight !== undefined) foreseen.set(after, foresight)
     return after
   })

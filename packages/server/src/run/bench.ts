@@ -61,6 +61,17 @@ export const isLastTurn = (bench: Bench, context: ReducedContext): boolean => {
   return (plan === undefined || nextPlace(plan, context.flow) === undefined) && !areNotesDue(context)
 }
 
+/** Ends when the run's time is up; never where it has no deadline. */
+export const timeUp = Effect.fnUntraced(function* ({ deadlineMs }: Pick<Bench, "deadlineMs">) {
+  if (deadlineMs === null) return yield* Effect.never
+  // A timer may ring a moment early, and the decider has to agree that the time is up.
+  while (true) {
+    const leftMs = deadlineMs - (yield* Clock.currentTimeMillis)
+    if (leftMs <= 0) return
+    yield* Effect.sleep(leftMs)
+  }
+})
+
 /** What the log and the clock say should happen now. */
 export const decideNow = Effect.fnUntraced(function* (
   bench: Bench,
@@ -92,9 +103,9 @@ export const decideNow = Effect.fnUntraced(function* (
 /**
  * Until when the last request of a stopped run may take; null is as long as it takes.
  *
- * **Details** The clock of the server that wrote the stop may not be this one's:
- * what an attempt finds stopped is judged by its deadline, which the stop has
- * moved and which the database counts.
+ * **Details** The grace counts from the stop, and a stop that came late takes from it. The clock of the server that wrote the
+ * stop may not be this one's: what an attempt finds stopped is judged by its deadline, which the stop has moved and which
+ * the database counts.
  */
 export const graceEndOf = (
   { deadlineMs, wasStopped }: Pick<Bench, "deadlineMs" | "wasStopped">,
@@ -102,6 +113,7 @@ export const graceEndOf = (
 ): number | null => {
   const stop = Option.getOrUndefined(run.softStop)
   if (stop === undefined) return null
-  const from = stop.reason === "timeout" && !wasStopped ? new Date(stop.at).getTime() : deadlineMs
-  return from === null ? null : from + runLimits.graceMs
+  if (deadlineMs === null) return null
+  const stoppedMs = stop.reason === "timeout" && !wasStopped ? new Date(stop.at).getTime() : deadlineMs
+  return Math.min(stoppedMs, deadlineMs + runLimits.lateStopMs) + runLimits.graceMs
 }

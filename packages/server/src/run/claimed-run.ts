@@ -16,7 +16,7 @@ import type {
   UserId
 } from "@tropism/domain/ids"
 import type { Occurrence } from "@tropism/domain/mcp-event"
-import type { LimitOverrides, Trigger } from "@tropism/domain/run"
+import type { LimitOverrides, RunFailure, Trigger } from "@tropism/domain/run"
 import type { Taint } from "@tropism/domain/taint"
 
 /** A run to be queued, with the context that it will work on. */
@@ -69,7 +69,7 @@ export interface SkippedRun extends Pick<NewRun, "id" | "agentId" | "agentVersio
   readonly reason: string
 }
 
-/** A run that was ended because its worker had gone silent. */
+/** A run that was ended from outside: its worker had gone silent, or nothing came of it. */
 export interface FailedRun extends Pick<
   ClaimedRun,
   "id" | "agentId" | "backtestId" | "contextName" | "userId"
@@ -77,6 +77,7 @@ export interface FailedRun extends Pick<
   /** What is known of an answer that was broken off; null is nothing. */
   readonly summary: string | null
   readonly errorMessage: string
+  readonly failureReason: RunFailure
 }
 
 /** A run that this worker holds, with the token that its writes must carry and what it begins with. */

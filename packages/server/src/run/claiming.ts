@@ -6,7 +6,9 @@
  * A claim sets a new attempt token and a lease on the database's clock; a row
  * that another worker is claiming is passed over. A run whose lease ran out is
  * taken over a bounded number of times and then ended, or ended when nobody
- * took it over.
+ * took it over. One whose worker lives and of which nothing comes is ended, too:
+ * its attempt loses its token with it. A run that another spawned has no later
+ * deadline than that other.
  */
 import type { RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
@@ -24,6 +26,8 @@ import { makeHolding } from "./holding.ts"
 import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
 import { makeOccurrences } from "./occurrences.ts"
+import { StuckAfterMs } from "./processing-log.ts"
+import { noProgressSentence, noWorkerSentence } from "./sentences.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
 
 /** How many runs a worker takes. */
@@ -47,6 +51,7 @@ export const makeClaiming = Effect.gen(function* () {
   const { dropQuestions } = yield* makeDropping
   const { countRested, rested } = yield* makeCountingRuns
   const outbox = yield* Outbox
+  const stuckAfterMs = yield* StuckAfterMs
   const tellings = yield* makeOccurrences
   /** As many attempts as may be died over one step, or over all of them. */
   const isSpent = sql`(attempt - attempts_before_step >= ${runLimits.maxAttempts} or attempt >= ${runLimits.maxAttemptsInAll})`
@@ -77,15 +82,17 @@ export const makeClaiming = Effect.gen(function* () {
       due as (
         select run.id, run.status = 'queued' as was_queued,
           coalesce(run.time_left_ms, case when run.limits ? 'timeoutMs' then (run.limits ->> 'timeoutMs')::bigint
-            else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms
+            else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms,
+          coalesce(parent.deadline_at, now() + make_interval(secs => parent.time_left_ms::float8 / 1000)) as parent_deadline_at
         from kb.agent_runs run join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
+        left join kb.agent_runs parent on parent.id = run.parent_run_id
         where run.id = any((select oldest || first from real) || (select ids from tested))
       ),
       claimed as (
         update kb.agent_runs run
         set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
           lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null, partial_text = null,
-          deadline_at = coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000))
+          deadline_at = least(coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000)), due.parent_deadline_at)
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
           ancestors, limits, backtest_id, due.was_queued, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
@@ -159,23 +166,28 @@ export const makeClaiming = Effect.gen(function* () {
     return silent.map(({ id }) => id)
   })
 
-  /** Ends runs whose worker went silent, together with their entries. */
-  const endSilent = Effect.fnUntraced(function* (message: Statement.Fragment, due: Statement.Fragment) {
+  /** Ends runs whose worker went silent, or of which nothing comes, together with their entries. */
+  const endSilent = Effect.fnUntraced(function* (
+    reason: Statement.Fragment,
+    message: Statement.Fragment,
+    due: Statement.Fragment
+  ) {
     const ids = yield* holdSilent(due)
     if (ids.length === 0) return []
     const rows = yield* sql<RestingRun & FailedRun & RestedRun>`
-      update kb.agent_runs run set status = 'failed', error_message = ${message}, completed_at = now(), attempt_token = null,
+      update kb.agent_runs run set status = 'failed', failure_reason = ${reason}, error_message = ${message}, completed_at = now(), attempt_token = null,
         summary = coalesce(nullif(partial_text, ''), summary), partial_text = null
-      where id = any(${ids}::uuid[]) returning id, parent_run_id, agent_id, context_name, user_id, summary, error_message, backtest_id, ${rested}`
+      where id = any(${ids}::uuid[]) returning id, parent_run_id, agent_id, context_name, user_id, summary, error_message, failure_reason, backtest_id, ${rested}`
     yield* countRested("failed")(rows)
     yield* dropQuestions(rows.map((row) => row.id))
     for (const [errorMessage, alike] of Map.groupBy(rows, (row) => row.errorMessage)) {
+      const [{ failureReason } = { failureReason: "noWorker" as const }] = alike
       // What fails in a backtest fails for nobody.
       yield* countFailures(
         alike.filter((row) => row.backtestId === null),
         errorMessage
       )
-      yield* settleRuns(alike, { status: "abandoned", message: errorMessage })
+      yield* settleRuns(alike, { status: "abandoned", message: errorMessage, failure: failureReason })
     }
     for (const { id } of rows) {
       yield* sql.afterCommit(wakeUps.signal(`run:${id}`))
@@ -200,28 +212,38 @@ export const makeClaiming = Effect.gen(function* () {
 
   const giveUp = (id: RunId) =>
     endSilent(
+      sql`${"noWorker"}`,
       sql`case when attempt - attempts_before_step >= ${runLimits.maxAttempts} then ${spentSentence(runLimits.maxAttempts, "one step of this run")}
         else ${spentSentence(runLimits.maxAttemptsInAll, "this run")} end`,
       sql`id = ${id} and ${isGivenUp}`
     )
 
-  const stuckAfter = sql`make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)`
+  const stuckAfter = sql`make_interval(secs => ${stuckAfterMs / 1_000}::float8)`
 
   // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
-  const isStuck = sql`lease_expires_at < now() - ${stuckAfter} and exists (
+  const isLeft = sql`lease_expires_at < now() - ${stuckAfter} and exists (
     select 1 from kb.agent_processing_log entry
     where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`
 
-  const stuck = Effect.gen(function* () {
+  // Judged as of its last heartbeat, which extended the lease: what came since is not in the row.
+  const hasNoProgress = sql`lease_expires_at > now() and progress_of = attempt_token
+    and progressed_at < lease_expires_at - make_interval(secs => ${(runLimits.leaseMs + stuckAfterMs) / 1_000}::float8)`
+
+  const stuck = Effect.fnUntraced(function* (withLapsed: boolean) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<Pick<FailedRun, "id">>`
-      select id from kb.agent_runs run where project_id = ${projectId} and status = 'running' and ${isStuck}
+      select id from kb.agent_runs run where project_id = ${projectId} and status = 'running'
+        and (${hasNoProgress} or ${withLapsed}::boolean and ${isLeft})
       order by id limit ${runLimits.stuckBatchRuns}`
     return rows.map(({ id }) => id)
-  }).pipe(orDie)
+  }, orDie)
 
   const abandon = (id: RunId) =>
-    endSilent(sql`${"No worker was alive for this entry for too long"}::text`, sql`id = ${id} and ${isStuck}`)
+    endSilent(
+      sql`case when ${hasNoProgress} then 'noProgress' else 'noWorker' end`,
+      sql`case when ${hasNoProgress} then ${noProgressSentence(stuckAfterMs)}::text else ${noWorkerSentence} end`,
+      sql`id = ${id} and (${hasNoProgress} or ${isLeft})`
+    )
 
   const summarize = Effect.fn("Runs.summarize")(function* (id: RunId, summary: string) {
     const { projectId } = yield* ProjectTransaction

@@ -18,7 +18,7 @@ import { underWay } from "./sentences.ts"
 export type Closing =
   | {
       readonly type: "interrupted"
-      readonly reason: "cancelled" | "stepLimit" | "timeout" | "budget" | "forked"
+      readonly reason: "cancelled" | "stepLimit" | "timeout" | "budget" | "forked" | "user"
       /** What the model had said of an answer that was broken off. */
       readonly partialText?: string | undefined
     }
@@ -29,7 +29,7 @@ export type Closing =
 export interface Failed {
   readonly type: "failed"
   readonly error: string
-  /** Absent where its worker died, and its session with it. */
+  /** Absent where its workers died, and its session with them. */
   readonly reason?: TurnFailure
 }
 
@@ -39,10 +39,29 @@ export const lastWordsOf = (
   { lastText, run: { id } }: ReducedContext
 ): string => (id === run.id ? lastText : "")
 
-/** The events that close whatever is open. */
-export const closingEvents = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => [
+/** Whether a log is the run's own, and over with it; that of a conversation goes on. */
+const hasOwnLog = ({ contextName, id }: LogOfRun): boolean => contextName === `run-${id}`
+
+/** A run and the context that it works in. */
+export interface LogOfRun {
+  readonly id: string
+  readonly contextName: string
+}
+
+/** The events that close whatever is open when a run ends or rests at a limit; the session of a conversation goes on (S004-R41). */
+export const closingEvents = (
+  run: LogOfRun,
+  context: ReducedContext,
+  closing: Closing
+): ReadonlyArray<NewEvent> => [
   ...turnClosing(context, closing),
-  ...(context.isSessionOpen ? [sessionEnd(false)] : [])
+  ...(context.isSessionOpen && hasOwnLog(run) ? [sessionEnd(false)] : [])
+]
+
+/** What is open where a context is forked, closed in the fork's own log, and the session that begins there. */
+export const forkClosing = (context: ReducedContext): ReadonlyArray<NewEvent> => [
+  ...turnClosing(context, { type: "interrupted", reason: "forked" }),
+  ...nextSession(context, false)
 ]
 
 /** The events that close the open turn and its calls. */
@@ -70,6 +89,7 @@ export const turnClosing = (context: ReducedContext, closing: Closing): Readonly
  * its own that fails: people read what became of it where they read the answer.
  */
 export const failedEnd = (
+  run: LogOfRun,
   context: ReducedContext,
   closing: Failed,
   isAnsweredLate: boolean
@@ -77,12 +97,12 @@ export const failedEnd = (
   const { isSessionOpen } = context
   const isUnanswered = !isAnsweredLate && isTurnMissing(context)
   const turnNumber = context.currentTurnNumber + 1
+  const isCrash = isSessionOpen && closing.reason === undefined
   return [
-    ...(isUnanswered && !isSessionOpen ? [{ type: "SessionStartedEvent" } as const] : []),
     ...(isUnanswered
       ? [{ type: "AgentTurnStartedEvent", turnNumber } as const, turnEnd(turnNumber, closing)]
       : []),
-    ...(isUnanswered || isSessionOpen ? [sessionEnd(isSessionOpen && closing.reason === undefined)] : [])
+    ...(isCrash || ((isUnanswered || isSessionOpen) && hasOwnLog(run)) ? [sessionEnd(isCrash)] : [])
   ]
 }
 
@@ -91,8 +111,8 @@ const isTurnMissing = (context: ReducedContext): boolean =>
   context.isTurnDue || (Option.isNone(context.agentTurnStartedAtEventId) && nextStepOf(context) !== undefined)
 
 /** The session of the actor that comes now; where one that died has left its own open, that ends first (S004-R40…R42). */
-export const nextSession = ({ isSessionOpen }: ReducedContext): ReadonlyArray<NewEvent> => [
-  ...(isSessionOpen ? [sessionEnd(true)] : []),
+export const nextSession = ({ isSessionOpen }: ReducedContext, isCrash = true): ReadonlyArray<NewEvent> => [
+  ...(isSessionOpen ? [sessionEnd(isCrash)] : []),
   { type: "SessionStartedEvent" }
 ]
 

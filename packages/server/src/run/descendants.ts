@@ -1,5 +1,5 @@
 /**
- * Ends the runs below a run that nobody above them wants any more.
+ * Ends the runs below a run that nobody above them wants any more, and pauses those whose time is over.
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
@@ -10,7 +10,8 @@
  * after the one that made it unwanted, so no child is locked while a parent is
  * held. Who is cancelled spawns no more: it is looked again until none is left.
  * A crash in between loses nothing, because a loop of its own looks for the same: each second
- * for what is at work, and now and then for what rests at a limit and does nothing.
+ * for what is at work, and now and then for what rests at a limit and does nothing. The same loop pauses
+ * runs that are past their deadline and grace: whoever works on them is dead, stands still or waits too long.
  */
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
@@ -33,7 +34,7 @@ export class Descendants extends Context.Service<
     readonly cancelBelow: (projectId: ProjectId, runId: RunId) => Effect.Effect<number>
     /** Cancels what is unwanted and rests at a limit in any project, and answers how many runs there were. */
     readonly cancelResting: Effect.Effect<number>
-    /** Cancels unwanted runs, and lets those go on that wait for others and have used their time, for ever. */
+    /** Cancels unwanted runs, pauses those past their grace, and lets those go on that wait for others and have used their time, for ever. */
     readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/run/Descendants") {
@@ -107,7 +108,8 @@ export class Descendants extends Context.Service<
 
       const follow = Effect.fnUntraced(function* (projectId: ProjectId) {
         const overdue = yield* database.inProject(projectId, queueOverdue)
-        return overdue + (yield* cancelWhile(projectId, sql`true`))
+        const timedOut = yield* endings.timeOut(projectId)
+        return overdue + timedOut + (yield* cancelWhile(projectId, sql`true`))
       })
 
       const round = Effect.gen(function* () {
@@ -117,9 +119,7 @@ export class Descendants extends Context.Service<
         let followed = 0
         for (const { projectId } of due) followed += yield* share("Waits", projectId, follow(projectId))
         if (followed > 0)
-          yield* Effect.logInfo(
-            `${followed} runs had used their time while they waited, or were wanted by no run above them`
-          )
+          yield* Effect.logInfo(`${followed} runs had used their time, or were wanted by no run above them`)
         return false
       })
 

@@ -1,5 +1,5 @@
 /**
- * Ends runs from outside: a person cancels one, or nobody is left to work on it.
+ * Ends runs from outside: a person cancels one, its time is over, or nobody is left to work on it.
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
@@ -9,10 +9,9 @@
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
-import { runLimits } from "../limits.ts"
 import { share } from "../outbox/wake-ups.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import { Attendance } from "./attendance.ts"
@@ -21,22 +20,26 @@ import type { RunNotInState } from "./holding.ts"
 import type { FailedRun } from "./claimed-run.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import type { Cancellation } from "./outcomes.ts"
+import { StuckAfterMs } from "./processing-log.ts"
 import { Runs } from "./runs.ts"
-import { emptiedSentence, summaryOf } from "./sentences.ts"
+import { durationMs } from "./rests.ts"
+import { emptiedSentence, softStopSentences, summaryOf } from "./sentences.ts"
 
 export class Endings extends Context.Service<
   Endings,
   {
-    /** Cancels a run that has not ended and keeps what it said so far as its summary. */
+    /** Cancels a run that has not ended and keeps all that it said so far, in order, as its summary (S002-R17). */
     readonly cancel: (
       run: { readonly id: RunId; readonly contextName: string },
       cancellation: Cancellation
     ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
+    /** Pauses the runs of a project whose time and grace are over, whoever works on them, and answers how many there were (S002-R29, R30). */
+    readonly timeOut: (projectId: ProjectId) => Effect.Effect<number>
     /** Cancels the queued runs that nobody has begun and whose entries are gone, as a purge takes them; one that is being claimed begins. */
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
     /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
     readonly giveUp: (projectId: ProjectId) => Effect.Effect<void>
-    /** The runs on which nobody is at work for too long, where this server could have taken them up all that time. */
+    /** The runs at work of which nothing comes for too long, and those on which nobody is at work for as long, where this server could have taken them up all that time. */
     readonly stuck: Effect.Effect<ReadonlyArray<RunId>, never, ProjectTransaction>
     /** Fails such a run and abandons its entries, where it is stuck still; answers how many runs that were (S000-R19). */
     readonly abandon: (id: RunId) => Effect.Effect<number, never, ProjectTransaction>
@@ -49,6 +52,7 @@ export class Endings extends Context.Service<
       const runs = yield* Runs
       const contexts = yield* Contexts
       const attendance = yield* Attendance
+      const stuckAfterMs = yield* StuckAfterMs
       const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeUnmadeCalls
 
@@ -74,10 +78,64 @@ export class Endings extends Context.Service<
         // The run first and then its log, as every attempt takes them: else the two would wait for each other.
         const partialText = yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
-        const said = partialText === "" ? lastWordsOf(run, yield* contexts.load(name)) : partialText
-        yield* runs.cancel(run.id, summaryOf(said), cancellation)
+        const { chars, texts } = yield* runs.saidBy(run.id, name)
+        const said = [...texts, partialText].filter((text) => text !== "").join("\n\n")
+        yield* runs.cancel(run.id, summaryOf(said, chars), cancellation)
         const closing: Closing = { type: "interrupted", reason: "cancelled", partialText }
-        yield* close(run, (context) => closingEvents(context, closing))
+        yield* close(run, (context) => closingEvents(run, context, closing))
+      })
+
+      /** Ends the turn as its actor would have: with the stop that was not said yet, unless it was answered or a person ended it. */
+      const pauseOvertime = Effect.fnUntraced(function* ({
+        contextName,
+        id
+      }: Pick<FailedRun, "id" | "contextName">) {
+        const partialText = yield* runs.holdOvertime(id)
+        yield* contexts.lock(contextName)
+        const context = yield* contexts.load(contextName)
+        const stop = context.run.id === id ? Option.getOrUndefined(context.run.softStop) : undefined
+        const reason = stop?.reason ?? "timeout"
+        const said = partialText === "" ? lastWordsOf({ id }, context) : partialText
+        const isAnswered = context.isAnswered && context.pendingCalls.length === 0
+        const isStopMissing =
+          stop === undefined &&
+          !isAnswered &&
+          !context.isInterruptRequested &&
+          Option.isSome(context.agentTurnStartedAtEventId)
+        const closing: Closing = isAnswered
+          ? { type: "completed", durationMs: yield* durationMs(context) }
+          : {
+              type: "interrupted",
+              reason: context.isInterruptRequested ? "user" : reason,
+              partialText
+            }
+        const stopping: NewEvent = {
+          type: "SoftStopEvent",
+          reason,
+          runId: id,
+          content: softStopSentences[reason]
+        }
+        const events = [
+          ...(isStopMissing ? [stopping] : []),
+          ...closingEvents({ id, contextName }, context, closing)
+        ]
+        yield* contexts.append(contextName, events, {
+          alongside: yield* recording(id, context.pendingCalls, events)
+        })
+        yield* runs.timeOut(id, reason, summaryOf(said))
+        // What was said meanwhile takes it up again, as where its own attempt pauses it.
+        if (context.isTurnDue) yield* runs.resumeOn(contextName)
+      })
+
+      const timeOut = Effect.fn("Endings.timeOut")(function* (projectId: ProjectId) {
+        const found = yield* database.inProject(projectId, runs.overtime)
+        for (const run of found)
+          yield* database.inProject(
+            projectId,
+            // Its attempt was quicker.
+            Effect.catchTag(pauseOvertime(run), "RunNotInState", () => Effect.void)
+          )
+        return found.length
       })
 
       const cancelEmptied = Effect.gen(function* () {
@@ -89,12 +147,16 @@ export class Endings extends Context.Service<
       /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */
       const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
         for (const run of failed) {
-          const closing: Failed = { type: "failed", error: run.errorMessage }
+          const closing: Failed = {
+            type: "failed",
+            error: run.errorMessage,
+            ...(run.failureReason === "noWorker" ? {} : { reason: run.failureReason })
+          }
           const context = yield* close(run, (found) => turnClosing(found, closing))
           const said = summaryOf(lastWordsOf(run, context))
           if (run.summary === null && said !== "") yield* runs.summarize(run.id, said)
           const isAnsweredLate = yield* answerLate(run, context)
-          yield* contexts.append(run.contextName, failedEnd(context, closing, isAnsweredLate))
+          yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))
         }
       })
 
@@ -108,15 +170,13 @@ export class Endings extends Context.Service<
       })
 
       // Take-over comes first: what nobody could have taken up is not stuck.
-      const stuck = Effect.flatMap(attendance.hasLasted(runLimits.stuckAfterMs), (hasLasted) =>
-        hasLasted ? runs.stuck : Effect.succeed([])
-      )
+      const stuck = Effect.flatMap(attendance.hasLasted(stuckAfterMs), runs.stuck)
 
       const abandon = Effect.fn("Endings.abandon")((id: RunId) =>
         Effect.map(Effect.tap(runs.abandon(id), closeAll), ({ length }) => length)
       )
 
-      return Endings.of({ cancel, cancelEmptied, giveUp, stuck, abandon })
+      return Endings.of({ cancel, timeOut, cancelEmptied, giveUp, stuck, abandon })
     })
   )
 }

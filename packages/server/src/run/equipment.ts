@@ -73,7 +73,8 @@ export const makeEquipment = Effect.gen(function* () {
         (yield* Scope.provide(
           toolServers.connect(principal, isToolless ? [] : patternsOf(step), {
             isLoop: flow?.flowType === "loop",
-            maySpawn: !isToolless && definition.subAgents.length > 0
+            maySpawn: !isToolless && definition.subAgents.length > 0,
+            maySuggest: definition.executionMode !== "execute"
           }),
           scope
         ))

@@ -5,12 +5,14 @@
  *
  * A beat that breaks says nothing of the run: a database that starts anew is away
  * for seconds, and the lease is good for longer. So the beat is tried again until
- * the lease must be over. What the database says of the run counts at once.
+ * the lease must be over. What the database says of the run counts at once. Each
+ * beat says when anything last came of the attempt, by the database's clock.
  */
 import { Cause, Clock, Effect } from "effect"
 import { isDatabaseAway } from "../database/database-away.ts"
 import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
+import { CurrentProgress } from "../model/progress.ts"
 import { outageLimits } from "../outbox/outage-limits.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { nextWakeUp, WakeUps } from "../outbox/wake-ups.ts"
@@ -23,8 +25,8 @@ export const makeHeartbeat = Effect.gen(function* () {
   const wakeUps = yield* WakeUps
 
   /** One beat; false when it broke, and another may be tried. */
-  const extend = (run: ClaimedRun, mayBeTriedAgain: boolean) =>
-    database.inProject(run.projectId, runs.heartbeat(run)).pipe(
+  const extend = (run: ClaimedRun, quietMs: number, mayBeTriedAgain: boolean) =>
+    database.inProject(run.projectId, runs.heartbeat(run, quietMs)).pipe(
       Effect.as(true),
       Effect.catchDefect((defect) =>
         mayBeTriedAgain
@@ -42,12 +44,18 @@ export const makeHeartbeat = Effect.gen(function* () {
   const beat = Effect.fnUntraced(
     function* (run: ClaimedRun) {
       const mailbox = yield* wakeUps.listen(`taken:${run.id}`)
+      const progress = yield* CurrentProgress
       let leasedAtMs = yield* Clock.currentTimeMillis
+      progress.look(leasedAtMs, 0)
       let pauseMs: number = runLimits.heartbeatIntervalMs
       while (true) {
         yield* nextWakeUp(mailbox, pauseMs)
         const nowMs = yield* Clock.currentTimeMillis
-        const isLeased = yield* extend(run, nowMs - leasedAtMs < runLimits.leaseMs)
+        const isLeased = yield* extend(
+          run,
+          progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs),
+          nowMs - leasedAtMs < runLimits.leaseMs
+        )
         if (isLeased) leasedAtMs = nowMs
         pauseMs = isLeased ? runLimits.heartbeatIntervalMs : outageLimits.retryMs
       }

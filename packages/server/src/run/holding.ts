@@ -13,6 +13,7 @@ import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { inTurn } from "../database/turns.ts"
+import { runLimits } from "../limits.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { isStopped } from "./kill-switches.ts"
 
@@ -27,8 +28,12 @@ export class RunHalted extends Schema.TaggedError<RunHalted>()("RunHalted", {
   detail: Schema.String
 }) {}
 
+const intervalIn = (sql: SqlClient.SqlClient) => (ms: number) =>
+  sql`make_interval(secs => ${ms / 1_000}::float8)`
+
 export const makeHolding = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
+  const interval = intervalIn(sql)
   const database = yield* Database
 
   /** The condition under which an attempt may write. */
@@ -75,7 +80,32 @@ export const makeHolding = Effect.gen(function* () {
   })
 
   const timingOut = (run: ClaimedRun) =>
-    sql`timed_out as (update kb.agent_runs set deadline_at = now(), partial_text = null from appended where ${held(run)})`
+    sql`timed_out as (
+      update kb.agent_runs set deadline_at = least(now(), deadline_at + ${interval(runLimits.lateStopMs)}), partial_text = null
+      from appended where ${held(run)})`
+
+  /** A run whose time and grace are over although nobody has paused it: its worker died, stands still or waits for something. */
+  const isOvertime = sql`status in ('queued', 'running') and deadline_at < now() - ${interval(runLimits.graceMs)} and not ${isStopped(sql)}`
+
+  const overtime = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<Pick<ClaimedRun, "id" | "contextName">>`
+      select id, context_name from kb.agent_runs where project_id = ${projectId} and ${isOvertime}
+      order by id limit ${runLimits.overtimeBatchRuns}`
+  }).pipe(orDie)
+
+  const holdOvertime = Effect.fn("Runs.holdOvertime")(function* (id: RunId) {
+    const { projectId } = yield* ProjectTransaction
+    const [row] = yield* sql<{ partialText: string | null; parentRunId: RunId | null }>`
+      select partial_text, parent_run_id from kb.agent_runs
+      where id = ${id} and project_id = ${projectId} and ${isOvertime} for no key update`
+    if (row === undefined) return yield* new RunNotInState({ runId: id })
+    yield* holdParents([row.parentRunId])
+    return row.partialText ?? ""
+  }, orDie)
+
+  const brokenOff = (run: ClaimedRun) =>
+    sql`broken_off as (update kb.agent_runs set partial_text = null from appended where ${held(run)})`
 
   /** Holds the runs that wait for others, before the rows of agents and budgets that both write: else the two would wait for each other. */
   const holdParents = (ids: ReadonlyArray<RunId | null>) => {
@@ -136,6 +166,7 @@ export const makeHolding = Effect.gen(function* () {
     left join lateral (${blamed(run)} and run.id is not null for no key update) blamed on true`
 
   return {
+    brokenOff,
     held,
     guard,
     guardLast,
@@ -145,10 +176,13 @@ export const makeHolding = Effect.gen(function* () {
     holdBlamed,
     holdEmptied,
     holdOpen,
+    holdOvertime,
     holdParents,
     holdToEnd,
     holdToFail,
+    isOvertime,
     keepPartial,
+    overtime,
     timingOut
   }
 })

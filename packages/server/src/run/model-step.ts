@@ -142,7 +142,7 @@ export const makeModelStep = Effect.gen(function* () {
     if (next.type === "completeTurn" && !after.isTurnDue && isLastTurn(bench, after)) {
       yield* CrashPoint.hit("run.beforeComplete")
       const closing: Closing = { type: "completed", durationMs: yield* durationMs(after) }
-      const last = closingEvents(after, closing)
+      const last = closingEvents(run, after, closing)
       const isOver = yield* appendAndComplete(run, context, [...told, ...last], {
         summary: summaryOf(next.text),
         spent,

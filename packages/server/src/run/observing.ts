@@ -180,16 +180,17 @@ export const makeObserving = Effect.gen(function* () {
     })
   }
 
-  /** Tells of a tool call when its outcome is there. */
+  /** Tells of a tool call when its outcome is there; of one that was not made there is nothing to tell. */
   const toolCall = Effect.fnUntraced(function* <E>(
     run: ClaimedRun,
     { offered }: ConnectedTools,
     asked: ToolCall,
-    making: Effect.Effect<Outcome, E>
+    making: Effect.Effect<Outcome | undefined, E>
   ) {
     const call = madeCall(asked)
     const startMs = yield* Clock.currentTimeMillis
     const outcome = yield* making
+    if (outcome === undefined) return undefined
     const endMs = yield* Clock.currentTimeMillis
     const isKnown = offered.some(({ name }) => name === call.name)
     yield* countToolCall(isKnown ? call.name : "unknown", outcome.status, endMs - startMs)

@@ -30,7 +30,7 @@ export interface Occasion {
   readonly project: { readonly id: string; readonly name: string }
 }
 
-/** The events that open a run on its own context: session, model and who watches it, system prompt, what people rejected before, prompt, input, and the first step of a flow. */
+/** The events that open a run on its own context: session, model, who watches it and how much it is shown, system prompt, what people rejected before, what woke it, prompt, input, and the first step of a flow. */
 export const opening = Effect.fn("opening")(function* (
   agent: AgentVersion,
   occasion: Occasion,
@@ -42,11 +42,13 @@ export const opening = Effect.fn("opening")(function* (
   const plan = planOf(agent.definition)
   const events: Array<NewEvent> = [{ type: "SessionStartedEvent" }]
   events.push({ type: "SetLlmConfigEvent", role: "primary", provider: model.provider, name: model.name })
-  events.push(...firstSettings(agent.definition.model))
+  events.push(...firstSettings(agent.definition))
   if (systemPrompt !== null)
     events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
   // Before the prompt, which stays the last that is said: it is what the turn answers.
   if (rejections !== undefined) events.push({ type: "UserMessageEvent", content: rejections })
+  const woken = unspokenOccasion(agent, occasion)
+  if (woken !== undefined) events.push({ type: "UserMessageEvent", content: woken })
   // A flow without steps says its prompt as its one step; every other run begins with it.
   if (plan === undefined || steps.length > 0)
     events.push({
@@ -93,6 +95,25 @@ const unspokenInput = Effect.fnUntraced(function* ({ definition }: AgentVersion,
   })
 })
 
+/**
+ * What woke the run, as fenced JSON, where no template of the agent speaks of it.
+ *
+ * **Details** Of an object that is too large for a prompt its id and version are given, and of too many events the newest.
+ */
+const unspokenOccasion = ({ definition }: AgentVersion, { events, occurrences }: Occasion) => {
+  const newest = events.at(-1)
+  const shown = shownOf(events, occurrences)
+  if (shown.length === 0 || speaksOf(definition, "event", "events", "object", "relationship"))
+    return undefined
+  const about = newest && {
+    [newest.entityType === "relationship" ? "relationship" : "object"]: newest.snapshot
+  }
+  const all = shown.length === 1 ? { event: shown[0] } : { events: shown }
+  const candidates = [{ ...all, ...about }, all, { event: shown.at(-1) }]
+  const texts = candidates.map((data) => `\`\`\`json\n${JSON.stringify(data, null, 2)}\n\`\`\``)
+  return texts.find((text) => text.length <= runLimits.promptMaxChars)
+}
+
 /** What an agent was handed by another: `run/children.ts` makes such a trigger. */
 const handedOver = ({ input, type }: Trigger): { readonly [key: string]: Schema.Json } | undefined =>
   type === "agent" && typeof input === "object" && input !== null && !Array.isArray(input)
@@ -123,7 +144,7 @@ const scopeOf = (
 ): PromptScope => {
   const outputs = Option.match(progress, { onNone: () => ({}), onSome: ({ outputs }) => outputs })
   const newest = events.at(-1)
-  const shown = [...events.map(shownEvent), ...occurrences.map(shownOccurrence)]
+  const shown = shownOf(events, occurrences)
   return {
     event: shown.at(-1) ?? null,
     events: shown,
@@ -136,6 +157,11 @@ const scopeOf = (
     project
   }
 }
+
+const shownOf = (events: Occasion["events"], occurrences: Occasion["occurrences"]) => [
+  ...events.map(shownEvent),
+  ...occurrences.map(shownOccurrence)
+]
 
 const shownEvent = ({
   id,

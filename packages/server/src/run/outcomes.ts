@@ -6,8 +6,9 @@
  * Each is one statement on the run, which decides the race; its entries end in
  * the same transaction. Skipped work is never recorded as done.
  */
+import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RunId, UserId } from "@tropism/domain/ids"
-import type { PauseReason } from "@tropism/domain/run"
+import type { PauseReason, RunFailure } from "@tropism/domain/run"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
@@ -45,7 +46,7 @@ export interface LastAppend {
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
-  const { found, guardLast, held, holdParents } = yield* makeHolding
+  const { found, guardLast, held, holdParents, isOvertime } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
   const { freeingBehind, settledByEnd, settleRuns } = yield* makeSettling
   const { countingLast } = yield* makeSpending
@@ -106,12 +107,17 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* ended(run)
   }, orDie)
 
-  const fail = Effect.fn("Runs.fail")(function* (run: ClaimedRun, message: string, summary: string) {
+  const fail = Effect.fn("Runs.fail")(function* (
+    run: ClaimedRun,
+    reason: RunFailure,
+    message: string,
+    summary: string
+  ) {
     const text = beginningOf(message, runLimits.errorMaxChars)
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
-        update kb.agent_runs set status = 'failed', error_message = ${text}, completed_at = now(), attempt_token = null,
+        update kb.agent_runs set status = 'failed', error_message = ${text}, failure_reason = ${reason}, completed_at = now(), attempt_token = null,
           summary = coalesce(nullif(partial_text, ''), nullif(${summary}, '')), partial_text = null
         where ${held(run)} returning id, ${rested}`,
         countRested("failed")
@@ -121,7 +127,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* holdParents([resting(run).parentRunId])
     yield* dropQuestions([run.id])
     if (run.backtestId === null) yield* countFailures([run], text)
-    yield* settleRuns([resting(run)], { status: "failed", message: text })
+    yield* settleRuns([resting(run)], { status: "failed", message: text, failure: reason })
     yield* ended(run)
   }, orDie)
 
@@ -141,13 +147,31 @@ export const makeOutcomes = Effect.gen(function* () {
       ),
       found(run.id)
     )
+    yield* settlePaused(resting(run), run.backtestId, detail ?? pausedSentence(reason))
+  }, orDie)
+
+  const settlePaused = Effect.fnUntraced(function* (
+    run: RestingRun,
+    backtestId: ClaimedRun["backtestId"],
+    reason: string
+  ) {
     yield* dropQuestions([run.id])
-    yield* settleRuns([resting(run)], {
-      status: "completed",
-      message: null,
-      reason: detail ?? `The run paused: ${reason}`
-    })
-    yield* ended(run)
+    yield* settleRuns([run], { status: "completed", message: null, reason })
+    yield* ended({ id: run.id, backtestId })
+  })
+
+  const timeOut = Effect.fn("Runs.timeOut")(function* (id: RunId, reason: SoftStopReason, summary: string) {
+    const { projectId } = yield* ProjectTransaction
+    const rows = yield* sql<RestingRun & RestedRun & Pick<ClaimedRun, "backtestId">>`
+      update kb.agent_runs set status = 'paused', pause_reason = ${reason}, summary = nullif(${summary}, ''), error_message = null,
+        attempt_token = null, partial_text = null, deadline_at = null
+      where id = ${id} and project_id = ${projectId} and ${isOvertime} returning id, parent_run_id, backtest_id, ${rested}`
+    yield* found(id)(rows)
+    yield* countRested("paused")(rows)
+    for (const { backtestId, parentRunId } of rows)
+      yield* settlePaused({ id, parentRunId }, backtestId, pausedSentence(reason))
+    // Whoever still works on it stops.
+    yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
   const wait = Effect.fn("Runs.wait")(function* (run: ClaimedRun, reason: "question" | "subAgents") {
@@ -187,5 +211,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
-  return { complete, completing, fail, pause, wait, cancel }
+  return { complete, completing, fail, pause, timeOut, wait, cancel }
 })
+
+const pausedSentence = (reason: PauseReason): string => `The run paused: ${reason}`

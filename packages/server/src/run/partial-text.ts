@@ -11,7 +11,6 @@
  */
 import { Effect, Queue } from "effect"
 import { runLimits } from "../limits.ts"
-import { summaryOf } from "./sentences.ts"
 
 export const makePartialText = Effect.fnUntraced(function* <E>(
   write: (text: string) => Effect.Effect<void, E>
@@ -20,9 +19,8 @@ export const makePartialText = Effect.fnUntraced(function* <E>(
   let kept = ""
   const grown = yield* Queue.sliding<void>(1)
 
-  /** Of a long text only as much is kept as a summary may hold. */
   const keepNow = Effect.suspend(() => {
-    const next = summaryOf(text)
+    const next = text
     if (next === kept) return Effect.void
     return write(next).pipe(
       Effect.andThen(
@@ -46,7 +44,10 @@ export const makePartialText = Effect.fnUntraced(function* <E>(
   const keep: Effect.Effect<never, E> = Queue.take(grown).pipe(
     Effect.andThen(Effect.sleep(runLimits.partialTextDelayMs)),
     Effect.andThen(Effect.uninterruptible(keepNow)),
-    Effect.andThen(Effect.sleep(runLimits.partialTextIntervalMs - runLimits.partialTextDelayMs)),
+    // The whole is written each time: a long text less often, so that nobody writes more in a second for it.
+    Effect.andThen(
+      Effect.suspend(() => Effect.sleep(intervalMs(kept.length) - runLimits.partialTextDelayMs))
+    ),
     Effect.forever
   )
 
@@ -60,3 +61,6 @@ export const makePartialText = Effect.fnUntraced(function* <E>(
     keep
   }
 })
+
+const intervalMs = (chars: number): number =>
+  runLimits.partialTextIntervalMs * Math.max(1, chars / runLimits.partialTextChars)

@@ -15,6 +15,7 @@ import { lastId, orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { makeAttempts, type Attempts } from "./attempts.ts"
 import { type EntryRow, entryTold, toEntry } from "./rows.ts"
+import { noWorkerSentence } from "./sentences.ts"
 import { makeSettling } from "./settling.ts"
 
 /** An entry to be opened: with its run, or to wait until the releaser gives it one. */
@@ -43,6 +44,16 @@ export interface NewEntry {
   /** The person who asked for it; absent where nobody did. */
   readonly askedBy?: UserId
 }
+
+/** For how many days an ended entry is kept, however it ended, and what a foreign server told is known (S001-K02). */
+export class RetentionDays extends Context.Reference<number>("@tropism/server/run/RetentionDays", {
+  defaultValue: () => 30
+}) {}
+
+/** A processing entry that nobody works on for this long is abandoned, and a run at work of which nothing comes for as long (S000-R19). */
+export class StuckAfterMs extends Context.Reference<number>("@tropism/server/run/StuckAfterMs", {
+  defaultValue: () => runLimits.stuckAfterMs
+}) {}
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
@@ -88,6 +99,7 @@ export class ProcessingLog extends Context.Service<
     ProcessingLog,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const stuckAfterMs = yield* StuckAfterMs
       const { settle } = yield* makeSettling
       const { attemptsOf, revive } = yield* makeAttempts
 
@@ -189,16 +201,16 @@ export class ProcessingLog extends Context.Service<
 
       const abandonOrphans = settle(
         sql`entry.status = 'processing'
-          and entry.started_at < now() - make_interval(secs => ${runLimits.stuckAfterMs / 1_000}::float8)
+          and entry.started_at < now() - make_interval(secs => ${stuckAfterMs / 1_000}::float8)
           and not exists (
             select 1 from kb.agent_runs run where run.id = entry.run_id and run.status in ('queued', 'running', 'paused'))`,
-        { status: "abandoned", message: "No worker was alive for this entry for too long" }
+        { status: "abandoned", message: noWorkerSentence, failure: "noWorker" }
       ).pipe(orDie)
 
+      const keepSeconds = (yield* RetentionDays) * secondsPerDay
       const forget = sql<{ count: number }>`
-        select kb.forget_entries(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.deadLetterKeepMs / 1_000}::float8,
-            ${runLimits.forgetBatchEntries}::int)
-          + kb.forget_occurrences(${runLimits.entryKeepMs / 1_000}::float8, ${runLimits.forgetBatchEntries}::int) as count`.pipe(
+        select kb.forget_entries(${keepSeconds}::float8, ${keepSeconds}::float8, ${runLimits.forgetBatchEntries}::int)
+          + kb.forget_occurrences(${keepSeconds}::float8, ${runLimits.forgetBatchEntries}::int) as count`.pipe(
         Effect.map(([row]) => row?.count ?? 0),
         orDie
       )
@@ -219,6 +231,8 @@ export class ProcessingLog extends Context.Service<
     })
   )
 }
+
+const secondsPerDay = 86_400
 
 /** An entry is about a graph event or about an occurrence. */
 const subjectOf = (sql: SqlClient.SqlClient) =>

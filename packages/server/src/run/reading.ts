@@ -6,11 +6,13 @@
 import type { AgentId, BacktestId, GraphEventId, ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { ContextName } from "@tropism/domain/context-event"
 import type { PauseReason, RunStatus, Trigger } from "@tropism/domain/run"
+import { builtInServers } from "@tropism/domain/tool-pattern"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { objectNamed } from "../graph/object-names.ts"
 import { asked, searchQuery } from "../graph/search-words.ts"
+import { runLimits } from "../limits.ts"
 import { askedRun } from "./asked-chains.ts"
 import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
@@ -118,9 +120,26 @@ export const runsOfChain = (
   join kb.agent_runs run on run.id = later.run_id and run.root_event_id <> run.id and run.project_id = ${projectId}
   where entry.run_id = ${root} and (${askedRun(sql, sql`later.id`)}) = entry.run_id`
 
+/** Tools of a version's lists that are not built in. */
+const foreignTools = (sql: SqlClient.SqlClient) => {
+  const isForeign = `? (!(@ like_regex "^(${builtInServers.join("|")})[.]"))`
+  const among = (list: string) =>
+    sql`jsonb_path_query_array(version.definition, ${`${list}[*] ${isForeign}`}::jsonpath)`
+  return sql`(${among("$.tools")} || ${among("$.steps[*].tools")})`
+}
+
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
-const told = (sql: SqlClient.SqlClient) => sql`
-  select run.*, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
+const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
+  select run.id, run.agent_id, run.agent_version, run.status, run.pause_reason, run.trigger, ${summary} as summary,
+    length(run.summary) as summary_chars, run.error_message, run.failure_reason, run.cancelled_by,
+    run.step_count, run.attempt, run.usage, run.cost_micros, run.limits, run.parent_run_id, run.backtest_id, run.spawn_depth, run.model,
+    run.root_event_id, run.depth, run.context_name, run.created_at, run.started_at, run.completed_at, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
+    ${foreignTools(sql)} as foreign_tools,
+    -- Of most runs no list is read: their agents name no foreign tool.
+    (select jsonb_agg(distinct tool ->> 'name') from kb.model_calls call
+      join kb.tool_lists list on list.project_id = call.project_id and list.digest = call.tools_digest
+      cross join jsonb_array_elements(list.tools) tool
+      where call.run_id = run.id and ${foreignTools(sql)} <> '[]') as shown_tools,
     context.tainted_by, context.owner, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
     spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
   from kb.agent_runs run
@@ -129,17 +148,23 @@ const told = (sql: SqlClient.SqlClient) => sql`
   left join kb.contexts context on context.project_id = run.project_id and context.name = run.context_name
   left join kb.budgets spent on spent.project_id = run.project_id and spent.scope = 'run' and spent.scope_id = run.id and spent.period = ''`
 
+/** Of a run among others no more of the summary is read than a list has room for. */
+const toListed = (row: RunRow) => toRun(row, runLimits.listedSummaryMaxChars)
+
 /** The parts of `Runs` that only read. */
 export const makeReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
+  const listed = told(sql, sql`left(run.summary, ${runLimits.listedSummaryMaxChars + 1}::int)`)
+
   const select = (where: Statement.Fragment, limit: number) =>
     sql<RunRow>`
-      ${told(sql)} where ${where} order by run.id desc limit ${limit}`
+      ${listed} where ${where} order by run.id desc limit ${limit}`
 
   const get = Effect.fn("Runs.get")(function* (id: RunId) {
     const { projectId } = yield* ProjectTransaction
-    const [row] = yield* select(sql`run.id = ${id} and run.project_id = ${projectId}`, 1)
+    const [row] = yield* sql<RunRow>`
+      ${told(sql, sql`run.summary`)} where run.id = ${id} and run.project_id = ${projectId}`
     return row && toRun(row)
   }, orDie)
 
@@ -149,7 +174,7 @@ export const makeReading = Effect.gen(function* () {
       sql`run.id = any(${ids}::uuid[]) and run.project_id = ${projectId}`,
       ids.length
     )
-    return rows.map(toRun)
+    return rows.map(toListed)
   }, orDie)
 
   const list = Effect.fn("Runs.list")(function* (
@@ -160,7 +185,7 @@ export const makeReading = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const page = pageOfRuns(sql, projectId, filter, before, limit)
     const rows = yield* select(sql`run.id in (${page})`, limit)
-    return rows.map(toRun)
+    return rows.map(toListed)
   }, orDie)
 
   const chain = Effect.fn("Runs.chain")(function* (
@@ -170,11 +195,28 @@ export const makeReading = Effect.gen(function* () {
   ) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<RunRow>`
-      ${told(sql)}
+      ${listed}
       where run.project_id = ${projectId} and run.id = any(array(${runsOfChain(sql, projectId, rootEventId)}))
         and run.id > ${after ?? "00000000-0000-0000-0000-000000000000"}::uuid
       order by run.id limit ${limit}`
-    return rows.map(toRun)
+    return rows.map(toListed)
+  }, orDie)
+
+  const saidBy = Effect.fn("Runs.saidBy")(function* (id: RunId, contextName: string) {
+    const { projectId } = yield* ProjectTransaction
+    // One run at a time works in a context, so what an answer there lacks of a run's id is told by where the run began.
+    const rows = yield* sql<{ text: string; chars: number }>`
+      select text, chars from (
+        select number, text, sum(length(text)) over (order by number) - length(text) as before, (sum(length(text)) over ())::float8 as chars from (
+          select number, payload ->> case when type = 'AssistantMessageEvent' then 'content' else 'partialText' end as text
+          from kb.context_events
+          where project_id = ${projectId} and context_name = ${contextName}
+            and type in ('AssistantMessageEvent', 'SoftStopEvent', 'AgentTurnInterruptedEvent')
+            and coalesce(payload ->> 'runId', ${id}) = ${id}
+            and number > (select min(after_event) from kb.model_calls where project_id = ${projectId} and run_id = ${id})
+        ) event where text <> ''
+      ) said where before <= ${runLimits.summaryMaxChars} order by number`
+    return { texts: rows.map(({ text }) => text), chars: rows[0]?.chars ?? 0 }
   }, orDie)
 
   const newestOn = Effect.fn("Runs.newestOn")(function* (name: ContextName) {
@@ -186,5 +228,5 @@ export const makeReading = Effect.gen(function* () {
     return row
   }, orDie)
 
-  return { get, among, list, chain, newestOn }
+  return { get, among, list, chain, saidBy, newestOn }
 })

@@ -13,7 +13,7 @@
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
 import type { PauseReason, RunStatus } from "@tropism/domain/run"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningTold } from "@tropism/domain/text-beginning"
 import { Effect, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
@@ -117,8 +117,8 @@ const outcomeOf = (
   return { status: "failed", result, event: { type: "ToolCallFailedEvent", callId, tool, error: result } }
 }
 
-/** A summary of a size that a parent with many children can read. */
-const cut = (summary: string) =>
-  summary.length <= runLimits.reportMaxChars
-    ? { summary }
-    : { summary: beginningOf(summary, runLimits.reportMaxChars), isTruncated: true }
+/** A summary of a size that a parent with several children can read. */
+const cut = (summary: string) => ({
+  summary: beginningTold(summary, runLimits.reportMaxChars),
+  ...(summary.length > runLimits.reportMaxChars ? { isTruncated: true } : {})
+})

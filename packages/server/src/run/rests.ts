@@ -41,7 +41,7 @@ const makeLastActs = Effect.gen(function* () {
     context: ReducedContext,
     summary: string
   ) {
-    const last = closingEvents(context, { type: "completed", durationMs: yield* durationMs(context) })
+    const last = closingEvents(run, context, { type: "completed", durationMs: yield* durationMs(context) })
     return yield* over(run, context, appendAndComplete(run, context, last, { summary }))
   })
 
@@ -52,7 +52,8 @@ const makeLastActs = Effect.gen(function* () {
       closing: Closing,
       end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
       preparation?: Preparation
-    ) => over(run, context, appendAndEnd(run, context, closingEvents(context, closing), end, preparation))
+    ) =>
+      over(run, context, appendAndEnd(run, context, closingEvents(run, context, closing), end, preparation))
   )
 
   return { complete, finish }
@@ -87,15 +88,20 @@ export const makeRests = Effect.gen(function* () {
     partialText: string,
     isOrphaned = false
   ) =>
-    append(run, context, [
-      {
-        type: "AgentTurnInterruptedEvent",
-        turnNumber: context.currentTurnNumber,
-        reason,
-        ...(partialText === "" ? {} : { partialText })
-      },
-      ...(isOrphaned ? nextSession(context) : [])
-    ])
+    append(
+      run,
+      context,
+      [
+        {
+          type: "AgentTurnInterruptedEvent",
+          turnNumber: context.currentTurnNumber,
+          reason,
+          ...(partialText === "" ? {} : { partialText })
+        },
+        ...(isOrphaned ? nextSession(context) : [])
+      ],
+      partialText === "" ? [] : [runs.brokenOff(run)]
+    )
 
   /** Lets the run rest at a limit; what was said while it made its last request takes it up again at once, as what is said later does. */
   const pause = Effect.fnUntraced(function* (
@@ -136,7 +142,7 @@ export const makeRests = Effect.gen(function* () {
       run,
       context,
       { type: "failed", error, reason },
-      runs.fail(run, error, summaryOf(lastWordsOf(run, context))),
+      runs.fail(run, reason, error, summaryOf(lastWordsOf(run, context))),
       { first: runs.holdToFail(run) }
     )
 

@@ -3,6 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
+import { findMissing } from "@tropism/domain/agent-warning"
 import type { ProcessingEntry } from "@tropism/domain/processing"
 import type { Budget } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
@@ -10,11 +11,23 @@ import type { LimitOverrides, Run } from "@tropism/domain/run"
 import { limitsOf } from "@tropism/domain/run-limits"
 import type { SqlClient, Statement } from "effect/sql"
 import { objectNamed } from "../graph/object-names.ts"
+import { toldSummary } from "./sentences.ts"
 
 export interface RunRow extends Omit<
   Run,
-  "createdAt" | "startedAt" | "completedAt" | "durationMs" | "taintedBy" | "costUsd" | "total" | "limits"
+  | "createdAt"
+  | "startedAt"
+  | "completedAt"
+  | "durationMs"
+  | "taintedBy"
+  | "missingTools"
+  | "costUsd"
+  | "total"
+  | "limits"
+  | "isSummaryTruncated"
 > {
+  /** Of the whole summary, of which the row may have the beginning. */
+  readonly summaryChars: number | null
   readonly costMicros: bigint
   /** What the run and all below it have used; null before the first of them did. */
   readonly spentInputTokens: bigint | null
@@ -26,13 +39,16 @@ export interface RunRow extends Omit<
   readonly defaultTimeoutMs: number | null
   readonly budget: Budget | null
   readonly taintedBy: Run["taintedBy"] | null
+  /** Foreign tools that its agent's version names, and the names of all tools that its model was shown. */
+  readonly foreignTools: ReadonlyArray<string>
+  readonly shownTools: ReadonlyArray<string> | null
   readonly createdAt: Date
   readonly startedAt: Date | null
   readonly completedAt: Date | null
 }
 
-/** Duration is wall-clock time from the first claim to the end. */
-export const toRun = (row: RunRow): Run => ({
+/** Duration is wall-clock time from the first claim to the end; of a summary no more is told than a bound. */
+export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   id: row.id,
   agentId: row.agentId,
   agentName: row.agentName,
@@ -41,8 +57,9 @@ export const toRun = (row: RunRow): Run => ({
   pauseReason: row.pauseReason,
   trigger: row.trigger,
   subject: row.subject,
-  summary: row.summary,
+  ...toldSummary(row, summaryMaxChars),
   errorMessage: row.errorMessage,
+  failureReason: row.failureReason,
   cancelledBy: row.cancelledBy,
   stepCount: row.stepCount,
   attempt: row.attempt,
@@ -65,6 +82,13 @@ export const toRun = (row: RunRow): Run => ({
   contextName: row.contextName,
   owner: row.owner,
   taintedBy: row.taintedBy ?? [],
+  missingTools:
+    row.stepCount === 0
+      ? []
+      : findMissing(
+          row.foreignTools,
+          (row.shownTools ?? []).map((name) => name.replace("__", "."))
+        ),
   createdAt: row.createdAt.toISOString(),
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,
@@ -106,6 +130,7 @@ export const toEntry = (row: EntryRow): ProcessingEntry => ({
   dueAt: row.dueAt?.toISOString() ?? null,
   deadLetteredAt: row.deadLetteredAt?.toISOString() ?? null,
   errorMessage: row.errorMessage,
+  failureReason: row.failureReason,
   startedAt: row.startedAt?.toISOString() ?? null,
   completedAt: row.completedAt?.toISOString() ?? null,
   createdAt: row.createdAt.toISOString()

@@ -9,9 +9,9 @@
  * finds its token gone and can write nothing.
  */
 import type { ReachedCap } from "@tropism/domain/chain"
-import type { ContextName } from "@tropism/domain/context-event"
+import type { ContextName, SoftStopReason } from "@tropism/domain/context-event"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
-import type { LimitOverrides, PauseReason, Run, Usage } from "@tropism/domain/run"
+import type { LimitOverrides, PauseReason, Run, RunFailure, Usage } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -54,14 +54,14 @@ export class Runs extends Context.Service<
     readonly spent: Read<ReadonlyArray<RunId>>
     /** Such a run, ended as failed; none where it is no such run any more. */
     readonly giveUp: (id: RunId) => Read<ReadonlyArray<FailedRun>>
-    /** Runs of entries in processing that nobody took over for too long. */
-    readonly stuck: Read<ReadonlyArray<RunId>>
+    /** Runs at work of which nothing comes for too long, and where they are asked for those of entries in processing that nobody took over for as long. */
+    readonly stuck: (withLapsed: boolean) => Read<ReadonlyArray<RunId>>
     /** Such a run, ended as failed with its entries; none where it is no such run any more. */
     readonly abandon: (id: RunId) => Read<ReadonlyArray<FailedRun>>
     /** Says what a failed run that has no summary has said last. */
     readonly summarize: (id: RunId, summary: string) => Read<void>
-    /** Says that the attempt is alive. */
-    readonly heartbeat: (run: ClaimedRun) => Verb
+    /** Extends the attempt's lease, and notes for how long nothing has come of it. */
+    readonly heartbeat: (run: ClaimedRun, quietMs: number) => Verb
     /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
     /** The same as a part of a statement: it answers a row when the attempt may write. */
@@ -97,15 +97,23 @@ export class Runs extends Context.Service<
     readonly foresee: (run: ClaimedRun) => Read<Foresight>
     /** Keeps what the model has said of an answer that is not complete. */
     readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
-    /** The part of an append that asks a run to stop because its time is up: its deadline is now, and its grace counts from there. */
+    /** The part of an append that has what was said of an answer that is broken off: nobody finds it as something else that is not complete. */
+    readonly brokenOff: (run: ClaimedRun) => Statement.Fragment
+    /** The part of an append that asks a run to stop because its time is up: its deadline moves to now where that is at once, and its grace counts from there. */
     readonly timingOut: (run: ClaimedRun) => Statement.Fragment
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     /** How a run that reports to no other completes with its last append, which counts its last step if that comes with it. */
     readonly completing: (run: ClaimedRun, summary: string, spent: StepUse | undefined) => LastAppend
-    /** Ends a run as failed; `summary` is what it had said, unless an answer was broken off: then that is. */
-    readonly fail: (run: ClaimedRun, errorMessage: string, summary: string) => Verb
+    /** Ends a run as failed, for a reason in one word and in a sentence; `summary` is what it had said, unless an answer was broken off: then that is. */
+    readonly fail: (run: ClaimedRun, reason: RunFailure, errorMessage: string, summary: string) => Verb
     /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
+    /** The runs whose time and grace are over although no attempt has paused them. */
+    readonly overtime: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
+    /** Holds such a run and the one that waits for it, whoever works on it, and answers what was said of an answer that is not complete. */
+    readonly holdOvertime: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
+    /** Lets such a run rest; whoever works on it has lost it. */
+    readonly timeOut: (id: RunId, reason: SoftStopReason, summary: string) => Verb
     /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
     readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
     /** Ends a run that has not ended, whatever it does. */
@@ -127,6 +135,11 @@ export class Runs extends Context.Service<
     /** Those of these runs that are there, newest first. */
     readonly among: (ids: ReadonlyArray<RunId>) => Read<ReadonlyArray<Run>>
     /** How the run at work on a conversation stands, else the last that was. */
+    /** What a run has said so far, in order: its answers, and what there was of those that were broken off; as much as a summary holds, and how much there is. */
+    readonly saidBy: (
+      id: RunId,
+      contextName: string
+    ) => Read<{ readonly texts: ReadonlyArray<string>; readonly chars: number }>
     readonly newestOn: (name: ContextName) => Read<StandingRun | undefined>
     /** The runs of a chain after an id, in the order in which they were queued. */
     readonly chain: (
@@ -146,19 +159,20 @@ export class Runs extends Context.Service<
       const claiming = yield* makeClaiming
       const holding = yield* makeHolding
       const { found, guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
-      const { keepPartial, timingOut } = holding
-      const { complete, completing, fail, pause, wait, cancel } = yield* makeOutcomes
-      const { among, chain, get, list, newestOn } = yield* makeReading
+      const { brokenOff, holdOvertime, keepPartial, overtime, timingOut } = holding
+      const { complete, completing, fail, pause, timeOut, wait, cancel } = yield* makeOutcomes
+      const { among, chain, get, list, newestOn, saidBy } = yield* makeReading
       const { counting, countingAside } = yield* makeSpending
       const { foresee, mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
       const yielding = yield* makeYielding
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
-      const heartbeat = (run: ClaimedRun) =>
+      const heartbeat = (run: ClaimedRun, quietMs: number) =>
         orDie(
           Effect.flatMap(
-            sql`update kb.agent_runs set lease_expires_at = ${lease} where ${held(run)} returning id`,
+            sql`update kb.agent_runs set lease_expires_at = ${lease}, progress_of = attempt_token,
+              progressed_at = now() - make_interval(secs => ${quietMs / 1_000}::float8) where ${held(run)} returning id`,
             found(run.id)
           )
         )
@@ -193,11 +207,15 @@ export class Runs extends Context.Service<
         mayAsk,
         foresee,
         keepPartial,
+        brokenOff,
         timingOut,
+        overtime,
+        holdOvertime,
         complete,
         completing,
         fail,
         pause,
+        timeOut,
         wait,
         cancel,
         ...resuming,
@@ -207,6 +225,7 @@ export class Runs extends Context.Service<
         get,
         among,
         newestOn,
+        saidBy,
         list,
         chain
       })

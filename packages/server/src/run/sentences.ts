@@ -7,7 +7,7 @@ import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RefusalReason } from "@tropism/domain/decide"
 import type { ToolCall } from "@tropism/domain/message"
 import type { LoopWarning } from "@tropism/domain/repetition"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningTold } from "@tropism/domain/text-beginning"
 import { SqlError } from "effect/sql"
 import { keepableText } from "../graph/keepable-text.ts"
 import { runLimits } from "../limits.ts"
@@ -30,6 +30,13 @@ export const refusalSentences: Readonly<Record<RefusalReason, string>> = {
 export const underWay = {
   error: "This call had begun when the run came to rest: it may or may not have happened",
   reason: "unknownOutcome"
+} as const
+
+/** Why a tool call was aborted, behind "had not answered when". */
+export const abortReasons = {
+  time: "the run's time was up",
+  message: "a new message came",
+  user: "a person ended the turn"
 } as const
 
 export const warningSentences: Readonly<Record<LoopWarning, string>> = {
@@ -55,11 +62,33 @@ export const causeSentence = (defect: unknown): string => {
 /** Why a run was cancelled of which nothing is left that it could look at. */
 export const emptiedSentence = "What woke it was purged before it had begun"
 
+/** What is said of a run that no worker took over, and of its entry. */
+export const noWorkerSentence = "No worker was alive for this entry for too long"
+
+/** What is said of a run at work of which nothing came for so long, and of its entry. */
+export const noProgressSentence = (ms: number): string =>
+  `No progress for ${Math.round(ms / 1_000)} s: the model sent nothing, no tool was at work and no event was kept`
+
 /** Why a run was failed that no further attempt would bring on. */
 export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
 
-export const summaryOf = (text: string): string => beginningOf(text, runLimits.summaryMaxChars)
+/** A text as a run keeps it for its summary: only what was cut is longer than the bound, by what says so. */
+export const summaryOf = (text: string, wholeChars = 0): string =>
+  beginningTold(text, runLimits.summaryMaxChars, Math.max(wholeChars, text.length))
+
+/** A summary as it is told, and whether there was more; of a list its beginning, which may be all that was read of it. */
+export const toldSummary = (
+  { summary, summaryChars }: { readonly summary: string | null; readonly summaryChars: number | null },
+  listedMaxChars?: number
+): { readonly summary: string | null; readonly isSummaryTruncated: boolean } => {
+  if (summary === null || listedMaxChars === undefined || summary.length <= listedMaxChars)
+    return { summary, isSummaryTruncated: (summary ?? "").length > runLimits.summaryMaxChars }
+  return {
+    summary: beginningTold(summary, listedMaxChars, Math.max(summaryChars ?? 0, summary.length)),
+    isSummaryTruncated: true
+  }
+}
 
 /** Why a run was ended that did not stop to repeat itself (S002-R37). */
 export const doomLoopSentence = ({ name }: ToolCall, times: number): string =>

@@ -11,6 +11,7 @@
  * in the same transaction, however it came to rest.
  */
 import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
+import type { RunFailure } from "@tropism/domain/run"
 import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
@@ -28,6 +29,8 @@ export interface RestingRun {
 export interface Ending {
   readonly status: "completed" | "failed" | "abandoned"
   readonly message: string | null
+  /** Why, as one word; absent where nothing failed. */
+  readonly failure?: RunFailure
   readonly reason?: string
   /** No policy tries it again. */
   readonly isFinal?: true
@@ -46,7 +49,7 @@ export const makeSettling = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const isDead = ending.status !== "completed" && ending.isWanted !== true
     const ended = yield* sql<Line & { readonly id: EntryId }>`
-      update kb.agent_processing_log set status = ${ending.status}, completed_at = now(), error_message = ${ending.message},
+      update kb.agent_processing_log set status = ${ending.status}, completed_at = now(), error_message = ${ending.message}, failure_reason = ${ending.failure ?? null},
         reason = coalesce(${ending.reason ?? null}, reason), dead_lettered_at = case when ${isDead}::boolean then now() end
       where id = any(array(
         select id from kb.agent_processing_log entry where entry.project_id = ${projectId} and ${which} order by id for no key update))

@@ -17,6 +17,7 @@ import { isBrokenByAway } from "../database/database-away.ts"
 import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
+import { CurrentProgress, makeProgress } from "../model/progress.ts"
 import { outageLimits } from "../outbox/outage-limits.ts"
 import { tellAway, throughOutages } from "../outbox/outages.ts"
 import { inTurn } from "../outbox/places.ts"
@@ -113,6 +114,7 @@ export class Worker extends Context.Service<
         CrashPoint.hit("run.afterClaim").pipe(
           Effect.andThen(words.make(run.projectId, run.contextName)),
           Effect.andThen(Effect.raceFirst(actor.work(run), beat(run))),
+          Effect.provideServiceEffect(CurrentProgress, Effect.sync(makeProgress)),
           Effect.scoped,
           Effect.catchCause((cause) =>
             Cause.hasInterrupts(cause)

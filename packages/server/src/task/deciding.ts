@@ -21,7 +21,7 @@ import {
   type QuestionTask,
   type SuggestionPayload,
   type SuggestionTask,
-  type SuggestionType,
+  SuggestionType,
   type TodoTask
 } from "@tropism/domain/task"
 import { Effect, Schema } from "effect"
@@ -36,6 +36,7 @@ import { makeEarning } from "./earning.ts"
 import { makePurgedQuestion, Outdated, outdatedOf, outdatedSentence } from "./outdated.ts"
 import { makeTaskReading } from "./reading.ts"
 import { makeRejections } from "./rejections.ts"
+import { reviewLimits } from "./task-limits.ts"
 import { UndoRefused } from "./undo-refused.ts"
 import { type DecidedUndo, makeUndoing } from "./undoing.ts"
 
@@ -49,6 +50,7 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>()("Deci
     "noSuchVersion",
     "isQuestion",
     "isTodo",
+    "role",
     "expired",
     "notAssignable",
     "expiresAt"
@@ -57,6 +59,13 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>()("Deci
   /** Of what is outdated: what moved. */
   met: Schema.optionalKey(Outdated)
 }) {}
+
+/** Who decides. */
+export interface Decider {
+  readonly userId: UserId
+  /** Whether they may take back what agents did, and the trust that agents have earned: that is more than a change of the graph. */
+  readonly mayTakeBack: boolean
+}
 
 /** What a person approves in place of what was suggested. */
 export interface Edit {
@@ -82,7 +91,7 @@ export const makeDeciding = Effect.gen(function* () {
   const decide = Effect.fnUntraced(function* (
     id: TaskId,
     to: "completed" | "rejected",
-    by: UserId,
+    { mayTakeBack, userId: by }: Decider,
     note: string | null
   ) {
     const { projectId } = yield* ProjectTransaction
@@ -91,6 +100,8 @@ export const makeDeciding = Effect.gen(function* () {
       where id = ${id} and project_id = ${projectId} and owner = '' and status = 'pending' and type <> 'question'
         and (expires_at is null or expires_at > now()) returning *`
     if (row) {
+      if (!mayTakeBack && (row.type === "undo" || row.type === "promotion"))
+        return yield* forReviewers(row.type)
       if ("runId" in row && row.runId !== null) yield* sql.afterCommit(wakeUps.signal(`run:${row.runId}`))
       return row
     }
@@ -129,12 +140,13 @@ export const makeDeciding = Effect.gen(function* () {
 
   const approve = Effect.fn("Tasks.approve")(function* (
     id: TaskId,
-    by: UserId,
+    decider: Decider,
     digest: string | null,
     edit: Edit | null,
     leaveOut: ReadonlyArray<string> = []
   ) {
-    const row = yield* decide(id, "completed", by, null)
+    const by = decider.userId
+    const row = yield* decide(id, "completed", decider, null)
     if (!row) return undefined
     yield* expectDigest(row, digest)
     if (row.type === "undo") {
@@ -150,7 +162,7 @@ export const makeDeciding = Effect.gen(function* () {
       return yield* get(id, by)
     }
     const change = yield* editedChange(row.payload.suggestedChanges, edit)
-    yield* reviewed(id, isSame(change, row.payload.suggestedChanges) ? "accepted" : "edited")
+    yield* reviewed([id], isSame(change, row.payload.suggestedChanges) ? "accepted" : "edited")
     const rebasedFrom = yield* judge(id, change, edit?.baseVersion ?? row.baseVersion, edit)
     yield* CrashPoint.hit("task.beforeChange")
     const actor: Actor = { actorType: "agent", actorId: row.agentId }
@@ -177,22 +189,49 @@ export const makeDeciding = Effect.gen(function* () {
 
   const reject = Effect.fn("Tasks.reject")(function* (
     id: TaskId,
-    by: UserId,
+    decider: Decider,
     reason: string | null,
     digest: string | null = null
   ) {
-    const row = yield* decide(id, "rejected", by, reason)
+    const by = decider.userId
+    const row = yield* decide(id, "rejected", decider, reason)
     if (!row) return undefined
     yield* expectDigest(row, digest)
     if (row.type === "promotion") yield* demoting.reverse(row.payload.promotionId, by, reason)
     else if (row.type !== "undo") {
-      yield* reviewed(id, "rejected")
-      yield* rejections.keep(id)
+      yield* reviewed([id], "rejected")
+      yield* rejections.keep([id])
     }
     return yield* get(id, by)
   }, orDie)
 
-  return { approve, reject }
+  const rejectAll = Effect.fn("Tasks.rejectAll")(function* (
+    agentId: AgentId,
+    by: UserId,
+    reason: string | null
+  ) {
+    const { projectId } = yield* ProjectTransaction
+    const known = yield* sql`select 1 from kb.agents where id = ${agentId} and project_id = ${projectId}`
+    if (known.length === 0) return undefined
+    // Held in the order in which an agent's refinements hold them: who decides one of them meanwhile comes first or is too late.
+    const rejected = yield* sql<{ readonly id: TaskId; readonly runId: RunId }>`
+      update kb.tasks set status = 'rejected', resolved_by = ${by}, resolution_note = ${reason}, resolved_at = now()
+      where status = 'pending' and id = any(array(
+        select id from kb.tasks where project_id = ${projectId} and agent_id = ${agentId} and owner = '' and status = 'pending'
+          and type = any(${SuggestionType.literals}::text[]) and (expires_at is null or expires_at > now())
+        order by id limit ${reviewLimits.rejectedAtOnce} for update
+      )) returning id, run_id`
+    const taskIds = rejected.map(({ id }) => id)
+    if (taskIds.length === 0) return taskIds
+    yield* reviewed(taskIds, "rejected")
+    yield* rejections.keep(taskIds)
+    for (const runId of new Set(rejected.map((task) => task.runId)))
+      yield* sql.afterCommit(wakeUps.signal(`run:${runId}`))
+    yield* CrashPoint.hit("task.beforeCommit")
+    return taskIds
+  }, orDie)
+
+  return { approve, reject, rejectAll }
 })
 
 /** A decided task that carries a change, plans an undo, or says that an agent has earned something. */
@@ -235,6 +274,15 @@ const changedSentence = (row: DecidedRow): string => {
     ? `The agent has refined this suggestion (revision ${row.revision}), and it is not the one that you saw any more: read it again`
     : "The suggestion is not the one that you saw: read it again"
 }
+
+const forReviewers = (type: "undo" | "promotion") =>
+  new DecisionRefused({
+    reason: "role",
+    detail:
+      type === "undo"
+        ? "To decide what is taken back needs the role reviewer"
+        : "To decide whether an agent keeps its trust needs the role reviewer"
+  })
 
 /** Why a task that waited for people does so no more; one that is said to wait is one whose time is up. */
 export const notOpen = (task: Task): DecisionRefused => {

@@ -98,10 +98,13 @@ export const makeEarning = Effect.gen(function* () {
         ${JSON.stringify(payload)}::text::jsonb, ${yield* digestOf(canonicalJson(payload))}, ${agentId}, ${agentVersion}, '[]', 0)`
   })
 
-  /** Counts a person's decision, and promotes where that makes the reviews enough by the agent's present policy. */
-  const reviewed = Effect.fnUntraced(function* (taskId: TaskId, verdict: Exclude<Verdict, "expired">) {
-    const [counted] = yield* count([taskId], verdict)
-    if (counted && mayEarn(counted) && earnsTrust(counted.hybridPolicy, counted)) yield* promote(counted)
+  /** Counts a person's decision about suggestions, and promotes where that makes the reviews enough by the agent's present policy. */
+  const reviewed = Effect.fnUntraced(function* (
+    taskIds: ReadonlyArray<TaskId>,
+    verdict: Exclude<Verdict, "expired">
+  ) {
+    for (const counted of yield* count(taskIds, verdict))
+      if (mayEarn(counted) && earnsTrust(counted.hybridPolicy, counted)) yield* promote(counted)
   })
 
   /** Counts suggestions that nobody decided in time; no agent earns anything by that. */

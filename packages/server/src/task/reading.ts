@@ -60,7 +60,8 @@ export const makeTaskReading = Effect.gen(function* () {
   ) {
     const { projectId } = yield* ProjectTransaction
     return yield* sql<TaskRow>`
-      select task.*, agent.name as agent_name, to_jsonb(target) as target, to_jsonb(relationship) as relationship,
+      select task.*, agent.name as agent_name,
+        case when agent.deleted_at is not null then 'deleted' when agent.enabled then 'enabled' else 'disabled' end as agent_state, to_jsonb(target) as target, to_jsonb(relationship) as relationship,
         (select jsonb_build_object('runId', run.id, 'status', run.status) from kb.agent_runs run where run.id = task.rerun_id) as rerun,
         ${foundStanding(sql, projectId, question)}, ${changedEvidence(sql, projectId)}
       from kb.tasks task

@@ -24,11 +24,11 @@ export interface RejectedSuggestion {
 export const makeRejections = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Keeps of a suggestion that was just rejected which objects it was about. */
-  const keep = (id: TaskId) =>
+  /** Keeps of suggestions that were just rejected which objects they were about. */
+  const keep = (ids: ReadonlyArray<TaskId>) =>
     Effect.asVoid(sql`
       insert into kb.rejections (project_id, agent_id, object_id, rejected_at, task_id)
-      select project_id, agent_id, unnest(about), resolved_at, id from kb.tasks where id = ${id} and status = 'rejected'`)
+      select project_id, agent_id, unnest(about), resolved_at, id from kb.tasks where id = any(${ids}::uuid[]) and status = 'rejected'`)
 
   /** What was rejected of an agent about some objects, the newest first: of each object no more is read than is told. */
   const about = (projectId: ProjectId, agentId: AgentId, objectIds: ReadonlyArray<string>) =>

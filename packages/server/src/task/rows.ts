@@ -85,6 +85,7 @@ export const toTask = (row: TaskRow): Task => {
         ...fromAgentOf(row),
         type: row.type,
         payload,
+        agentState: row.agentState,
         agentVersion: row.agentVersion,
         revision: row.revision,
         refinedAt: row.refinedAt?.toISOString() ?? null,

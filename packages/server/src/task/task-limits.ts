@@ -22,6 +22,8 @@ export const reviewLimits = {
   expiryIntervalMs: 5_000,
   /** Suggestions of one project that one sweep lets expire. */
   expiryBatchTasks: 500,
+  /** Suggestions of one agent that are rejected in one go: as many as may wait. */
+  rejectedAtOnce: 10_000,
   /** Rejections that a run hears of. */
   rejectionsHeard: 5,
   /** Of each text in them. */

@@ -6,12 +6,12 @@
  * The verbs of a task lie in files of their own: `suggesting.ts` puts a change
  * before people, `deciding.ts` takes the decision, `reading.ts` reads.
  */
-import type { RunId, TaskId, UserId } from "@tropism/domain/ids"
+import type { AgentId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import type { SuggestionTask, Task, TaskRevision } from "@tropism/domain/task"
 import { Context, Effect, Layer } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
-import { type DecisionRefused, type Edit, makeDeciding } from "./deciding.ts"
+import { type Decider, type DecisionRefused, type Edit, makeDeciding } from "./deciding.ts"
 import { makeTaskReading, type TaskFilter } from "./reading.ts"
 import { makeRerunning } from "./rerunning.ts"
 import { makeWaiting, type Wait } from "./waiting.ts"
@@ -55,7 +55,7 @@ export class Tasks extends Context.Service<
     /** Makes the suggested change, or takes back what an undo plans; undefined when there is no such task. */
     readonly approve: (
       id: TaskId,
-      by: UserId,
+      by: Decider,
       digest: string | null,
       edit: Edit | null,
       /** Ids of the items of an undo that stay as they are. */
@@ -64,10 +64,16 @@ export class Tasks extends Context.Service<
     /** Ends the task with no change; undefined when there is no such task. */
     readonly reject: (
       id: TaskId,
-      by: UserId,
+      by: Decider,
       reason: string | null,
       digest?: string | null
     ) => Effect.Effect<Task | undefined, DecisionRefused, ProjectTransaction>
+    /** Rejects every suggestion of an agent that waits, also of one that was deleted; undefined when there is no such agent. */
+    readonly rejectAll: (
+      agentId: AgentId,
+      by: UserId,
+      reason: string | null
+    ) => Read<ReadonlyArray<TaskId> | undefined>
     /** Names the run that looks at a suggestion again; false when it does not wait, another looks already, or somebody holds it. */
     readonly rerunBy: (id: TaskId, runId: RunId) => Read<boolean>
     /** Whether the time of a task that waits is up. */
@@ -80,7 +86,7 @@ export class Tasks extends Context.Service<
       const { get, hold, list, revisions, undecidedOf } = yield* makeTaskReading
       const { suggest } = yield* makeSuggesting
       const { wait, expire } = yield* makeWaiting
-      const { approve, reject } = yield* makeDeciding
+      const { approve, reject, rejectAll } = yield* makeDeciding
       const { isOver, rerunBy } = yield* makeRerunning
       return Tasks.of({
         suggest,
@@ -93,6 +99,7 @@ export class Tasks extends Context.Service<
         expire,
         approve,
         reject,
+        rejectAll,
         rerunBy,
         isOver
       })

@@ -1,15 +1,25 @@
 /**
- * Where spans and figures go: a collector that takes OTLP over HTTP in JSON, as the standard OTEL_ variables name it.
+ * Where spans and metrics go: a collector that takes OTLP over HTTP, in JSON or protobuf, as the standard OTEL_ variables name it.
  *
  * Without a variable there is no collector, and nothing is sent.
  */
-import { Config, Effect, Option, Schema } from "effect"
+import { Config, Effect, type Layer, Option, Schema } from "effect"
+import { OtlpSerialization } from "effect/observability"
+
+/** The encodings of OTLP over HTTP. */
+export const protocols = ["http/json", "http/protobuf"] as const
+
+const serializations = {
+  "http/json": OtlpSerialization.layerJson,
+  "http/protobuf": OtlpSerialization.layerProtobuf
+}
 
 /** What the environment says of a collector. */
 export interface Collector {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly serviceName: string
+  readonly serialization: Layer.Layer<OtlpSerialization.OtlpSerialization>
 }
 
 const namedHeaders = (name: string) => Config.Record(Schema.String, Schema.StringFromUriComponent, name)
@@ -32,8 +42,16 @@ export const findCollector = Effect.fnUntraced(function* (signal: "traces" | "me
   )
   const url = yield* Config.option(endpointOf(signal))
   if (isDisabled || !exporter.split(",").includes("otlp") || Option.isNone(url)) return undefined
+  const protocol = yield* Config.Literals(
+    protocols,
+    `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_PROTOCOL`
+  ).pipe(
+    Config.orElse(() => Config.Literals(protocols, "OTEL_EXPORTER_OTLP_PROTOCOL")),
+    Config.withDefault("http/json" as const)
+  )
   const found: Collector = {
     url: url.value,
+    serialization: serializations[protocol],
     headers: yield* namedHeaders(`OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_HEADERS`).pipe(
       Config.orElse(() => namedHeaders("OTEL_EXPORTER_OTLP_HEADERS")),
       Config.withDefault({})

@@ -37,25 +37,25 @@ const settings = Effect.gen(function* () {
 const unitOf = (name: string): string =>
   /_seconds(_total)?$/.test(name) ? "s" : /_bytes(_total)?$/.test(name) ? "By" : "{figure}"
 
-/** What is sent, in JSON, with units. */
+/** Adds units to the metrics that are sent. */
 const withUnits = Layer.effect(
   OtlpSerialization.OtlpSerialization,
-  Effect.map(OtlpSerialization.OtlpSerialization, (json) => ({
-    ...json,
+  Effect.map(OtlpSerialization.OtlpSerialization, (encoding) => ({
+    ...encoding,
     metrics: (data: OtlpMetrics.MetricsData) => {
       for (const { scopeMetrics } of data.resourceMetrics)
         for (const { metrics } of scopeMetrics)
           for (const metric of metrics) metric.unit = unitOf(metric.name)
-      return json.metrics(data)
+      return encoding.metrics(data)
     }
   }))
-).pipe(Layer.provide(OtlpSerialization.layerJson))
+)
 
 /** Sends figures until the scope ends; `tell` brings up to date what is not counted as it happens. */
 export const exportFigures = Effect.fnUntraced(function* <R>(tell: Effect.Effect<void, never, R>) {
   const found = yield* settings
   if (found === undefined) return
-  const { headers, intervalMs, serviceName, temporality, url } = found
+  const { headers, intervalMs, serialization, serviceName, temporality, url } = found
   yield* tell
   yield* Layer.build(
     OtlpMetrics.layer({
@@ -65,7 +65,7 @@ export const exportFigures = Effect.fnUntraced(function* <R>(tell: Effect.Effect
       exportInterval: Duration.millis(intervalMs),
       shutdownTimeout: Duration.millis(telemetryLimits.shutdownTimeoutMs),
       temporality
-    }).pipe(Layer.provide([withUnits, FetchHttpClient.layer]))
+    }).pipe(Layer.provide([Layer.provide(withUnits, serialization), FetchHttpClient.layer]))
   )
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), tell)))
 })

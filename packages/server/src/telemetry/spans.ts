@@ -82,7 +82,14 @@ export const traceIdOf = (uuid: string): string => uuid.replaceAll("-", "")
 export const traceIdOfText = (name: string): string =>
   createHash("sha256").update(name, "utf8").digest("hex").slice(0, 32)
 
-const exporting = ({ exportIntervalMs, headers, serviceName, showContent, url }: SpanCollector) =>
+const exporting = ({
+  exportIntervalMs,
+  headers,
+  serialization: encoding,
+  serviceName,
+  showContent,
+  url
+}: SpanCollector) =>
   Layer.effect(
     Spans,
     Effect.gen(function* () {
@@ -104,7 +111,7 @@ const exporting = ({ exportIntervalMs, headers, serviceName, showContent, url }:
       })
       return { isOn: true, showContent, emit: (span: Span) => push(toOtlp(span)) }
     })
-  ).pipe(Layer.provide([OtlpExporter.layerFlusher, OtlpSerialization.layerJson, FetchHttpClient.layer]))
+  ).pipe(Layer.provide([OtlpExporter.layerFlusher, encoding, FetchHttpClient.layer]))
 
 const toOtlp = ({ attributes, endMs, error, id, kind, name, parentId, startMs, traceId }: Span) => ({
   traceId,

@@ -10,7 +10,7 @@ import { builtInTools } from "@tropism/domain/built-in-tools"
 import type { JsonFault } from "@tropism/domain/json"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Result, Schema } from "effect"
-import { graphTools } from "./graph-tools.ts"
+import { graphTools, Reasoning } from "./graph-tools.ts"
 import { argumentsAreStrict, inputSchemaOf } from "./read-arguments.ts"
 import { runTools } from "./run-tools.ts"
 import { todoTools } from "./todo-tools.ts"
@@ -42,5 +42,28 @@ export const toolsOf = (server: BuiltInServer) =>
     description: all[name].description,
     inputSchema: inputSchemaOf(all[name].arguments)
   }))
+
+const requiredReasoning = inputSchemaOf(Schema.Struct({ reasoning: Reasoning }))["properties"]
+
+/**
+ * The arguments of a tool as an agent is offered them that may suggest: those of a change require its reasoning (S000-R23).
+ *
+ * **Details** What is offered and not what is judged: the words beside a call stand for a reasoning that is missing.
+ */
+export const withReasoningRequired = (schema: JsonObject): JsonObject => {
+  const { properties, required = [] } = schema as {
+    readonly properties?: object
+    readonly required?: ReadonlyArray<string>
+  }
+  return properties !== undefined && Object.hasOwn(properties, "reasoning")
+    ? {
+        ...schema,
+        properties: { ...properties, ...(requiredReasoning as object) },
+        required: [...required, "reasoning"]
+      }
+    : schema
+}
+
+type JsonObject = Readonly<Record<string, unknown>>
 
 export const builtInServerNames: ReadonlyArray<BuiltInServer> = ["graph", "run", "tasks"]

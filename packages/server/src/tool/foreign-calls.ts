@@ -6,13 +6,15 @@
  * No transaction is open while the server works, so a worker that dies leaves a
  * call that has begun and no outcome. Whoever takes the run over finds that, and
  * makes the call again only where the tool may be called twice; otherwise its
- * outcome is unknown, and says so. Both records carry the attempt's token.
+ * outcome is unknown, and says so. Both records carry the attempt's token. A run
+ * aborts a call when its time is up or somebody interrupts its turn: the call was
+ * not made, or is recorded as abandoned where it may be repeated, else as unknown.
  */
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { McpServerId } from "@tropism/domain/ids"
 import { isAllowedTool, mayCallAgain, type PinnedTool } from "@tropism/domain/mcp-server"
 import { type TaintSource, taintSentence } from "@tropism/domain/taint"
-import { Context, Effect, Exit, Layer, Option, type Schema } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Option, type Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { Authority } from "../graph/authority.ts"
@@ -36,13 +38,17 @@ export interface ForeignTool {
 export class ForeignCalls extends Context.Service<
   ForeignCalls,
   {
-    /** Makes a call, or answers why it is not made; in place of a tool stands why there is none to call. */
+    /**
+     * Makes a call, or answers why it is not made; in place of a tool stands why there is none to call. When `abort`
+     * ends, the call is aborted for the reason it answers; one that had not begun leaves no record.
+     */
     readonly call: (
       principal: RunPrincipal,
       call: MadeCall,
       end: LogEnd,
-      wanted: ForeignTool | ChangeRefused
-    ) => Effect.Effect<Outcome, AttemptLost>
+      wanted: ForeignTool | ChangeRefused,
+      abort: Abort
+    ) => Effect.Effect<Outcome | undefined, AttemptLost>
   }
 >()("@tropism/server/tool/ForeignCalls") {
   static readonly layer = Layer.effect(
@@ -56,11 +62,21 @@ export class ForeignCalls extends Context.Service<
         principal: RunPrincipal,
         call: MadeCall,
         end: LogEnd,
-        { server, tool, wasBegun }: Cleared
+        { server, tool, wasBegun }: Cleared,
+        abort: Abort
       ) {
         const source: ReadonlyArray<TaintSource> =
           server.config.untrusted === true ? [{ kind: "mcpServer", id: server.config.name }] : []
-        const connected = yield* Effect.result(ready(principal.projectId, server, tool))
+        const aborting = yield* Effect.forkScoped(abort)
+        const connected = yield* ready(principal.projectId, server, tool).pipe(
+          Effect.result,
+          Effect.raceFirst(Effect.as(Fiber.join(aborting), undefined)),
+          Effect.interruptible
+        )
+        if (connected === undefined) {
+          if (!wasBegun) return undefined
+          return yield* settle(principal, call, abandonedOutcome("The run stopped. "), { end, wasBegun })
+        }
         if (connected._tag === "Failure") {
           if (wasBegun)
             return yield* settle(principal, call, unknownOutcome("", tool, server), { end, wasBegun })
@@ -76,7 +92,8 @@ export class ForeignCalls extends Context.Service<
         const exit = yield* make(
           connected.success,
           { projectId: principal.projectId, server, tool, args: call.arguments },
-          isWanted(principal)
+          isWanted(principal),
+          Fiber.join(aborting)
         )
         yield* CrashPoint.hit("run.afterForeignCall")
         return yield* settle(principal, call, outcomeOf(exit, tool, server), {
@@ -91,7 +108,8 @@ export class ForeignCalls extends Context.Service<
         principal: RunPrincipal,
         call: MadeCall,
         end: LogEnd,
-        wanted: ForeignTool | ChangeRefused
+        wanted: ForeignTool | ChangeRefused,
+        abort: Abort
       ) {
         const serverId: McpServerId | undefined = "_tag" in wanted ? undefined : wanted.server.id
         const { authority, earlier, server } = yield* look(principal, call, serverId)
@@ -107,9 +125,9 @@ export class ForeignCalls extends Context.Service<
             { end, wasBegun }
           )
         const outcome = yield* "tool" in cleared
-          ? through(principal, call, end, { ...cleared, wasBegun })
+          ? through(principal, call, end, { ...cleared, wasBegun }, abort)
           : settle(principal, call, refusalOf(cleared), { end, wasBegun })
-        if (outcome.status === "refused")
+        if (outcome?.status === "refused")
           yield* "_tag" in wanted
             ? logUnknownTool(principal, call)
             : logRefusal(principal, call, "A call of a foreign tool was refused", outcome.result)
@@ -120,6 +138,9 @@ export class ForeignCalls extends Context.Service<
     })
   )
 }
+
+/** Ends when the run no longer waits for a call, and answers why. */
+export type Abort = Effect.Effect<string>
 
 /** A call that nothing speaks against. */
 interface Cleared {
@@ -201,6 +222,12 @@ const unknownOutcome = (why: string, tool: PinnedTool | undefined, server?: Kept
   }
 })
 
+/** What a call came to that the run aborted and that may be called again. */
+const abandonedOutcome = (why: string): Settled => ({
+  status: "abandoned",
+  result: { error: `${why}The call was aborted. The tool may be called again.`, reason: "aborted" }
+})
+
 /** What the work came to. */
 const outcomeOf = (
   exit: Exit.Exit<{ readonly isError: boolean; readonly result: Schema.Json }, ForeignFault>,
@@ -215,5 +242,8 @@ const outcomeOf = (
   if (fault?.outcome === "unmade") return settledAs(fault, server)
   if (fault?.outcome === "answered")
     return { status: "failed", result: { error: fault.message, reason: "toolFailed" } }
-  return unknownOutcome(fault ? `${fault.message}. ` : "", tool, server)
+  const why = fault ? `${fault.message}. ` : ""
+  return fault?.isAborted === true && mayCallAgain(server.config, tool)
+    ? abandonedOutcome(why)
+    : unknownOutcome(why, tool, server)
 }

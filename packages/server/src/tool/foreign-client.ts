@@ -126,7 +126,11 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     )
   })
   return {
-    listTools: Effect.map(listTools, ({ tools }) => tools),
+    // A list whose cursor goes round has its first page twice.
+    listTools: Effect.map(listTools, ({ tools }) => {
+      const places = new Map(tools.map(({ name }, index) => [name, index] as const).toReversed())
+      return tools.filter(({ name }, index) => places.get(name) === index)
+    }),
     unfit: () => state.unfit,
     call: (tool, args) => Effect.mapError(call(tool, args), scrubbed),
     closed: Deferred.await(closed),

@@ -29,7 +29,9 @@ export class ForeignFault extends Schema.TaggedError<ForeignFault>()("ForeignFau
   /** Nobody was asked: it is what was wrong the last time. */
   isRepeated: Schema.optionalKey(Schema.Boolean),
   /** The message is this program's own: the server has no say in it. */
-  isOurs: Schema.optionalKey(Schema.Boolean)
+  isOurs: Schema.optionalKey(Schema.Boolean),
+  /** The run aborted the call, and waits for no answer. */
+  isAborted: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** What stands in for an answer whose stream ended before it: the server may have worked all the same. */
@@ -49,7 +51,7 @@ export class NeverSent extends Error {}
 
 /** The same fault, told otherwise. */
 export const faultLike = (
-  { isBroken, isForgotten, isOurs, isRepeated, message, outcome }: ForeignFault,
+  { isAborted, isBroken, isForgotten, isOurs, isRepeated, message, outcome }: ForeignFault,
   changed: Partial<Pick<ForeignFault, "outcome" | "message" | "isBroken" | "isOurs" | "isRepeated">>
 ): ForeignFault =>
   new ForeignFault({
@@ -59,6 +61,7 @@ export const faultLike = (
     ...(isForgotten === undefined ? {} : { isForgotten }),
     ...(isRepeated === undefined ? {} : { isRepeated }),
     ...(isOurs === undefined ? {} : { isOurs }),
+    ...(isAborted === undefined ? {} : { isAborted }),
     ...changed
   })
 
@@ -69,6 +72,10 @@ export const unmade = (message: string): ForeignFault =>
 /** It was sent, and no answer came in time. */
 export const unanswered = (message: string): ForeignFault =>
   new ForeignFault({ outcome: "unknown", message, isBroken: false, isOurs: true })
+
+/** The run aborted it before an answer came. */
+export const aborted = (message: string): ForeignFault =>
+  new ForeignFault({ outcome: "unknown", message, isBroken: false, isOurs: true, isAborted: true })
 
 /** The server has said no, and may be asked again. */
 export const answered = (message: string): ForeignFault =>

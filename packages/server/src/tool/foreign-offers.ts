@@ -8,8 +8,8 @@
  * changed since a person looked is not shown.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { isAllowedTool } from "@tropism/domain/mcp-server"
-import { allows, builtInServers } from "@tropism/domain/tool-pattern"
+import { isAllowedTool, patternedNameOf } from "@tropism/domain/mcp-server"
+import { allows, isBuiltInPattern } from "@tropism/domain/tool-pattern"
 import { Context, Effect, Layer } from "effect"
 import { Database } from "../database/database.ts"
 import type { OfferedTool } from "../model/model-request.ts"
@@ -39,13 +39,14 @@ export class ForeignOffers extends Context.Service<
         projectId: ProjectId,
         patterns: ReadonlyArray<string>
       ) {
-        if (!patterns.some(mayNameForeign)) return nothing
+        // Most agents name servers of this program only: for them nobody is asked.
+        if (patterns.every(isBuiltInPattern)) return nothing
         const tools = new Map<string, ForeignTool>()
         for (const server of yield* database.inProject(projectId, servers.enabled))
           for (const tool of server.tools)
             if (
               isAllowedTool(server.config, tool.name) &&
-              allows(patterns, patternedName(server.config.name, tool))
+              allows(patterns, patternedNameOf(server.config.name, tool.name))
             )
               tools.set(tool.offeredName, { server, tool })
         const offered = [...tools.values()].flatMap(({ tool }) =>
@@ -71,11 +72,3 @@ const nothing: ForeignOffer = { offered: [], find: () => undefined }
 
 /** A model sees a foreign tool by the name of its server, too. */
 export const isForeignName = (name: string): boolean => name.includes("__")
-
-/** `server.tool`, as an agent's patterns say it. */
-const patternedName = (server: string, { offeredName }: ForeignTool["tool"]): string =>
-  `${server}.${offeredName.slice(server.length + 2)}`
-
-/** Most agents name servers of this program only: for them nobody is asked. */
-const mayNameForeign = (pattern: string): boolean =>
-  !builtInServers.some((server) => pattern.startsWith(`${server}.`))

@@ -27,7 +27,7 @@ import type { Outcome } from "./toolbox.ts"
 
 /** What a call came to. */
 export interface Settled {
-  readonly status: Exclude<CallStatus, "started" | "abandoned">
+  readonly status: Exclude<CallStatus, "started">
   readonly result: Schema.Json
   /** The right that was missing. */
   readonly denied?: Why | undefined

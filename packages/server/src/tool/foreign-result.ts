@@ -8,7 +8,7 @@
  */
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
 import { findFault, isJsonObject } from "@tropism/domain/json"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningTold } from "@tropism/domain/text-beginning"
 import { keptChars } from "@tropism/domain/kept-size"
 import { Result, type Schema } from "effect"
 import { judge } from "./bounded-judging.ts"
@@ -96,4 +96,4 @@ const clean = (text: string): string => text.replaceAll("\0", "").toWellFormed()
 const cut = (text: string): string =>
   text.length <= foreignLimits.resultMaxChars
     ? text
-    : `${beginningOf(text, foreignLimits.resultMaxChars)}… (cut: ${foreignLimits.resultMaxChars} of ${text.length} characters)`.toWellFormed()
+    : beginningTold(text, foreignLimits.resultMaxChars).toWellFormed()

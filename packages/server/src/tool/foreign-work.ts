@@ -4,7 +4,8 @@
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
  * Before a call the server's list is compared with what is pinned. A call takes
- * no longer than it may; one whose run goes away is waited for a little while.
+ * no longer than it may, and ends at once when its run aborts it; one whose run
+ * goes away is waited for a little while.
  */
 import type { Tool } from "@modelcontextprotocol/client"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -16,7 +17,7 @@ import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type Connection, ForeignConnections } from "./foreign-connections.ts"
-import { type ForeignFault, unanswered, unmade } from "./foreign-fault.ts"
+import { aborted, type ForeignFault, unanswered, unmade } from "./foreign-fault.ts"
 import { readResult } from "./foreign-result.ts"
 import { type KeptServer, McpServers } from "./mcp-servers.ts"
 import { answeringTool, changedTools } from "./pinning.ts"
@@ -99,13 +100,14 @@ export const makeForeignWork = Effect.gen(function* () {
   /**
    * Makes the call and waits for its answer.
    *
-   * **Details** Whoever interrupts waits a little longer, as long as what the call comes to `isWanted`; then
-   * the call is given up, of which the server is told.
+   * **Details** When `abort` ends, the call is aborted for the reason it answers, and the server is told. Whoever
+   * interrupts waits a little longer, as long as what the call comes to `isWanted`; then the call is given up the same way.
    */
   const make = Effect.fn("ForeignWork.make")(function* (
     connection: Connection,
     { args, projectId, server, tool }: Work,
-    isWanted: Effect.Effect<boolean>
+    isWanted: Effect.Effect<boolean>,
+    abort: Effect.Effect<string>
   ) {
     const parting = Deferred.makeUnsafe<void>()
     const { callTimeoutMs } = server.config
@@ -134,6 +136,12 @@ export const makeForeignWork = Effect.gen(function* () {
             )
           })
       }),
+      Effect.raceFirst(
+        Effect.flatMap(abort, (why) => {
+          connection.isDoubtful = true
+          return Effect.fail(aborted(`${server.config.name} had not answered when ${why}`))
+        })
+      ),
       Effect.raceFirst(
         Effect.andThen(
           Deferred.await(parting),

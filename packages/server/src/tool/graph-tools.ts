@@ -17,12 +17,13 @@ import { toolLimits } from "../limits.ts"
 /** Accepts null as absent: many models send null for what they leave out. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
+/** Why an agent wants a change. */
+export const Reasoning = Schema.String.check(Schema.isMaxLength(toolLimits.reasoningMaxChars)).annotate({
+  description: "Why this change is right, for the person who reviews it"
+})
+
 const intent = {
-  reasoning: opt(
-    Schema.String.check(Schema.isMaxLength(toolLimits.reasoningMaxChars)).annotate({
-      description: "Why this change is right, for the person who reviews it"
-    })
-  ),
+  reasoning: opt(Reasoning),
   confidence: opt(
     Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })).annotate({
       description: "How sure you are, 0 to 1"

@@ -24,8 +24,6 @@ export const sourceLimits = {
   eventIdMaxChars: 500,
   /** Of one payload, in JSON text; a larger one is left out. */
   payloadMaxChars: 65_536,
-  /** An occurrence older than this is passed over: nobody would know any more whether it was told before. As `runLimits.entryKeepMs`. */
-  occurrenceMaxAgeMs: 2_592_000_000,
-  /** One that a server's clock says is further ahead is passed over, too: it would have to be remembered for so much longer. */
+  /** An occurrence that a server's clock says is further ahead is passed over: it would have to be remembered for so much longer. */
   occurrenceMaxAheadMs: 86_400_000
 } as const

@@ -13,7 +13,7 @@ import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { DefinedTool } from "@tropism/domain/context-config"
 import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
-import type { ToolCall } from "@tropism/domain/message"
+import type { SpokenCall, ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
 import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
@@ -26,11 +26,12 @@ import {
   builtInServerNames,
   type BuiltInToolName,
   isBuiltInTool,
-  toolsOf
+  toolsOf,
+  withReasoningRequired
 } from "./built-in-tools.ts"
 import { findMisuse, withDefined } from "./defined-tools.ts"
 import { toolLimits } from "../limits.ts"
-import { ForeignCalls } from "./foreign-calls.ts"
+import { type Abort, ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Beside, type Outcome, Toolbox } from "./toolbox.ts"
@@ -45,18 +46,38 @@ interface UnderWay {
   readonly beside: Beside | undefined
 }
 
+/** What goes on beside a call. */
+interface Circumstances {
+  /** Ends when the run no longer waits for the call. */
+  readonly abort: Abort
+  /** Asked in the transaction of the call. */
+  readonly beside: Beside | undefined
+}
+
 /** An open connection to the tools that an agent may use. */
 export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
-  /** Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. What is asked beside it is asked where the call is made in one transaction. */
+  /**
+   * Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. What is asked
+   * beside it is asked where the call is made in one transaction. A foreign call ends when `abort` does; the answer is undefined where
+   * it had not begun.
+   */
   readonly call: (
-    call: ToolCall,
+    call: SpokenCall,
     end: LogEnd,
     askedBy: RunPrincipal["askedBy"],
-    beside?: Beside
-  ) => Effect.Effect<Outcome, AttemptLost>
+    circumstances: Circumstances
+  ) => Effect.Effect<Outcome | undefined, AttemptLost>
   /** The same tools with those that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
+}
+
+/** The built-in tools of an agent. */
+interface Offer {
+  /** With the schemas by which a call is judged. */
+  readonly judged: ReadonlyArray<OfferedTool>
+  /** With those that a model is shown. */
+  readonly offered: ReadonlyArray<OfferedTool>
 }
 
 /** What decides about the tools of the `run` server beside an agent's patterns. */
@@ -65,6 +86,8 @@ export interface ToolTerms {
   readonly isLoop: boolean
   /** Whether the agent may spawn any other. */
   readonly maySpawn: boolean
+  /** Whether the agent may suggest: it is asked for its reasoning with every change then. */
+  readonly maySuggest: boolean
 }
 
 export class ToolServers extends Context.Service<
@@ -108,15 +131,15 @@ export class ToolServers extends Context.Service<
       )
 
       /** By the patterns of an agent's version, so that all of its runs offer one and the same list. */
-      const offers = new WeakMap<ReadonlyArray<string>, Map<string, ReadonlyArray<OfferedTool>>>()
+      const offers = new WeakMap<ReadonlyArray<string>, Map<string, Offer>>()
 
-      const offeredTo = (patterns: ReadonlyArray<string>, terms: ToolTerms): ReadonlyArray<OfferedTool> => {
-        const lists = offers.get(patterns) ?? new Map<string, ReadonlyArray<OfferedTool>>()
+      const offeredTo = (patterns: ReadonlyArray<string>, terms: ToolTerms): Offer => {
+        const lists = offers.get(patterns) ?? new Map<string, Offer>()
         offers.set(patterns, lists)
-        const key = `${terms.isLoop} ${terms.maySpawn}`
+        const key = `${terms.isLoop} ${terms.maySpawn} ${terms.maySuggest}`
         const known = lists.get(key)
         if (known) return known
-        const offered = listings.flatMap(({ name: server, tools }) =>
+        const judged = listings.flatMap(({ name: server, tools }) =>
           tools
             .filter(({ name }) => isOffered(patterns, terms, server, name))
             .map(({ name, description, inputSchema }): OfferedTool => ({
@@ -125,8 +148,11 @@ export class ToolServers extends Context.Service<
               inputSchema
             }))
         )
-        lists.set(key, offered)
-        return offered
+        const offered = terms.maySuggest
+          ? judged.map((tool) => ({ ...tool, inputSchema: withReasoningRequired(tool.inputSchema) }))
+          : judged
+        lists.set(key, { judged, offered })
+        return { judged, offered }
       }
 
       /** What is offered, and where the foreign part of it comes from. */
@@ -137,10 +163,9 @@ export class ToolServers extends Context.Service<
       ) {
         const foreign = yield* foreignOffers.of(projectId, patterns)
         const builtIn = offeredTo(patterns, terms)
-        return {
-          foreign,
-          offered: foreign.offered.length === 0 ? builtIn : [...builtIn, ...foreign.offered]
-        }
+        const withForeign = (tools: ReadonlyArray<OfferedTool>) =>
+          foreign.offered.length === 0 ? tools : [...tools, ...foreign.offered]
+        return { foreign, judged: withForeign(builtIn.judged), offered: withForeign(builtIn.offered) }
       })
 
       const connect = Effect.fn("ToolServers.connect")(function* (
@@ -152,7 +177,7 @@ export class ToolServers extends Context.Service<
         const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
         const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
         const scope = yield* Effect.scope
-        const { foreign, offered } = yield* lookUp(principal.projectId, patterns, terms)
+        const { foreign, judged, offered } = yield* lookUp(principal.projectId, patterns, terms)
         const handle: Handler = (name, args, callId) => {
           const { beside, call, caller = principal, end } = underWay.get(callId) ?? {}
           const made = { ...call, id: callId, name, arguments: args }
@@ -198,14 +223,14 @@ export class ToolServers extends Context.Service<
           })
 
         const call = (
-          wanted: ToolCall,
+          wanted: SpokenCall,
           end: LogEnd,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
-          beside: Beside | undefined
-        ) => {
+          { abort, beside }: Circumstances
+        ): Effect.Effect<Outcome | undefined, AttemptLost> => {
           const made = madeCall(wanted)
-          const tool = offered.find(({ name }) => name === made.name)
+          const tool = judged.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
           if (isForeignName(made.name)) {
@@ -214,7 +239,8 @@ export class ToolServers extends Context.Service<
               caller,
               made,
               end,
-              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown)
+              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown),
+              abort
             )
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
@@ -226,9 +252,9 @@ export class ToolServers extends Context.Service<
           const shown = withDefined(offered, defined)
           return {
             offered: shown,
-            call: (wanted, end, askedBy, beside) => {
+            call: (wanted, end, askedBy, circumstances) => {
               const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
-              return Effect.uninterruptible(call(wanted, end, caller, shown, beside))
+              return Effect.uninterruptible(call(wanted, end, caller, shown, circumstances))
             },
             defining
           }

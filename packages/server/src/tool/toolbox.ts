@@ -15,12 +15,14 @@ import { findFault, isJsonObject } from "@tropism/domain/json"
 import { exitLoopTool } from "@tropism/domain/flow"
 import type { ToolCallId } from "@tropism/domain/ids"
 import type { MadeCall } from "@tropism/domain/defined-tool"
+import { shortened } from "@tropism/domain/text-beginning"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { Ids } from "../ids.ts"
+import { toolLimits } from "../limits.ts"
 import type { BuiltInToolName } from "./built-in-tools.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
 import { Denials, lacksRight, whyDenied } from "./denials.ts"
@@ -37,7 +39,7 @@ import { type CallStatus, ToolCalls } from "./tool-calls.ts"
 import { logRefusal, logUnknownTool } from "./refusal-log.ts"
 import { refusalWords } from "./refusal-words.ts"
 import type { ToolEffect, ToolFailed } from "./tool-effect.ts"
-import { wantedChange } from "./wanted-change.ts"
+import { type Intent, wantedChange } from "./wanted-change.ts"
 import { inBacktest } from "./would-be.ts"
 import { bounded } from "./wrong-calls.ts"
 
@@ -115,7 +117,7 @@ export class Toolbox extends Context.Service<
             case "update_relationship":
             case "delete_relationship": {
               const { change, intent } = yield* wantedChange(tool, call.arguments)
-              return yield* effects.change(change, intent, principal, id)
+              return yield* effects.change(change, withReasoning(intent, call), principal, id)
             }
           }
         })
@@ -197,6 +199,12 @@ const findRefusal = ({ backtest }: RunPrincipal, call: MadeCall): ChangeRefused 
 
 /** The tools that a backtest's run may use: what they do is read as of then, or only kept beside the backtest. */
 const isTriedOut = (tool: string): boolean => Object.hasOwn(graphTools, tool) || tool === exitLoopTool
+
+/** The words beside a call are its reasoning where it gives none (S000-R23). */
+const withReasoning = (intent: Intent, { words = "" }: MadeCall): Intent =>
+  (intent.reasoning ?? "").trim() !== "" || words.trim() === ""
+    ? intent
+    : { ...intent, reasoning: shortened(words.trim(), toolLimits.reasoningMaxChars) }
 
 /** How a call is made. */
 interface Circumstances {

@@ -1,10 +1,10 @@
 /**
- * Takes out of a server's list the tools that are not described as MCP says.
+ * Repairs a server's list of tools before the SDK reads it, which refuses a whole list for one fault in it.
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
- * The SDK refuses a whole list for one tool in it. Here the one is left out,
- * with what is wrong with it, before the SDK reads the message.
+ * A tool that is not described as MCP requires is left out, with the reason. A cursor that leads nowhere (null, empty
+ * text, or one that the list had before) ends the list.
  */
 import { type JSONRPCMessage, specTypeSchemas, type Transport } from "@modelcontextprotocol/client"
 import { isJsonObject } from "@tropism/domain/json"
@@ -16,6 +16,7 @@ import { lineOf } from "./foreign-fault.ts"
 export const leaveOutUnfitTools = (wire: Transport, onUnfit: (tool: string) => void): void => {
   // The SDK calls a listener that was there before its own, with the same message.
   const { onmessage: before } = wire
+  const cursors = new Set<string>()
   const onmessage = (message: JSONRPCMessage) => {
     before?.(message)
     if (!("result" in message) || !isJsonObject(message.result)) return
@@ -28,6 +29,11 @@ export const leaveOutUnfitTools = (wire: Transport, onUnfit: (tool: string) => v
       return fault === undefined
     })
     if (fit.length < tools.length) Object.assign(message.result, { tools: fit })
+    const { nextCursor } = message.result
+    if (typeof nextCursor === "string" && nextCursor !== "" && !cursors.has(nextCursor))
+      return void cursors.add(nextCursor)
+    cursors.clear()
+    delete message.result["nextCursor"]
   }
   Object.assign(wire, { onmessage })
 }

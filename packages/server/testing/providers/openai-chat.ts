@@ -186,6 +186,6 @@ export const openaiCompatible: WireFormat = {
   request: {
     model: "llama3.1:8b",
     ...request,
-    messages: [...messages("No such city"), { role: "user", content: "<system>\nFinish now.\n</system>" }]
+    messages: [...messages("No such city"), { role: "system", content: "Finish now." }]
   }
 }

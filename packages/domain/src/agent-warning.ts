@@ -1,0 +1,116 @@
+/**
+ * Warnings about an agent: what its definition says and what does not hold as things are now.
+ *
+ * A warning never refuses a save: a server may be registered later, and an agent
+ * may be meant only to answer. It is judged again each time the agent is read.
+ */
+import { Schema } from "effect"
+import { builtInNames, isForbiddenTool, spawnTool } from "./built-in-tools.ts"
+import type { Capabilities } from "./capability.ts"
+import { pointerStep } from "./json.ts"
+import { allows, isBuiltInPattern } from "./tool-pattern.ts"
+
+/**
+ * **Details** `noTools`: it can only answer in words. `nothingAllowed`: its capabilities refuse every call of every tool
+ * that it has. `unknownServer`: no server of this name is registered. `unknownTool`: the server offers agents no such tool
+ * now, or is disabled.
+ */
+export const AgentWarning = Schema.Struct({
+  code: Schema.Literals(["noTools", "nothingAllowed", "unknownServer", "unknownTool"]),
+  /** Where in the definition: a JSON pointer. */
+  pointer: Schema.String,
+  message: Schema.String
+}).annotate({ identifier: "AgentWarning" })
+export type AgentWarning = typeof AgentWarning.Type
+
+/** A registered foreign server and the tools that it offers agents now, as a list of tools names them. */
+export interface OfferingServer {
+  readonly name: string
+  readonly tools: ReadonlyArray<string>
+}
+
+/** What of a definition says which tools the agent has and what they may do. */
+export interface Equipped {
+  readonly tools: ReadonlyArray<string>
+  readonly steps: ReadonlyArray<{ readonly tools: ReadonlyArray<string> | null }>
+  readonly subAgents: ReadonlyArray<string>
+  readonly capabilities: Capabilities | null
+}
+
+export const findWarnings = (
+  agent: Equipped,
+  servers: ReadonlyArray<OfferingServer>
+): ReadonlyArray<AgentWarning> => {
+  const idle = findIdle(agent)
+  return [
+    ...(idle ? [idle] : []),
+    ...missingIn("/tools", agent.tools, servers),
+    ...agent.steps.flatMap(({ tools }, index) =>
+      missingIn(`/steps${pointerStep(index)}/tools`, tools ?? [], servers)
+    )
+  ]
+}
+
+/** Names and globs of foreign tools that stand for none of the tools given. */
+export const findMissing = (
+  patterns: ReadonlyArray<string>,
+  offered: ReadonlyArray<string>
+): ReadonlyArray<string> =>
+  patterns.filter(
+    (pattern) =>
+      !isBuiltInPattern(pattern) &&
+      !builtInNames.some((name) => allows([pattern], name)) &&
+      !offered.some((name) => allows([pattern], name))
+  )
+
+/** Whether the agent has no tool, or only tools that it may not use. */
+const findIdle = ({ capabilities, steps, subAgents, tools }: Equipped): AgentWarning | undefined => {
+  const patterns = [...new Set([...tools, ...steps.flatMap((step) => step.tools ?? [])])]
+  if (patterns.some((pattern) => !isBuiltInPattern(pattern))) return undefined
+  const had = builtInNames.filter(
+    (name) => allows(patterns, name) && (subAgents.length > 0 || !spawning.includes(name))
+  )
+  if (had.length === 0)
+    return {
+      code: "noTools",
+      pointer: "/tools",
+      message:
+        "The agent has no tools: it can only answer in words. Leave tools out for those of the graph, or name some"
+    }
+  return had.every((name) => isForbiddenTool(capabilities, name))
+    ? {
+        code: "nothingAllowed",
+        pointer: "/capabilities",
+        message: `The capabilities forbid each tool that the agent has (${patterns.join(", ")}): every call is refused`
+      }
+    : undefined
+}
+
+/** They come only with somebody to spawn. */
+const spawning: ReadonlyArray<string> = [spawnTool, "run.list_agents"]
+
+const missingIn = (
+  pointer: string,
+  patterns: ReadonlyArray<string>,
+  servers: ReadonlyArray<OfferingServer>
+): ReadonlyArray<AgentWarning> => {
+  const missing = findMissing(
+    patterns,
+    servers.flatMap(({ tools }) => tools)
+  )
+  return missing.map((pattern) => {
+    const at = pointer + pointerStep(patterns.indexOf(pattern))
+    const [server = ""] = pattern.split(".")
+    return servers.some(({ name }) => allows([`${server}.*`], `${name}.`))
+      ? {
+          code: "unknownTool",
+          pointer: at,
+          message: `The MCP server ${server} offers no tool named ${pattern} now: look at its list of tools`
+        }
+      : {
+          code: "unknownServer",
+          pointer: at,
+          message: `No MCP server named ${server} is registered: the agent has ${pattern} as soon as one is`
+        }
+  })
+}

@@ -1,0 +1,58 @@
+/**
+ * Progress of an attempt: its heartbeat asks whether there was any, whoever works for the attempt notes it.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * A part of an answer, an event that is kept and a tool at work are progress. Noting
+ * one costs an assignment and no write: the heartbeat alone carries it to the row.
+ */
+import { Clock, Context, Effect } from "effect"
+
+export interface Progress {
+  /** Something has come. */
+  readonly note: () => void
+  /** Counts as progress while it takes, for at most so long. */
+  readonly during: <A, E, R>(effect: Effect.Effect<A, E, R>, mostMs: number) => Effect.Effect<A, E, R>
+  /**
+   * Looks, and answers for how long nothing has come, as the looks have seen it.
+   *
+   * **Details** Between two looks at most `mostMs` count: a program that stood still for longer saw nothing because of that.
+   */
+  readonly look: (nowMs: number, mostMs: number) => number
+}
+
+export const makeProgress = (): Progress => {
+  let isMade = true
+  let busyUntilMs = 0
+  let quietMs = 0
+  let lookedAtMs: number | undefined
+  return {
+    note: () => {
+      isMade = true
+    },
+    during: (effect, mostMs) =>
+      Effect.acquireUseRelease(
+        Effect.map(Clock.currentTimeMillis, (nowMs) => {
+          busyUntilMs = nowMs + mostMs
+        }),
+        () => effect,
+        () =>
+          Effect.sync(() => {
+            busyUntilMs = 0
+            isMade = true
+          })
+      ),
+    look: (nowMs, mostMs) => {
+      const sinceMs = Math.min(mostMs, Math.max(0, nowMs - (lookedAtMs ?? nowMs)))
+      quietMs = isMade || nowMs < busyUntilMs ? 0 : quietMs + sinceMs
+      isMade = false
+      lookedAtMs = nowMs
+      return quietMs
+    }
+  }
+}
+
+/** Of the attempt at work; outside any nobody asks. */
+export class CurrentProgress extends Context.Reference<Progress>("@tropism/server/model/CurrentProgress", {
+  defaultValue: makeProgress
+}) {}

@@ -1,0 +1,244 @@
+/**
+ * Rewrites the tools of a request into schemas that providers accept, and calls back into the tools' own keys.
+ *
+ * Flow: graph → outbox → dispatch → run → **model** → tool → task
+ *
+ * A provider refuses the whole request for one schema outside of its rules, so the agent could not work at all. The
+ * rewritten schema may allow more than the tool does: each call is judged by the tool's own schema.
+ */
+import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider"
+import { isJsonObject } from "@tropism/domain/json"
+import { shortened } from "@tropism/domain/text-beginning"
+import type { Schema } from "effect"
+import { Tool } from "effect/ai"
+
+type JsonSchema = Readonly<Record<string, unknown>>
+
+/** Rules of one provider beside those that hold for all. */
+export interface SchemaRules {
+  /** OpenAI refuses a longer description of a function. */
+  readonly descriptionMaxChars?: number | undefined
+  /** Google refuses an enum of anything but text. */
+  readonly areEnumsText?: boolean | undefined
+}
+
+/** The rules of a provider, by its name. */
+export const schemaRulesOf = (provider: string): SchemaRules => {
+  switch (provider) {
+    case "openai":
+      return { descriptionMaxChars: 1_024 }
+    case "google":
+    case "google-vertex":
+      return { areEnumsText: true }
+    default:
+      return {}
+  }
+}
+
+/** The tools of a request as a provider accepts them. */
+export const toAiSdkTools = (
+  tools: ReadonlyArray<Tool.Any>,
+  { areEnumsText = false, descriptionMaxChars }: SchemaRules = {}
+): Array<LanguageModelV4FunctionTool> =>
+  tools.map((tool) => {
+    const description = Tool.getDescription(tool)
+    return {
+      type: "function",
+      name: tool.name,
+      ...(description === undefined
+        ? {}
+        : {
+            description:
+              descriptionMaxChars === undefined
+                ? description
+                : shortened(description, descriptionMaxChars - 1)
+          }),
+      inputSchema: fittedOf(Tool.getJsonSchema(tool), areEnumsText).schema
+    }
+  })
+
+/** The arguments of a call under the keys that the tool's own schema has. */
+export const withOwnKeys = (
+  tools: ReadonlyArray<Tool.Any>,
+  name: string,
+  params: Schema.Json
+): Schema.Json => {
+  const tool = tools.find((each) => each.name === name)
+  const { keys } = tool === undefined ? { keys: noKeys } : fittedOf(Tool.getJsonSchema(tool), false)
+  return keys.size === 0 ? params : renamed(params, keys)
+}
+
+const noKeys: ReadonlyMap<string, string> = new Map()
+
+interface Fitted {
+  readonly schema: Record<string, unknown>
+  /** The tool's own keys, by those that are offered in their place. */
+  readonly keys: ReadonlyMap<string, string>
+}
+
+/** By the schema of the tool, so that a list that is offered again is not rewritten again. */
+const known = { text: new WeakMap<object, Fitted>(), any: new WeakMap<object, Fitted>() }
+
+const fittedOf = (schema: JsonSchema, areEnumsText: boolean): Fitted => {
+  const before = known[areEnumsText ? "text" : "any"]
+  const found = before.get(schema) ?? fit(schema, areEnumsText)
+  before.set(schema, found)
+  return found
+}
+
+/** Anthropic's rule for a key, which is the strictest one. */
+const isPlainKey = (key: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(key)
+
+const fit = (root: JsonSchema, areEnumsText: boolean): Fitted => {
+  const own = new Map<string, string>()
+  const offered = new Map<string, string>()
+  const taken = new Set(keysIn(root))
+  const keyOf = (key: string): string => {
+    if (isPlainKey(key)) return key
+    const before = offered.get(key)
+    if (before !== undefined) return before
+    const plain =
+      key
+        .replace(/[^A-Za-z0-9_.-]+/g, "_")
+        .replace(/^_+|_+$/g, "")
+        .slice(0, 56) || "key"
+    let free = plain
+    for (let index = 2; taken.has(free); index++) free = `${plain}_${index}`
+    taken.add(free)
+    offered.set(key, free)
+    own.set(free, key)
+    return free
+  }
+  const walk = (part: unknown): JsonSchema => {
+    if (!isJsonObject(part)) return {}
+    const entries = Object.entries(part).flatMap(([keyword, value]) =>
+      fitKeyword(keyword, value, walk, keyOf)
+    )
+    const fitted = demanding(bounded(listed(Object.fromEntries(entries), part, walk)))
+    return areEnumsText ? withTextEnum(fitted) : fitted
+  }
+  const schema = walk(root)
+  return {
+    schema: { ...schema, type: "object", properties: schema["properties"] ?? {} },
+    keys: own
+  }
+}
+
+/** Every name of a property in a schema. */
+const keysIn = (part: unknown): ReadonlyArray<string> =>
+  Array.isArray(part)
+    ? part.flatMap(keysIn)
+    : isJsonObject(part)
+      ? [
+          ...(isJsonObject(part["properties"]) ? Object.keys(part["properties"]) : []),
+          ...Object.values(part).flatMap(keysIn)
+        ]
+      : []
+
+type Walk = (part: unknown) => JsonSchema
+
+const fitKeyword = (
+  keyword: string,
+  value: unknown,
+  walk: Walk,
+  keyOf: (key: string) => string
+): ReadonlyArray<readonly [string, unknown]> => {
+  switch (keyword) {
+    case "properties":
+      return isJsonObject(value)
+        ? [
+            [
+              keyword,
+              Object.fromEntries(Object.entries(value).map(([key, each]) => [keyOf(key), walk(each)]))
+            ]
+          ]
+        : []
+    case "required": {
+      const names = Array.isArray(value)
+        ? value.filter((name): name is string => typeof name === "string")
+        : []
+      return names.length === 0 ? [] : [[keyword, [...new Set(names)].map(keyOf)]]
+    }
+    case "anyOf":
+    case "oneOf":
+    case "allOf":
+      return Array.isArray(value) && value.length > 0 ? [[keyword, value.map(walk)]] : []
+    case "not":
+      return isJsonObject(value) ? [[keyword, walk(value)]] : []
+    case "additionalProperties":
+      return [[keyword, isJsonObject(value) ? walk(value) : value !== false]]
+    case "enum":
+      return Array.isArray(value) && value.length > 0 ? [[keyword, value]] : []
+    // A list's parts are put together in `listed`.
+    case "items":
+    case "prefixItems":
+    case "additionalItems":
+      return []
+    default:
+      return value === null && keyword !== "const" && keyword !== "default" ? [] : [[keyword, value]]
+  }
+}
+
+const isListType = (type: unknown): boolean =>
+  type === "array" || (Array.isArray(type) && type.includes("array"))
+
+/** OpenAI refuses an array without `items`, others one with several. */
+const listed = (fitted: JsonSchema, { items, prefixItems, type }: JsonSchema, walk: Walk): JsonSchema => {
+  const places = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : []
+  if (places.length > 0) {
+    const rest = Array.isArray(items) || !isJsonObject(items) ? [] : [items]
+    const [first = {}, ...others] = [...places, ...rest].map(walk)
+    return { ...fitted, items: others.length === 0 ? first : { anyOf: [first, ...others] } }
+  }
+  return isJsonObject(items) || isListType(type) ? { ...fitted, items: walk(items) } : fitted
+}
+
+/** Draft 4 says by a boolean whether a bound is exclusive. */
+const bounded = (schema: JsonSchema): JsonSchema => {
+  const fitted: Record<string, unknown> = { ...schema }
+  for (const [exclusive, inclusive] of [
+    ["exclusiveMinimum", "minimum"],
+    ["exclusiveMaximum", "maximum"]
+  ] as const) {
+    const value = schema[exclusive]
+    if (typeof value !== "boolean") continue
+    delete fitted[exclusive]
+    if (!value || typeof schema[inclusive] !== "number") continue
+    fitted[exclusive] = schema[inclusive]
+    delete fitted[inclusive]
+  }
+  return fitted
+}
+
+/** Google refuses a required property that is not described. */
+const demanding = (schema: JsonSchema): JsonSchema => {
+  const { properties, required, ...rest } = schema
+  const names = Array.isArray(required) && isJsonObject(properties) ? required : []
+  const described = names.filter((name) => Object.hasOwn(properties as object, name))
+  return {
+    ...rest,
+    ...(properties === undefined ? {} : { properties }),
+    ...(described.length === 0 ? {} : { required: described })
+  }
+}
+
+/** An enum of other values is named in the description. */
+const withTextEnum = (schema: JsonSchema): JsonSchema => {
+  const values = schema["enum"]
+  if (!Array.isArray(values) || values.every((value) => typeof value === "string")) return schema
+  const { description, enum: _enum, ...rest } = schema
+  const choice = `One of ${values.map((value) => JSON.stringify(value)).join(", ")}`
+  return { ...rest, description: typeof description === "string" ? `${description}\n${choice}` : choice }
+}
+
+const renamed = (value: Schema.Json, keys: ReadonlyMap<string, string>): Schema.Json =>
+  Array.isArray(value)
+    ? value.map((each) => renamed(each, keys))
+    : isJsonObject(value)
+      ? Object.fromEntries(
+          Object.entries(value).map(([key, each]) => [
+            keys.get(key) ?? key,
+            renamed(each as Schema.Json, keys)
+          ])
+        )
+      : value
