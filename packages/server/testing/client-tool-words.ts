@@ -45,9 +45,9 @@ export const clientConversation = Effect.fnUntraced(function* (
 })
 
 /** The calls that wait for a client, once there are as many. */
-export const waitingCalls = (story: Story, count = 1): Effect.Effect<ReadonlyArray<Json>> =>
+export const waitingCalls = (story: Story, count = 1, context = "talk"): Effect.Effect<ReadonlyArray<Json>> =>
   eventually(
-    Effect.map(logOf(story, "talk"), (log) =>
+    Effect.map(logOf(story, context), (log) =>
       ofType(log, "ToolCallStartedEvent").filter(({ waitsFor }) => waitsFor === "client")
     ),
     ({ length }) => length >= count
