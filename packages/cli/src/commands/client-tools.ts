@@ -39,7 +39,7 @@ export const defineToolCommand = Command.make(
     ),
     description: Flag.String("description").pipe(
       Flag.withMetavar("<text>"),
-      Flag.withDescription("What the model is told about it"),
+      Flag.withDescription("How the tool is described to the model"),
       Flag.optional
     ),
     timeoutMs: Flag.Int("timeout-ms").pipe(
