@@ -311,6 +311,20 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
     )
 
+    it.effect("S004-F02 variants of a comparison call it for themselves, so they need allowWrites", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* clientConversation(story, [], {}, { tools: ["graph.get_*"] })
+        const variants = [{ label: "a" }, { label: "b" }]
+        const compared = yield* story.ask("POST", "/contexts/talk/comparisons", {
+          content: "Which?",
+          variants
+        })
+        expectProblem(compared, 422, "/allowWrites")
+        expect(compared.body.detail).toContain("pick_colour")
+      })
+    )
+
     it.effect(
       "S004-F02 a fork has the tool, and its own calls: what waits in the origin does not wait there",
       () =>
