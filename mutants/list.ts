@@ -49,7 +49,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     ]
   },
   {
-    fault: "a client's answer is told and not kept in the log",
+    fault: "a client's answer is acknowledged and not kept in the log",
     edits: [server("run/client-results.ts", "yield* contexts.append(name, [event], { taint })", "")]
   },
   {

@@ -93,7 +93,7 @@ export const ContextState = Schema.Struct({
       Schema.Struct({
         name: Schema.String,
         description: Schema.NullOr(Schema.String),
-        /** The tool that it stands for; null where a client answers its calls. */
+        /** The tool that the name is for; null where a client answers its calls. */
         tool: Schema.NullOr(Schema.String),
         /** The arguments that are given to that tool. */
         arguments: Schema.Record(Schema.String, Schema.Json),
@@ -203,7 +203,7 @@ export const ToolResultInput = Schema.Struct({
       Schema.Union([Schema.String.check(Schema.isMinLength(1)), Schema.Record(Schema.String, Schema.Json)])
     )
   ),
-  /** Nobody vouches for it: the agent may only suggest in this context afterwards. */
+  /** The source is not trusted: the agent may only suggest in this context afterwards. */
   untrusted: Schema.optional(Schema.NullOr(Schema.Boolean))
 }).annotate({ identifier: "ToolResultInput" })
 export type ToolResultInput = typeof ToolResultInput.Type

@@ -133,7 +133,7 @@ describe("tropism contexts", () => {
     })
   )
 
-  it.live("S004-F02 defines a tool, answers its call, and says why a second answer is not taken", () =>
+  it.live("S004-F02 defines a tool, answers its call, and reports why a second answer is refused", () =>
     Effect.gen(function* () {
       const { contexts, story } = yield* scene
       yield* newContext(story, "work", repeatingResults(picking()))

@@ -63,7 +63,7 @@ describe("S004-F02 a defined tool", () => {
     expect(foreign?.name).toBe("a__b")
   })
 
-  it("S004-F02 a client tool stands for no other: its call keeps its name and its arguments", () => {
+  it("S004-F02 a client tool is no other name for a tool: its call keeps its name and its arguments", () => {
     const client: NewEvent = { type: "DefineToolEvent", name: "pick", inputSchema: { type: "object" } }
     const [made] = madeOf(client, ...began, calls("1", "pick", { a: 1 }))
     expect(made).toEqual({ id: "1", name: "pick", arguments: { a: 1 } })

@@ -1,6 +1,6 @@
 /**
  * Tools under another name, with some of their arguments given (S004-F02). A client tool has a schema of its own and
- * stands for no other.
+ * is no other name for a tool.
  *
  * A defined tool is data and never code: a call of it is a call of the tool that
  * it stands for, with the given arguments beside the model's. What a name stands

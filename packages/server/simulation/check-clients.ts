@@ -15,13 +15,13 @@ const outcomesOf = ({ contextEvents }: Remains) =>
       : []
   )
 
-/** No call has two outcomes, whoever answered and whatever timed out. */
+/** No call has two outcomes, however many clients answered. */
 const callsEndOnce: Checker = (remains) =>
   [...Map.groupBy(outcomesOf(remains), ({ callId }) => callId)].flatMap(([callId, outcomes]) =>
     unless(outcomes.length === 1, `call ${callId} of a client tool has ${outcomes.length} outcomes`)
   )
 
-/** What a client was told is kept: its answer is the call's outcome, and no other client was told the same. */
+/** An acknowledged answer is the outcome of its call, and no second one was acknowledged. */
 const answersKept: Checker = (remains) => {
   const outcomes = outcomesOf(remains)
   return [...Map.groupBy(remains.acknowledged.answeredCalls, ({ callId }) => callId)].flatMap(
@@ -37,7 +37,7 @@ const answersKept: Checker = (remains) => {
   )
 }
 
-/** A call whose run has ended waits for nobody. */
+/** A call does not wait when its run has ended. */
 const noCallLeft: Checker = ({ calls, runs }) => {
   const ended = new Set(runs.flatMap(({ completedAt, id }) => (completedAt === null ? [] : [id])))
   return calls.flatMap(({ id, runId, status, tool }) =>

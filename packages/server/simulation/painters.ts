@@ -17,7 +17,7 @@ import type { Person } from "./people.ts"
 const by = "pia" as UserId
 export const easel = ContextName.make("easel")
 
-/** Defines the tool and talks; what nobody answers is over after some seconds. */
+/** Defines the tool and talks; a call without an answer times out after some seconds. */
 export const paint = Effect.fnUntraced(function* (agent: Agent, { acknowledged, ask, chance }: Person) {
   const timeoutMs = chance.pick([1_000, 3_000, 20_000])
   const made = yield* ask(
@@ -41,7 +41,7 @@ export const paint = Effect.fnUntraced(function* (agent: Agent, { acknowledged, 
   }
 })
 
-/** A client that looks now and then and answers what waits, as long as the simulation lasts; what it was told of is kept. */
+/** A client that looks now and then and answers what waits, as long as the simulation lasts; acknowledged answers are noted. */
 export const answerCalls = Effect.fnUntraced(function* (
   client: string,
   { acknowledged, ask, chance }: Person

@@ -74,7 +74,7 @@ export interface Acknowledged {
     readonly context: string
     readonly number: number
   }>
-  /** Calls of a client tool, each as often as a client was told that its answer is kept. */
+  /** Calls of a client tool, each as often as an answer was acknowledged. */
   readonly answeredCalls: Array<{ readonly callId: string; readonly client: string }>
   /** What requests under keys were answered, each as often as somebody was told. */
   readonly keyed: Array<{ readonly key: string; readonly answer: string }>

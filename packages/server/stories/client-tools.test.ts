@@ -124,7 +124,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("S004-F02 a call that nobody answers in time fails, and the run goes on", () =>
+    it.effect("S004-F02 a call without an answer in time fails, and the run goes on", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* clientConversation(story, [picking()], { timeoutMs: 1_000 })
@@ -235,7 +235,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         ] as const)
           expectProblem(yield* answerTool(story, callId, outcome), 422, pointer)
         expectProblem(yield* answerTool(story, "", { result: 1 }), 422, "/callId")
-        const unknown = yield* answerTool(story, "call-of-nobody", { result: 1 })
+        const unknown = yield* answerTool(story, "no-such-call", { result: 1 })
         expect([unknown.status, unknown.body.reason]).toEqual([409, "unknown"])
         const viewer = yield* asUser(story, "viewer")
         expectProblem(yield* answerTool(viewer, callId, { result: 1 }), 403)
@@ -276,7 +276,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
     )
 
-    it.effect("S004-F02 a result that is too long is cut, and says so", () =>
+    it.effect("S004-F02 a result that is too long is cut and marked", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         yield* clientConversation(story)

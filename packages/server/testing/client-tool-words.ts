@@ -53,7 +53,7 @@ export const waitingCalls = (story: Story, count = 1, context = "talk"): Effect.
     ({ length }) => length >= count
   )
 
-/** Says something, and waits until the run is paused with so many calls that wait for a client. */
+/** Sends a message and waits until the run is paused with this number of calls waiting for a client. */
 export const untilWaiting = Effect.fnUntraced(function* (story: Story, count = 1) {
   yield* addEvent(story, "talk", "Go")
   const calls = yield* waitingCalls(story, count)

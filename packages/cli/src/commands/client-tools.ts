@@ -99,7 +99,9 @@ export const answerToolCommand = Command.make(
       Flag.optional
     ),
     untrusted: Flag.Boolean("untrusted").pipe(
-      Flag.withDescription("Nobody vouches for it: the agent may only suggest in this context afterwards"),
+      Flag.withDescription(
+        "The source is not trusted: the agent may only suggest in this context afterwards"
+      ),
       Flag.withDefault(false)
     )
   },

@@ -29,7 +29,7 @@ export class ResultRefused extends Schema.TaggedError<ResultRefused>()("ResultRe
 export interface ClientOutcome {
   readonly result?: Schema.Json
   readonly error?: Schema.Json
-  /** Nobody vouches for it: it taints the context. */
+  /** Its source is not trusted: it taints the context. */
   readonly isUntrusted: boolean
 }
 
