@@ -7,11 +7,11 @@ export const clientPlants: ReadonlyArray<Plant> = [
   {
     checker: "callsEndOnce",
     fault: "a call of a client tool has two outcomes",
-    sql: [1, 2].map(
-      (n) =>
-        `insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
-          values ($1, 'easel', ${10_000 + n}, 'ToolCallCompletedEvent', '{"callId": "twice", "tool": "pick_colour", "result": ${n}}', null, false, now())`
-    )
+    sql: [
+      `insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
+        select project_id, name, 10000 + n, 'ToolCallCompletedEvent', '{"callId": "twice", "tool": "pick_colour", "result": 1}'::jsonb, null, false, now()
+        from kb.contexts, generate_series(1, 2) n where project_id = $1 and name = 'easel'`
+    ]
   },
   {
     checker: "answersKept",
