@@ -39,6 +39,20 @@ export const mutants: ReadonlyArray<Mutant> = [
     edits: [server("run/heartbeat.ts", "progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs)", "0")]
   },
   {
+    fault: "a client's answer does not let the run go on",
+    edits: [
+      server(
+        "run/client-results.ts",
+        "if (length === 0) yield* runs.wake",
+        "if (length < 0) yield* runs.wake"
+      )
+    ]
+  },
+  {
+    fault: "a client's answer is acknowledged and not kept in the log",
+    edits: [server("run/client-results.ts", "yield* contexts.append(name, [event], { taint })", "")]
+  },
+  {
     fault: "chains have no bound of runs",
     edits: [server("run/chain-places.ts", "if (cap !== undefined) reached.set(root, cap)", "")]
   },

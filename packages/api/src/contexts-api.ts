@@ -88,13 +88,19 @@ export const ContextState = Schema.Struct({
     ),
     memory: Schema.NullOr(Schema.Struct(configFields.SetMemoryConfigEvent)),
     reducer: ReducerConfig,
-    /** The tools that the context defines, each with the tool that it stands for and what is given (S004-F02). */
+    /** The tools that the context defines (S004-F02). */
     tools: Schema.Array(
       Schema.Struct({
         name: Schema.String,
         description: Schema.NullOr(Schema.String),
-        tool: Schema.String,
-        arguments: Schema.Record(Schema.String, Schema.Json)
+        /** The tool that the name is for; null where a client answers its calls. */
+        tool: Schema.NullOr(Schema.String),
+        /** The arguments that are given to that tool. */
+        arguments: Schema.Record(Schema.String, Schema.Json),
+        /** What a client tool takes; null for another name of a tool. */
+        inputSchema: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+        /** How long a call of a client tool waits for its result; null for another name of a tool. */
+        timeoutMs: Schema.NullOr(Schema.Int)
       })
     ),
     /** What each message is worked through with; null where it is one turn (S004-F03). */
@@ -185,6 +191,23 @@ export const SystemPromptInput = Schema.Struct({
   ...shared
 }).annotate({ identifier: "SystemPromptInput" })
 
+/** The result of a call that waits for a client, or the error in its place; the first that comes counts (S004-F02). */
+export const ToolResultInput = Schema.Struct({
+  type: Schema.tag("ToolResultEvent"),
+  /** `callId` of the `ToolCallStartedEvent`. */
+  callId: Schema.String.check(Schema.isBetweenLength(1, 2_600)),
+  /** Any JSON, null included; leave it out where there is an error. */
+  result: Schema.optional(Schema.Json),
+  error: Schema.optional(
+    Schema.NullOr(
+      Schema.Union([Schema.String.check(Schema.isMinLength(1)), Schema.Record(Schema.String, Schema.Json)])
+    )
+  ),
+  /** The source is not trusted: the agent may only suggest in this context afterwards. */
+  untrusted: Schema.optional(Schema.NullOr(Schema.Boolean))
+}).annotate({ identifier: "ToolResultInput" })
+export type ToolResultInput = typeof ToolResultInput.Type
+
 const configInput = <const T extends keyof typeof configFields, const F extends Schema.Struct.Fields>(
   type: T,
   fields: F
@@ -239,6 +262,7 @@ export const EventInput = Schema.Union([
   MessageInput,
   SystemPromptInput,
   FileInput,
+  ToolResultInput,
   ...ConfigInput.members
 ]).annotate({ identifier: "EventInput" })
 export type EventInput = typeof EventInput.Type

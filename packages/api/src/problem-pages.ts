@@ -53,7 +53,10 @@ const conflictReasons: Readonly<Record<problems.Conflict["reason"], string>> = {
   idTaken: "The id is used already.",
   finished: "It is over already.",
   otherFile: "The import with this id was begun with another file.",
-  otherSettings: "The import with this id was begun with other settings."
+  otherSettings: "The import with this id was begun with other settings.",
+  answered: "Another client has answered the tool call already: the first answer counts.",
+  unknown: "No call with this `callId` waits for a client in this context, or ever has.",
+  notWaiting: "The call does not wait any more: its time is over, or its run or turn has ended."
 }
 
 const inputReasons: Readonly<Record<NonNullable<problems.InvalidInput["reason"]>, string>> = {

@@ -101,7 +101,11 @@ export class Conflict extends HttpApiError.Problem<Conflict>()(
       "idTaken",
       "finished",
       "otherFile",
-      "otherSettings"
+      "otherSettings",
+      /** A tool call has its result already, is not known in this context, or does not wait any more. */
+      "answered",
+      "unknown",
+      "notWaiting"
     ]),
     /** `outdated`: each place that moved under the change, as it was seen, is, and would be. */
     conflicts: Schema.optionalKey(Schema.Array(PropertyConflict)),

@@ -3,7 +3,14 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Fiber } from "effect"
+import { Effect, Fiber, FileSystem } from "effect"
+import {
+  pickColour,
+  picking,
+  repeatingResults,
+  summaryNow,
+  waitingCalls
+} from "../../server/testing/client-tool-words.ts"
 import { addEvent, logOf, newContext, quietLog } from "../../server/testing/context-words.ts"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { ask } from "../../server/testing/owner-rows.ts"
@@ -124,6 +131,31 @@ describe("tropism contexts", () => {
         parentEventId: "talk:1"
       })
     })
+  )
+
+  it.live("S004-F02 defines a tool, answers its call, and reports why a second answer is refused", () =>
+    Effect.gen(function* () {
+      const { contexts, story } = yield* scene
+      yield* newContext(story, "work", repeatingResults(picking()))
+      const folder = yield* Effect.flatMap(FileSystem.FileSystem, (files) => files.makeTempDirectory())
+      const schema = `${folder}/pick-colour.json`
+      yield* Effect.flatMap(FileSystem.FileSystem, (files) =>
+        files.writeFileString(schema, JSON.stringify(pickColour.inputSchema))
+      )
+      expect((yield* contexts("define-tool", "work", "pick_colour", "--schema", schema)).exitCode).toBe(0)
+      yield* addEvent(story, "work", "Go")
+      const [call] = yield* waitingCalls(story, 1, "work")
+      const callId = call?.callId as string
+      expect((yield* contexts("answer-tool", "work", callId)).exitCode).toBe(2)
+      const answered = yield* contexts("answer-tool", "work", callId, "--result", '{"colour":"green"}')
+      expect(answered).toMatchObject({ exitCode: 0, out: [expect.stringContaining(callId)] })
+      yield* quietLog(story, "work")
+      expect(yield* summaryNow(story)).toBe('pick_colour: {"colour":"green"}; ')
+      const again = yield* contexts("answer-tool", "work", callId, "--error", "Closed", "--json")
+      expect(problemOf(again)).toEqual([1, expect.objectContaining({ status: 409, reason: "answered" })])
+      expect((yield* contexts("define-tool", "work", "pick_colour")).exitCode).toBe(0)
+      expect((yield* story.get("/contexts/work/state")).config.tools).toEqual([])
+    }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.live("S004-F19 replays a log, and ends with 1 where it does not replay to itself", () =>

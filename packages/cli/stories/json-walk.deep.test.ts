@@ -72,6 +72,8 @@ const rows: Readonly<Record<string, ReadonlyArray<string> | "group">> = {
   "contexts tail": ["nobody"],
   "contexts fork": ["talk", "fork"],
   "contexts interrupt": ["nobody"],
+  "contexts define-tool": ["talk", "pick_colour"],
+  "contexts answer-tool": ["talk", "no-call", "--result", "1"],
   "contexts replay": ["talk"],
   "contexts compare": ["nobody", "Q", "--variant", "a", "--variant", "b"],
   "contexts comparison": ["talk", "1-00000000"],

@@ -19,6 +19,13 @@ const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.is
 
 const Name = Schema.String.check(Schema.isBetweenLength(1, 200))
 
+/** For how long a call of a client tool waits for its result. */
+export const clientToolBounds = {
+  minTimeoutMs: 1_000,
+  defaultTimeoutMs: 300_000,
+  maxTimeoutMs: 86_400_000
+} as const
+
 /** The words of each event beside those that every event has: what somebody sends, and what is kept. */
 export const configFields = {
   SetLlmConfigEvent: {
@@ -52,7 +59,10 @@ export const configFields = {
     keepsSummary: Schema.Boolean
   },
   SetReducerEvent: { reducer: ReducerConfig },
-  /** A tool under a new name, with some of its arguments given; `tool` null takes the name back (S004-F02). */
+  /**
+   * A tool of this context (S004-F02): another name for the agent's `tool`, with some of its arguments given, or a tool with an
+   * `inputSchema` of its own whose calls a client answers within `timeoutMs`. `tool` null without a schema takes the name back.
+   */
   DefineToolEvent: {
     name: Schema.String.check(
       Schema.isPattern(/^[A-Za-z][A-Za-z0-9_-]{0,63}$/, {
@@ -60,8 +70,11 @@ export const configFields = {
       })
     ),
     description: opt(Schema.String.check(Schema.isMaxLength(4_000))),
-    tool: Schema.NullOr(Name),
-    arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+    tool: opt(Name),
+    arguments: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json)),
+    /** A JSON Schema of type object. */
+    inputSchema: opt(Schema.Record(Schema.String, Schema.Json)),
+    timeoutMs: opt(between(clientToolBounds.minTimeoutMs, clientToolBounds.maxTimeoutMs))
   }
 } as const
 
@@ -135,7 +148,7 @@ export class SetReducerEvent extends Schema.Class<SetReducerEvent>("SetReducerEv
   isOfAgent: Schema.optionalKey(Schema.Boolean)
 }) {}
 
-/** A name for a tool with some of its arguments given (S004-F02). */
+/** Another name for a tool with some of its arguments given, or a tool that a client answers (S004-F02). */
 export class DefineToolEvent extends Schema.Class<DefineToolEvent>("DefineToolEvent")({
   type: Schema.tag("DefineToolEvent"),
   ...base,

@@ -2,6 +2,7 @@
  * The tool calls of the last answer, as the reducer follows them: asked for, made, and with an outcome.
  */
 import { madeCall } from "./defined-tool.ts"
+import type { WaitsFor } from "./event-base.ts"
 import type { ToolCall } from "./message.ts"
 import { type Repetition, withCall } from "./repetition.ts"
 
@@ -10,7 +11,7 @@ export interface CallState {
   /** Calls of the last answer that have no outcome yet, in the order the model made them. */
   readonly pendingCalls: ReadonlyArray<ToolCall>
   /** Of the pending calls those that were made and whose outcome somebody else brings, by their ids. */
-  readonly waitingCalls: Readonly<Record<string, "run" | "person">>
+  readonly waitingCalls: Readonly<Record<string, WaitsFor>>
   /** Whether the calls go round in circles. */
   readonly repetition: Repetition
 }
@@ -19,7 +20,7 @@ export interface CallState {
 export const startCall = <S extends CallState>(
   state: S,
   callId: string,
-  waitsFor: "run" | "person" | undefined
+  waitsFor: WaitsFor | undefined
 ): S => {
   const call = state.pendingCalls.find(({ id }) => id === callId)
   if (!call) return state

@@ -1,8 +1,13 @@
 /**
  * How an agent works in one context, folded from the events that set it.
  */
-import { Option } from "effect"
-import type { ConfigEvent, DefineToolEvent, DefineWorkflowEvent } from "./config-event.ts"
+import { Option, type Schema } from "effect"
+import {
+  clientToolBounds,
+  type ConfigEvent,
+  type DefineToolEvent,
+  type DefineWorkflowEvent
+} from "./config-event.ts"
 import type { ModelProvider } from "./model-config.ts"
 import type { ReducerConfig } from "./prompt-window.ts"
 
@@ -33,10 +38,21 @@ export interface MemoryConfig {
 }
 
 /** A name for a tool some of whose arguments are given. */
-export type DefinedTool = Pick<DefineToolEvent, "name" | "description"> & {
+export type NamedTool = Pick<DefineToolEvent, "name" | "description"> & {
   readonly tool: string
   readonly arguments: Readonly<Record<string, unknown>>
 }
+
+/** A tool with a schema of its own, whose calls a client answers. */
+export type ClientTool = Pick<DefineToolEvent, "name" | "description"> & {
+  readonly inputSchema: Readonly<Record<string, Schema.Json>>
+  readonly timeoutMs: number
+}
+
+/** A tool that an event defines. */
+export type DefinedTool = NamedTool | ClientTool
+
+export const isClientTool = (tool: DefinedTool): tool is ClientTool => "inputSchema" in tool
 
 export type Workflow = Pick<DefineWorkflowEvent, "flowType" | "steps" | "maxIterations">
 
@@ -120,20 +136,25 @@ const llmOf = ({ maxOutputTokens, name, provider, temperature, toolChoice }: Llm
   ...(toolChoice === "none" ? { toolChoice } : {})
 })
 
-const withTool = (
-  tools: ReadonlyArray<DefinedTool>,
-  { arguments: given = {}, description, name, tool }: DefineToolEvent
-): ReadonlyArray<DefinedTool> => {
-  const others = tools.filter((each) => each.name !== name)
-  return tool === null
-    ? others
-    : [
-        ...others,
-        {
-          name,
-          ...(description === null || description === undefined ? {} : { description }),
-          tool,
-          arguments: given
-        }
-      ]
+const withTool = (tools: ReadonlyArray<DefinedTool>, event: DefineToolEvent): ReadonlyArray<DefinedTool> => {
+  const defined = definedTool(event)
+  const others = tools.filter((each) => each.name !== event.name)
+  return defined === undefined ? others : [...others, defined]
+}
+
+/** The tool that an event defines; undefined where it takes the name back. */
+export const definedTool = ({
+  arguments: given = {},
+  description,
+  inputSchema,
+  name,
+  timeoutMs,
+  tool
+}: Pick<DefineToolEvent, "arguments" | "description" | "inputSchema" | "name" | "timeoutMs" | "tool">):
+  | DefinedTool
+  | undefined => {
+  const head = { name, ...(description === null || description === undefined ? {} : { description }) }
+  if (tool !== null && tool !== undefined) return { ...head, tool, arguments: given }
+  if (inputSchema === null || inputSchema === undefined) return undefined
+  return { ...head, inputSchema, timeoutMs: timeoutMs ?? clientToolBounds.defaultTimeoutMs }
 }

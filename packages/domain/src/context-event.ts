@@ -21,7 +21,7 @@ import {
   SetRetryConfigEvent,
   SetTimeoutEvent
 } from "./config-event.ts"
-import { added, base, ContextEventId, ContextName } from "./event-base.ts"
+import { added, base, ContextEventId, ContextName, WaitsFor } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp, UserId } from "./ids.ts"
 import { RunFailure, Usage } from "./run.ts"
@@ -216,8 +216,8 @@ export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("To
   arguments: Schema.Json,
   /** Where `tool` is a name that the context defines: the tool that was called, and with what (S004-F02). */
   standsFor: Schema.optionalKey(Schema.Struct({ tool: Schema.String, arguments: Schema.Json })),
-  /** Who brings the outcome, where it comes later: a run that was spawned, or a person who was asked. */
-  waitsFor: Schema.optionalKey(Schema.Literals(["run", "person"]))
+  /** Who brings the outcome, where it comes later: a run that was spawned, a person who was asked, or a client (`ToolResultEvent`). */
+  waitsFor: Schema.optionalKey(WaitsFor)
 }) {}
 
 export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>("ToolCallCompletedEvent")({
@@ -226,7 +226,7 @@ export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>
   callId: Schema.String,
   tool: Schema.String,
   result: Schema.Json,
-  /** Whose answer it is, where a person was asked; absent where nobody was, and in logs of an earlier version (S003-R44). */
+  /** Who answered, where a person or a client was asked; absent for other tools, and in logs of an earlier version (S003-R44). */
   userId: Schema.optionalKey(UserId)
 }) {}
 
@@ -236,7 +236,9 @@ export class ToolCallFailedEvent extends Schema.Class<ToolCallFailedEvent>("Tool
   ...base,
   callId: Schema.String,
   tool: Schema.String,
-  error: Schema.Json
+  error: Schema.Json,
+  /** Who sent the error, where a client answered. */
+  userId: Schema.optionalKey(UserId)
 }) {}
 
 /** What lay before this is shown no more, and a summary tells it from here on; the log keeps it (S004-F10). */

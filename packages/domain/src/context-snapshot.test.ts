@@ -40,6 +40,12 @@ describe("a snapshot", () => {
         arguments: { type: "Tea", deep: [1, null] }
       },
       {
+        type: "DefineToolEvent",
+        name: "pick_colour",
+        inputSchema: { type: "object", properties: { prompt: { type: "string" } } },
+        timeoutMs: 5_000
+      },
+      {
         type: "DefineWorkflowEvent",
         flowType: "loop",
         maxIterations: 3,
@@ -59,7 +65,7 @@ describe("a snapshot", () => {
       toolStarts("c1")
     )
     expect(Option.getOrThrow(decodeSnapshot(throughJson(encodeSnapshot(context))))).toStrictEqual(context)
-    expect(context.config.tools).toHaveLength(1)
+    expect(context.config.tools).toHaveLength(2)
     expect(Option.isSome(context.config.workflow) && Option.isSome(context.flow)).toBe(true)
   })
 

@@ -7,6 +7,7 @@
  */
 import { Option, Predicate, Schema } from "effect"
 import { ContextEventId, RequestedToolCall, SoftStopReason } from "./context-event.ts"
+import { WaitsFor } from "./event-base.ts"
 
 import { FlowStep, FlowType } from "./flow.ts"
 import type { Message } from "./message.ts"
@@ -17,7 +18,7 @@ import { Usage } from "./run.ts"
 import { Speakers } from "./speakers.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 8
+export const foldVersion = 9
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 
@@ -61,12 +62,20 @@ const KeptConfig = Schema.Struct({
   reducer: OrNull(ReducerConfig),
   agentReducer: OrNull(ReducerConfig),
   tools: Schema.Array(
-    Schema.Struct({
-      name: Schema.String,
-      description: Schema.optionalKey(Schema.NullOr(Schema.String)),
-      tool: Schema.String,
-      arguments: Schema.Record(Schema.String, Schema.Unknown)
-    })
+    Schema.Union([
+      Schema.Struct({
+        name: Schema.String,
+        description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+        tool: Schema.String,
+        arguments: Schema.Record(Schema.String, Schema.Unknown)
+      }),
+      Schema.Struct({
+        name: Schema.String,
+        description: Schema.optionalKey(Schema.NullOr(Schema.String)),
+        inputSchema: Schema.Record(Schema.String, Schema.Json),
+        timeoutMs: Schema.Int
+      })
+    ])
   ),
   workflow: OrNull(KeptWorkflow)
 })
@@ -128,7 +137,7 @@ const KeptContext = Schema.Struct({
   areCallsAbandoned: Schema.Boolean,
   heldResults: Schema.Record(Schema.String, KeptMessage),
   unsaidCalls: Schema.Array(Schema.String),
-  waitingCalls: Schema.Record(Schema.String, Schema.Literals(["run", "person"])),
+  waitingCalls: Schema.Record(Schema.String, WaitsFor),
   repetition: KeptRepetition,
   flow: OrNull(KeptFlow),
   workflow: OrNull(KeptWorkflow),

@@ -198,7 +198,8 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
       if (state.areCallsAbandoned) return withOutcome(state, event.callId, true, event.error)
       const made = startCall(state, event.callId, undefined)
       const repetition = withError(made.repetition, event.callId, event.error)
-      return withOutcome({ ...made, repetition }, event.callId, true, event.error)
+      const heard = withAnswer({ ...made, repetition }, event.userId)
+      return withOutcome(heard, event.callId, true, event.error)
     }
   }
 }

@@ -132,6 +132,20 @@ describe("decide", () => {
     }
   })
 
+  it("S004-F02 a run whose calls wait for several waits for runs first, then for people, then for clients", () => {
+    const waits = (callId: string, waitsFor: string): NewEvent =>
+      ({ ...toolStarts(callId), waitsFor }) as NewEvent
+    const waitsWith = (first: string, second: string) =>
+      next(append(called, waits("c1", first), waits("c2", second)))
+    expect(waitsWith("client", "client")).toEqual({ type: "wait", for: "client" })
+    expect(waitsWith("client", "person")).toEqual({ type: "wait", for: "person" })
+    expect(waitsWith("person", "run")).toEqual({ type: "wait", for: "run" })
+    // One result is not enough: the other call waits on.
+    const both = append(called, waits("c1", "client"), waits("c2", "client"))
+    expect(next(append(both, toolFails("c2")))).toEqual({ type: "wait", for: "client" })
+    expect(next(append(both, toolFails("c2"), toolFails("c1")))).toMatchObject({ type: "requestModel" })
+  })
+
   it("an answer that was written before a crash is not asked for again", () => {
     expect(next(append(open, answers("Hello"), turnBreaks(1, "crash"), turnStarts(2)))).toEqual({
       type: "completeTurn",

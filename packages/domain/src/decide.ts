@@ -11,6 +11,7 @@ import { nextStepOf } from "./context-flow.ts"
 import type { SoftStopReason } from "./context-event.ts"
 import { findSummaryDue } from "./context-window.ts"
 import { madeCall } from "./defined-tool.ts"
+import { WaitsFor } from "./event-base.ts"
 import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
 import { areNotesDue } from "./notes-due.ts"
@@ -45,8 +46,8 @@ export type Decision =
   | { readonly type: "takeNotes" }
   | { readonly type: "callTool"; readonly call: ToolCall }
   | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
-  /** Every pending call was made, and somebody else brings its outcome: runs, or else people. */
-  | { readonly type: "wait"; readonly for: "run" | "person" }
+  /** Every pending call was made, and others bring the outcomes: runs first, then people, then clients. */
+  | { readonly type: "wait"; readonly for: WaitsFor }
   /** The run has used its steps or its time: say so to the model before its last request. */
   | { readonly type: "softStop"; readonly reason: SoftStopReason }
   /** The agent goes round in circles: say so to the model before it is asked again. */
@@ -125,6 +126,10 @@ export const isUnderWay = (
 
 const never = () => false
 
+/** The first of those who bring outcomes: the run rests for one reason at a time. */
+const waitedFor = (all: ReadonlyArray<WaitsFor>): WaitsFor =>
+  WaitsFor.literals.find((each) => all.includes(each)) ?? "person"
+
 /** A person ends the turn: nobody waits any more for what others were to bring, and then it is over. */
 const toInterrupt = ({ currentTurnNumber, pendingCalls, waitingCalls }: ReducedContext): Decision => {
   const call = pendingCalls.find(({ id }) => Object.hasOwn(waitingCalls, id))
@@ -179,8 +184,7 @@ const withCalls = (
   const reason = context.areCallsAbandoned || !isOwnRun ? "abandoned" : isStopped ? "softStop" : undefined
   const isWaiting = (call: ToolCall) => Object.hasOwn(context.waitingCalls, call.id)
   const call = context.pendingCalls.find((pending) => reason !== undefined || !isWaiting(pending))
-  if (!call)
-    return { type: "wait", for: Object.values(context.waitingCalls).includes("run") ? "run" : "person" }
+  if (!call) return { type: "wait", for: waitedFor(Object.values(context.waitingCalls)) }
   if (reason) return { type: "refuseTool", call, reason }
   const made = madeCall(call)
   const times = mayRepeat(made.name) ? 1 : timesInARow(context.repetition, made)

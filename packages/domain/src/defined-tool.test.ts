@@ -63,6 +63,16 @@ describe("S004-F02 a defined tool", () => {
     expect(foreign?.name).toBe("a__b")
   })
 
+  it("S004-F02 a client tool is no other name for a tool: its call keeps its name and its arguments", () => {
+    const client: NewEvent = { type: "DefineToolEvent", name: "pick", inputSchema: { type: "object" } }
+    const [made] = madeOf(client, ...began, calls("1", "pick", { a: 1 }))
+    expect(made).toEqual({ id: "1", name: "pick", arguments: { a: 1 } })
+    const tools = (...events: ReadonlyArray<NewEvent>) => contextOf(...events).config.tools
+    expect(tools(client)).toEqual([{ name: "pick", inputSchema: { type: "object" }, timeoutMs: 300_000 }])
+    expect(tools(client, { type: "DefineToolEvent", name: "pick", tool: null })).toEqual([])
+    expect(tools(client, defines("pick", "get_object"))).toMatchObject([{ name: "pick", tool: "get_object" }])
+  })
+
   it("counts as what it stands for: the same call under three names is the third in a row", () => {
     const given = { type: "Note" }
     const context = contextOf(

@@ -1,5 +1,6 @@
 /**
- * Tools under another name, with some of their arguments given (S004-F02).
+ * Tools under another name, with some of their arguments given (S004-F02). A client tool has a schema of its own and
+ * is no other name for a tool.
  *
  * A defined tool is data and never code: a call of it is a call of the tool that
  * it stands for, with the given arguments beside the model's. What a name stands
@@ -8,7 +9,7 @@
  */
 import type { Schema } from "effect"
 import { builtInTools } from "./built-in-tools.ts"
-import type { DefinedTool } from "./context-config.ts"
+import { type DefinedTool, isClientTool } from "./context-config.ts"
 import { isJsonObject } from "./json.ts"
 import type { SpokenCall, ToolCall } from "./message.ts"
 
@@ -31,7 +32,7 @@ export const isOwnToolName = (name: string): boolean =>
 /** A model's call with what its name stands for in the context. */
 export const withMeaning = (tools: ReadonlyArray<DefinedTool>, call: ToolCall): ToolCall => {
   const defined = tools.find(({ name }) => name === call.name)
-  if (!defined || isOwnToolName(call.name)) return call
+  if (!defined || isClientTool(defined) || isOwnToolName(call.name)) return call
   const { arguments: said, fault } = call
   const merged = fault === undefined && isJsonObject(said) ? { ...said, ...defined.arguments } : said
   const given = Object.keys(defined.arguments)

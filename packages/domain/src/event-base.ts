@@ -42,6 +42,10 @@ export const base = {
   triggersAgentTurn: Schema.Boolean
 }
 
+/** Who brings the outcome of a call that comes later: a run that was spawned, a person who was asked, or a client that watches the context. */
+export const WaitsFor = Schema.Literals(["run", "person", "client"])
+export type WaitsFor = typeof WaitsFor.Type
+
 /** What every event has besides that a person may add. */
 export const added = {
   /** Who added it; absent where no person did, and in logs of an earlier version (S003-R44). */

@@ -45,7 +45,8 @@ export const statesBefore = (status: RunStatus): ReadonlyArray<RunStatus> =>
  *
  * **Details** `stepLimit`, `timeout`, `budget`: it has used its steps, its time, or the tokens or money of the run, the
  * agent or the chain, and goes on when somebody resumes it. `question`: it waits for a person's answer. `subAgents`: it
- * waits for runs that it spawned. `killSwitch`: somebody stopped all agents.
+ * waits for runs that it spawned. `killSwitch`: somebody stopped all agents. `toolResult`: it waits for a client to answer
+ * a tool call, and goes on by itself when the time for that is over.
  */
 export const PauseReason = Schema.Literals([
   "stepLimit",
@@ -53,7 +54,8 @@ export const PauseReason = Schema.Literals([
   "budget",
   "question",
   "subAgents",
-  "killSwitch"
+  "killSwitch",
+  "toolResult"
 ])
 export type PauseReason = typeof PauseReason.Type
 
@@ -66,8 +68,9 @@ export const isAtRest = (run: {
   readonly status: RunStatus
   readonly pauseReason: PauseReason | null
 }): boolean =>
-  isTerminal(run.status) ||
-  (run.status === "paused" && run.pauseReason !== "subAgents" && run.pauseReason !== "killSwitch")
+  isTerminal(run.status) || (run.status === "paused" && !goesOnByItself.includes(run.pauseReason))
+
+const goesOnByItself: ReadonlyArray<PauseReason | null> = ["subAgents", "killSwitch", "toolResult"]
 
 /** Why a run failed, as one word; the sentence beside it says more. */
 export const RunFailure = Schema.Literals([

@@ -19,6 +19,8 @@ export const TaintKind = Schema.Literals([
   "mcpServer",
   "webhook",
   "todo",
+  /** A result that a client sent for a tool call and called untrusted. */
+  "clientTool",
   /** Another context that was tainted before: of a run that handed over the task, of one that reported, or one that was recalled. */
   "context"
 ])
@@ -26,7 +28,7 @@ export type TaintKind = typeof TaintKind.Type
 
 const fields = {
   kind: TaintKind,
-  /** The id of the object, relationship, webhook or todo, the digest of the attachment, or the name of the server or context. */
+  /** The id of the object, relationship, webhook or todo, the digest of the attachment, or the name of the server, tool or context. */
   id: Schema.String,
   /** The first of the properties that were untrusted. */
   properties: Schema.optionalKey(Untrusted)
@@ -88,6 +90,7 @@ const words: Readonly<Record<TaintKind, string>> = {
   mcpServer: "the MCP server",
   webhook: "the webhook",
   todo: "the todo",
+  clientTool: "the client tool",
   context: "the tainted context"
 }
 

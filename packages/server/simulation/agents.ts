@@ -162,6 +162,17 @@ export const apprentice = (chance: Chance): AgentInput => ({
   }
 })
 
+/** A tool that the clients of one context answer. */
+export const clientTool = "pick_colour"
+
+const picking = { tool: clientTool, arguments: { prompt: "Which?" } }
+
+/** Calls of it, where a message has the word "paint". */
+const paintRules: ReadonlyArray<ScriptRule> = [
+  { when: 'step == 0 and message contains "paint both"', calls: [picking, picking] },
+  { when: 'step == 0 and message contains "paint"', calls: [picking] }
+]
+
 /** One that is only talked to. */
 export const talker = (): AgentInput => ({
   name: "talker",
@@ -175,6 +186,7 @@ export const talker = (): AgentInput => ({
     script: {
       rules: [
         { when: 'step == 0 and message contains "look"', calls: [search] },
+        ...paintRules,
         { say: "I heard: {{ message }}" }
       ]
     }

@@ -93,6 +93,8 @@ const waitsKnown: Checker = ({ calls, runs, tasks }) => {
         tasks.some(({ status, toolCallId }) => status === "pending" && own.includes(toolCallId)),
         `run ${run.id} waits for a person and nobody was asked`
       )
+    if (run.pauseReason === "toolResult")
+      return unless(own.length > 0, `run ${run.id} waits for a client and has no open call`)
     return []
   })
 }

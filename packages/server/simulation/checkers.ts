@@ -8,6 +8,7 @@ import { checkActs } from "./check-acts.ts"
 import { checkBacktests } from "./check-backtests.ts"
 import { checkChains } from "./check-chains.ts"
 import { checkChats } from "./check-chats.ts"
+import { checkClients } from "./check-clients.ts"
 import { checkComparisons } from "./check-comparisons.ts"
 import { checkDeliveries } from "./check-deliveries.ts"
 import { checkFiles } from "./check-files.ts"
@@ -49,6 +50,7 @@ const checkers: Readonly<Record<string, Checker>> = {
   ...checkUndos,
   ...checkBacktests,
   ...checkChats,
+  ...checkClients,
   ...checkFiles,
   ...checkForks,
   ...checkMemory,

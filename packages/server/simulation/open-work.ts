@@ -61,7 +61,7 @@ export const readOpenWork = (sql: SqlClient.SqlClient, projectId: ProjectId, tol
       select run.*, head.last_event_number, run.status = 'running' and run.lease_expires_at < now() as is_lapsed
       from kb.agent_runs run left join kb.contexts head on head.project_id = run.project_id and head.name = run.context_name
       where run.project_id = ${projectId} and (run.status in ('queued', 'running')
-        or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch'))
+        or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch', 'toolResult'))
     ), crowd as (
       select count(*) filter (where status = 'running') >= ${handsOfProject}::int as is_full from live
     )

@@ -74,6 +74,8 @@ export interface Acknowledged {
     readonly context: string
     readonly number: number
   }>
+  /** Calls of a client tool, each as often as an answer was acknowledged. */
+  readonly answeredCalls: Array<{ readonly callId: string; readonly client: string }>
   /** What requests under keys were answered, each as often as somebody was told. */
   readonly keyed: Array<{ readonly key: string; readonly answer: string }>
   /** Answers that were told whole, and the message that each was told for. */
@@ -103,6 +105,7 @@ export const nothingAcknowledged = (): Acknowledged => ({
   forked: [],
   compared: [],
   chatted: [],
+  answeredCalls: [],
   keyed: [],
   answered: [],
   delivered: [],

@@ -31,6 +31,7 @@ import { chatWith } from "./chatters.ts"
 import { keepDiary } from "./diarist.ts"
 import { sendFiles } from "./filers.ts"
 import { sendAgain } from "./repeaters.ts"
+import { answerCalls, paint } from "./painters.ts"
 import { keepTodos } from "./todo-keepers.ts"
 import { aftermath, becomesFinal, type Phases } from "./phases.ts"
 import { aimOf, type Part, partFor } from "./places.ts"
@@ -71,6 +72,9 @@ export const playWorld = (ground: Ground, deeds: Queue.Dequeue<Deed>, seed: numb
     const person = (name: string): Person => ({ chance: chance.fork(name), request, ask, acknowledged })
     const morning = Effect.andThen(Effect.sleep(chance.between(1, 1_000)), pass(clock, scheduleMs))
     yield* Effect.forkScoped(answer(person("answerer")))
+    if (cast.talker !== undefined)
+      for (const client of ["pablo", "pablo elsewhere"])
+        yield* Effect.forkScoped(answerCalls(client, person(client)))
     const busy = [
       ...doings(person, projectId, cast, part, chance),
       ...(cast.dances ? [play(radio, chance.fork("songs"))] : []),
@@ -142,6 +146,7 @@ const doings = (
                 sendFiles(cast.talker, "finn", false, person("finn"))
               ]
             : []),
+          ...(chance.fork("easel").oneIn(2) ? [paint(cast.talker, person("pia"))] : []),
           ...(part === "diary" || chance.fork("diary").oneIn(2)
             ? [keepDiary(cast.talker, person("dora"), part === "diary")]
             : []),

@@ -255,6 +255,11 @@ export const toolLimits = {
   callIdMaxBytes: 2_600,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,
+  /** Calls of one run that wait for a client at once. */
+  openClientCallsPerRun: 50,
+  /** Between two looks for calls that a client has not answered in time, and runs of a project that one look takes. */
+  overdueIntervalMs: 1_000,
+  overdueBatchRuns: 100,
   /** Names of tools that a refusal lists. */
   listedTools: 50,
   /** Of what a denial says; the call keeps the whole refusal. */

@@ -108,6 +108,7 @@ import { OpenRequestReading } from "./run/open-request-reading.ts"
 import { ModelCalls } from "./run/model-calls.ts"
 import { Presence } from "./run/presence.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
+import { ClientResults } from "./run/client-results.ts"
 import { Answers, questions } from "./run/questions.ts"
 import { Runs } from "./run/runs.ts"
 import { RunObjectReading } from "./run/run-objects.ts"
@@ -228,6 +229,7 @@ const tools = Layer.provideMerge(
     childRuns,
     questions,
     Answers.layer,
+    ClientResults.layer,
     Descendants.layer
   ),
   Layer.provideMerge(Layer.provideMerge(Endings.layer, Attendance.layer), records)

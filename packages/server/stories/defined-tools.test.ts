@@ -184,7 +184,8 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         yield* talk(story, "talk", "Go")
         expect((yield* story.get("/objects")).items).toMatchObject([{ type: "Risk" }])
         const { config } = yield* story.get("/contexts/talk/state")
-        expect(config.tools).toEqual([{ ...noteFinding, arguments: { type: "Risk" }, description: null }])
+        const shown = { arguments: { type: "Risk" }, description: null, inputSchema: null, timeoutMs: null }
+        expect(config.tools).toEqual([{ ...noteFinding, ...shown }])
       })
     )
 

@@ -67,7 +67,7 @@ const runOf = (number: number, columns: string, values: string) => [
     values (gen_random_uuid(), '${project}', '${agent}', 1, '{"type": "manual"}', 'more-${number}', 0, ${values})`
 ]
 
-const resting = ["question", "stepLimit", "stepLimit", "timeout", "budget", "killSwitch"]
+const resting = ["question", "stepLimit", "stepLimit", "timeout", "budget", "killSwitch", "toolResult"]
 
 layer(
   filledBy([
@@ -115,12 +115,16 @@ layer(
   )
 
   it.effect("tell of every reason for which a run may rest how many rest for it", () =>
-    Effect.map(readGauges(), ({ budgetRuns, killSwitchRuns, pausedRuns, questionRuns, ...others }) => {
-      const { stepLimitRuns, subAgentRuns, timeoutRuns } = others
-      expect([questionRuns, subAgentRuns, stepLimitRuns, timeoutRuns, budgetRuns, killSwitchRuns]).toEqual([
-        1, 0, 2, 1, 1, 1
-      ])
-      expect(pausedRuns).toBe(resting.length)
-    })
+    Effect.map(
+      readGauges(),
+      ({ budgetRuns, killSwitchRuns, pausedRuns, questionRuns, toolResultRuns, ...others }) => {
+        const { stepLimitRuns, subAgentRuns, timeoutRuns } = others
+        expect([questionRuns, subAgentRuns, stepLimitRuns, timeoutRuns, budgetRuns, killSwitchRuns]).toEqual([
+          1, 0, 2, 1, 1, 1
+        ])
+        expect(toolResultRuns).toBe(1)
+        expect(pausedRuns).toBe(resting.length)
+      }
+    )
   )
 })

@@ -24,6 +24,7 @@ export const definers: Readonly<Record<string, string>> = {
   hold_sealing_key: "as adopt_sealing_key",
   projects_with_unsealed_secrets: whereWorkIs,
   projects_with_resting_sessions: whereWorkIs,
+  projects_with_overdue_calls: whereWorkIs,
   find_principal: oneHash,
   see_token: oneHash,
   open_session: oneHash,

@@ -4,6 +4,7 @@
 import type { AgentId } from "@tropism/domain/ids"
 import type { Plant } from "../simulation/plant.ts"
 import { chatPlants } from "../simulation/chat-plants.ts"
+import { clientPlants } from "../simulation/client-plants.ts"
 import { filePlants } from "../simulation/file-plants.ts"
 import { forkPlants } from "../simulation/fork-plants.ts"
 import { guardPlants } from "../simulation/guard-plants.ts"
@@ -33,6 +34,7 @@ export const plants: ReadonlyArray<Plant> = [
   ...undoPlants,
   ...backtestPlants,
   ...chatPlants,
+  ...clientPlants,
   ...keyPlants,
   ...filePlants,
   ...forkPlants,

@@ -84,7 +84,9 @@ export const openConversation = Effect.fnUntraced(function* (
 
   /** Adds an event; answers whether it wants an answer. */
   const say = Effect.fnUntraced(function* (payload: EventInput) {
-    const wants = payload.triggersAgentTurn ?? payload.type === "UserMessageEvent"
+    // A tool's result lets the open turn go on and begins none.
+    const wants =
+      payload.type !== "ToolResultEvent" && (payload.triggersAgentTurn ?? payload.type === "UserMessageEvent")
     if (wants) {
       progress = { ...progress, lastEnd: undefined }
       unheard += 1

@@ -17,6 +17,7 @@ import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
 import { diffJson } from "@tropism/domain/json-diff"
 import { compareCommand, comparisonCommand } from "./context-comparison.ts"
+import { answerToolCommand, defineToolCommand } from "./client-tools.ts"
 import { contextArgument, logCommand, tailCommand } from "./context-log.ts"
 import { taintText } from "../taint-text.ts"
 import { limitFlag } from "./limit-flag.ts"
@@ -242,6 +243,8 @@ export const contextsCommand = list.pipe(
     tailCommand,
     fork,
     interrupt,
+    defineToolCommand,
+    answerToolCommand,
     replay,
     compareCommand,
     comparisonCommand

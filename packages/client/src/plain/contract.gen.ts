@@ -39,7 +39,7 @@ export interface Unauthorized {
 export interface Conflict {
   readonly detail?: string | undefined
   readonly instance?: string | undefined
-  readonly reason: "version" | "keyBusy" | "keyUnreadable" | "keyTaken" | "nameTaken" | "relationshipExists" | "alreadyDecided" | "digestMismatch" | "outdated" | "notPermitted" | "untrusted" | "agentDisabled" | "tooManySuggestions" | "rejectedBefore" | "expired" | "stopped" | "state" | "lastAdmin" | "idTaken" | "finished" | "otherFile" | "otherSettings"
+  readonly reason: "version" | "keyBusy" | "keyUnreadable" | "keyTaken" | "nameTaken" | "relationshipExists" | "alreadyDecided" | "digestMismatch" | "outdated" | "notPermitted" | "untrusted" | "agentDisabled" | "tooManySuggestions" | "rejectedBefore" | "expired" | "stopped" | "state" | "lastAdmin" | "idTaken" | "finished" | "otherFile" | "otherSettings" | "answered" | "unknown" | "notWaiting"
   readonly conflicts?: ReadonlyArray<PropertyConflict> | undefined
   readonly current?: number | null | undefined
   readonly gone?: boolean | undefined
@@ -591,7 +591,7 @@ export interface GraphObject {
 }
 
 export interface Taint {
-  readonly kind: "object" | "relationship" | "attachment" | "mcpServer" | "webhook" | "todo" | "context"
+  readonly kind: "object" | "relationship" | "attachment" | "mcpServer" | "webhook" | "todo" | "clientTool" | "context"
   readonly id: string
   readonly properties?: ReadonlyArray<string> | undefined
   readonly at: number
@@ -1064,6 +1064,7 @@ export interface ToolCallFailedEvent {
   readonly callId: string
   readonly tool: string
   readonly error: unknown
+  readonly userId?: string | undefined
 }
 
 export interface ToolCallCompletedEvent {
@@ -1095,7 +1096,7 @@ export interface ToolCallStartedEvent {
     readonly tool: string
     readonly arguments: unknown
   } | undefined
-  readonly waitsFor?: "run" | "person" | undefined
+  readonly waitsFor?: "run" | "person" | "client" | undefined
 }
 
 export interface AgentTurnFailedEvent {
@@ -1385,8 +1386,10 @@ export interface DefineToolEvent {
   readonly userId?: string | undefined
   readonly name: string
   readonly description?: string | null | undefined
-  readonly tool: string | null
+  readonly tool?: string | null | undefined
   readonly arguments?: JsonObject | undefined
+  readonly inputSchema?: JsonObject | null | undefined
+  readonly timeoutMs?: number | null | undefined
 }
 
 export interface SetReducerEvent {
@@ -1637,7 +1640,7 @@ export interface SessionStartedEvent {
   readonly triggersAgentTurn: boolean
 }
 
-export type EventInput = MessageInput | SystemPromptInput | FileInput | SetLlmConfigInput | SetTimeoutInput | SetRetryConfigInput | SetRacingInput | SetGuardInput | SetMemoryConfigInput | SetReducerInput | DefineToolInput | DefineWorkflowInput
+export type EventInput = MessageInput | SystemPromptInput | FileInput | ToolResultInput | SetLlmConfigInput | SetTimeoutInput | SetRetryConfigInput | SetRacingInput | SetGuardInput | SetMemoryConfigInput | SetReducerInput | DefineToolInput | DefineWorkflowInput
 
 export interface DefineWorkflowInput {
   readonly type: "DefineWorkflowEvent"
@@ -1659,8 +1662,10 @@ export interface DefineToolInput {
   readonly type: "DefineToolEvent"
   readonly name: string
   readonly description?: string | null | undefined
-  readonly tool: string | null
+  readonly tool?: string | null | undefined
   readonly arguments?: JsonObject | undefined
+  readonly inputSchema?: JsonObject | null | undefined
+  readonly timeoutMs?: number | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
   readonly parentEventId?: string | null | undefined
 }
@@ -1740,6 +1745,14 @@ export interface SetLlmConfigInput {
   readonly toolChoice?: "auto" | "none" | null | undefined
   readonly triggersAgentTurn?: boolean | null | undefined
   readonly parentEventId?: string | null | undefined
+}
+
+export interface ToolResultInput {
+  readonly type: "ToolResultEvent"
+  readonly callId: string
+  readonly result?: unknown | null | undefined
+  readonly error?: string | JsonObject | null | undefined
+  readonly untrusted?: boolean | null | undefined
 }
 
 export interface FileInput {
@@ -1854,8 +1867,10 @@ export interface ContextState {
     readonly tools: ReadonlyArray<{
       readonly name: string
       readonly description: string | null
-      readonly tool: string
+      readonly tool: string | null
       readonly arguments: JsonObject
+      readonly inputSchema: JsonObject | null
+      readonly timeoutMs: number | null
     }>
     readonly workflow: {
       readonly flowType: "single" | "sequential" | "loop"
@@ -2068,7 +2083,7 @@ export interface Run {
   readonly agentName: string
   readonly agentVersion: number
   readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
-  readonly pauseReason: "stepLimit" | "timeout" | "budget" | "question" | "subAgents" | "killSwitch" | null
+  readonly pauseReason: "stepLimit" | "timeout" | "budget" | "question" | "subAgents" | "killSwitch" | "toolResult" | null
   readonly trigger: {
     readonly type: "reaction" | "schedule" | "manual" | "webhook" | "context" | "agent" | "mcpEvent"
     readonly input?: unknown
@@ -2675,7 +2690,7 @@ export interface UnfinishedRun {
   readonly agentName: string
   readonly agentVersion: number
   readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
-  readonly pauseReason: "stepLimit" | "timeout" | "budget" | "question" | "subAgents" | "killSwitch" | null
+  readonly pauseReason: "stepLimit" | "timeout" | "budget" | "question" | "subAgents" | "killSwitch" | "toolResult" | null
   readonly trigger: {
     readonly type: "reaction" | "schedule" | "manual" | "webhook" | "context" | "agent" | "mcpEvent"
     readonly input?: unknown

@@ -15,6 +15,7 @@ const sourceWords: Readonly<Record<TaintKind, string>> = {
   mcpServer: "the foreign server",
   webhook: "the webhook",
   todo: "the todo",
+  clientTool: "the client tool",
   context: "the tainted context"
 }
 

@@ -31,7 +31,8 @@ const pauseWords: Readonly<Record<PauseReason, string>> = {
   budget: "paused: a budget is spent",
   question: "paused: it asks a person",
   subAgents: "paused: it waits for its sub-agents",
-  killSwitch: "paused: a kill switch stopped it"
+  killSwitch: "paused: a kill switch stopped it",
+  toolResult: "paused: it waits for a client's tool result"
 }
 
 /** A round sign; the word stands beside it or is read out. */

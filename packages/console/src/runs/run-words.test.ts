@@ -61,6 +61,7 @@ it("says what is happening or how it ended, in the run's own words where it has 
     question: [paused("question"), paused(null)],
     subAgents: [paused("subAgents")],
     killSwitch: [paused("killSwitch")],
+    toolResult: [paused("toolResult")],
     ended: [said({ status: "completed" }), said({ status: "failed" })]
   })
   expect(said({ status: "running" })).toMatch(/\b1\b/)

@@ -49,7 +49,9 @@ const pauses: Readonly<Record<PauseReason, string>> = {
   budget: "A budget is spent. Resume it when there is more.",
   question: "It asks a person something and goes on with the answer.",
   subAgents: "It waits for the runs that it spawned and goes on when they have ended.",
-  killSwitch: "A kill switch stopped it. It goes on when the switch is lifted."
+  killSwitch: "A kill switch stopped it. It goes on when the switch is lifted.",
+  toolResult:
+    "It waits for a client to answer a tool call. It goes on with the result, or when the time for that is over."
 }
 
 /** What is happening now, or how it ended and why; what it says of itself comes last. */

@@ -6,7 +6,7 @@
  */
 import type { ToolCallRecord } from "@tropism/api/runs-api"
 import type { ModelCall, OpenRequest } from "@tropism/domain/model-call"
-import type { Run } from "@tropism/domain/run"
+import type { PauseReason, Run } from "@tropism/domain/run"
 import { limits } from "../limits.ts"
 import { durationText } from "../words/durations.ts"
 import { flowStepText } from "./flow-step-words.ts"
@@ -128,10 +128,15 @@ const purposes: Readonly<Record<ModelCall["purpose"], string>> = {
   notes: "Notes at step"
 }
 
+const waitLabels: Partial<Readonly<Record<PauseReason, string>>> = {
+  question: "Waits for a person",
+  toolResult: "Waits for a client"
+}
+
 const pauseOf = (run: TimedRun, spans: ReadonlyArray<Span>, present: number): Span => ({
   key: "pause",
   type: "wait",
-  label: run.pauseReason === "question" ? "Waits for a person" : "Is paused",
+  label: waitLabels[run.pauseReason ?? "stepLimit"] ?? "Is paused",
   // The call that asks is open itself; the wait began when all else had ended.
   startMs: lastEnd(spans.filter(({ isOpen }) => !isOpen)),
   endMs: present,

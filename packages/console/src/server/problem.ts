@@ -134,7 +134,10 @@ const conflictSentences: Readonly<Record<ConflictReason, string>> = {
   idTaken: "There is already an import with this id.",
   finished: "This import is finished already.",
   otherFile: "This is not the file that the import began with.",
-  otherSettings: "The import began with other settings."
+  otherSettings: "The import began with other settings.",
+  answered: "The tool call has its result already.",
+  unknown: "There is no such tool call in this context.",
+  notWaiting: "The tool call does not wait for a result any more."
 }
 
 const statusSentences: Readonly<Record<number, string>> = {

@@ -251,6 +251,7 @@ describe("What belongs to the turn that answers a message", () => {
     ["queued", null, undefined],
     ["running", null, undefined],
     ["paused", "subAgents", undefined],
+    ["paused", "toolResult", undefined],
     ["paused", "question", "question"],
     ["paused", "killSwitch", "stopped"],
     ["paused", "budget", "budget"],

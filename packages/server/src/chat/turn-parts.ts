@@ -193,7 +193,8 @@ export const endOfRun = ({ isHeldBack, pauseReason, status }: StandingRun): Hear
     case "cancelled":
       return { ending: "cancelled" }
     case "paused":
-      return pauseReason === null || pauseReason === "subAgents"
+      // Sub-agents and clients bring their results within a time, and the turn goes on by itself.
+      return pauseReason === null || pauseReason === "subAgents" || pauseReason === "toolResult"
         ? undefined
         : { ending: pauseReason === "killSwitch" ? "stopped" : pauseReason }
     case "queued":

@@ -42,6 +42,7 @@ it.effect("begins, each of them, though none of the others ever ends", () =>
       expireTasks: sweep("expireTasks"),
       cancelResting: sweep("cancelResting"),
       letGoParked: sweep("letGoParked"),
+      failOverdueCalls: sweep("failOverdueCalls"),
       endSessions: sweep("endSessions")
     }
     yield* Effect.forkChild(atIntervals(all))

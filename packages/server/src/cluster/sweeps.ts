@@ -18,9 +18,10 @@ import { Database, orDie, type ProjectTransaction } from "../database/database.t
 import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
 import { Tokens } from "../http/tokens.ts"
 import { tokenLimits } from "../http/token-limits.ts"
-import { agentLimits, runLimits } from "../limits.ts"
+import { agentLimits, runLimits, toolLimits } from "../limits.ts"
 import { tellAway } from "../outbox/outages.ts"
 import { share } from "../outbox/wake-ups.ts"
+import { ClientResults } from "../run/client-results.ts"
 import { Descendants } from "../run/descendants.ts"
 import { Endings } from "../run/endings.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
@@ -53,6 +54,8 @@ export class Sweeps extends Context.Service<
     readonly cancelResting: Effect.Effect<number>
     /** Lets waiting entries go that are parked behind nothing; answers how many. */
     readonly letGoParked: Effect.Effect<number>
+    /** Fails tool calls that no client has answered in time, a run in each transaction; answers how many. */
+    readonly failOverdueCalls: Effect.Effect<number>
     /** Ends the sessions of contexts that have rested for long; answers how many of them (S004-R41). */
     readonly endSessions: Effect.Effect<number>
   }
@@ -71,6 +74,7 @@ export class Sweeps extends Context.Service<
       const waiting = yield* WaitingEntries
       const tasks = yield* Tasks
       const brought = yield* BroughtContexts
+      const results = yield* ClientResults
       const keys = yield* IdempotencyKeys
       const tokens = yield* Tokens
 
@@ -118,6 +122,15 @@ export class Sweeps extends Context.Service<
         return sumOf(ended)
       })
 
+      /** Each run in a transaction of its own, so that no two of them are locked together. */
+      const failEach = Effect.fnUntraced(function* (projectId: ProjectId) {
+        const runs = yield* database.inProject(projectId, results.overdue)
+        const failed = yield* Effect.forEach(runs, (run) =>
+          alone(`tropism.overdue ${projectId}`, database.inProject(projectId, results.failOverdue(run)), 0)
+        )
+        return sumOf(failed)
+      })
+
       const abandonStuck = Effect.gen(function* () {
         const projects = yield* orDie(
           sql<{
@@ -161,6 +174,18 @@ export class Sweeps extends Context.Service<
         )
       )
 
+      const failOverdueCalls = Effect.gen(function* () {
+        const projects = yield* orDie(
+          sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_overdue_calls() as project_id`
+        )
+        const failed = yield* Effect.forEach(
+          projects,
+          ({ projectId }) => share("Overdue tool calls", projectId, failEach(projectId)),
+          { concurrency: projectsAtOnce }
+        )
+        return sumOf(failed)
+      })
+
       const followSwitches = alone("tropism.switches", switches.follow, 0)
 
       const letGoParked = alone("tropism.parked", waiting.letGoParked, 0)
@@ -172,6 +197,7 @@ export class Sweeps extends Context.Service<
         expireTasks,
         cancelResting,
         letGoParked,
+        failOverdueCalls,
         endSessions
       }
       return Sweeps.of({ ...sweeps, run: atIntervals(sweeps) })
@@ -240,6 +266,9 @@ export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run
     ),
     every("The parked entries' sweep", runLimits.stuckIntervalMs, sweeps.letGoParked, (count) =>
       Effect.logWarning(`${count} waiting entries were parked behind nothing and go on now`)
+    ),
+    every("The sweep of overdue tool calls", toolLimits.overdueIntervalMs, sweeps.failOverdueCalls, (count) =>
+      Effect.logInfo(`${count} tool calls were not answered by a client in time and have failed`)
     ),
     every("The end of sessions", agentLimits.sessionIntervalMs, sweeps.endSessions, (count) =>
       Effect.logDebug(`${count} contexts have rested for long, and their sessions have ended`)

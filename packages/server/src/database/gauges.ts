@@ -27,6 +27,8 @@ export interface Gauges {
   readonly timeoutRuns: number
   readonly budgetRuns: number
   readonly killSwitchRuns: number
+  /** Runs that wait for a client to answer a tool call. */
+  readonly toolResultRuns: number
   /** Since the instant of that schedule which is due for the longest and held by no kill switch. */
   readonly overdueScheduleSeconds: number
   /** Since the instant at which that source of foreign events was due which is due for the longest, in a project of which nobody asks any and which no kill switch holds. */
@@ -77,6 +79,7 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     timeoutRuns: Number(row.timeoutRuns),
     budgetRuns: Number(row.budgetRuns),
     killSwitchRuns: Number(row.killSwitchRuns),
+    toolResultRuns: Number(row.toolResultRuns),
     overdueScheduleSeconds: Number(row.overdueScheduleSeconds),
     overdueSourceSeconds: Number(row.overdueSourceSeconds),
     disabledAgents: Number(row.disabledAgents),

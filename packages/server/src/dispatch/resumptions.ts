@@ -73,7 +73,9 @@ const restingSentences: Readonly<Record<PauseReason, string>> = {
   budget: "The run is paused",
   question: "The run waits for an answer: answer its question, and it goes on",
   subAgents: "The run waits for the runs that it spawned: it goes on by itself when they have ended",
-  killSwitch: "The run was stopped by a kill switch: it goes on by itself when that is turned off"
+  killSwitch: "The run was stopped by a kill switch: it goes on by itself when that is turned off",
+  toolResult:
+    "The run waits for a client to answer a tool call: it goes on with the result, or when the time for that is over"
 }
 
 /** Why a run cannot be resumed. */

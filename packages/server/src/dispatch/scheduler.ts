@@ -75,7 +75,7 @@ export class Scheduler extends Context.Service<
       const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
       const isUnended = sql`run.due_at is not null and (run.status in ('queued', 'running')
-        or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch'))`
+        or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch', 'toolResult'))`
 
       /** While a kill switch is on nothing is due; that time was missed, and is caught up with as the agent says. */
       const claim = Effect.gen(function* () {

@@ -6,8 +6,8 @@
  * What the server alone writes (turns, answers, tool calls) cannot be sent: the
  * contract has no such input. A file is kept before its event is.
  */
-import type { ConfigInput, EventInput, FileInput } from "@tropism/api/contexts-api"
-import { findRetryFault } from "@tropism/domain/config-event"
+import type { ConfigInput, EventInput, FileInput, ToolResultInput } from "@tropism/api/contexts-api"
+import { clientToolBounds, findRetryFault } from "@tropism/domain/config-event"
 import type { Attachment, MimeType } from "@tropism/domain/attachment"
 import type { FileAttachmentEvent, NewEvent } from "@tropism/domain/context-event"
 import { defineFlowStep, flowBounds } from "@tropism/domain/flow"
@@ -21,14 +21,17 @@ import { readableFile } from "./owned.ts"
 import { judged, readDataUrl } from "./judged-file.ts"
 import { invalid } from "./refusals.ts"
 
-export const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: EventInput) {
+/** What is sent and kept as it is; a tool's result is kept as the outcome of its call. */
+export type KeptInput = Exclude<EventInput, ToolResultInput>
+
+export const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: KeptInput) {
   const event = yield* ownEvent(projectId, input)
   const { parentEventId } = input
   return parentEventId === undefined || parentEventId === null ? event : { ...event, parentEventId }
 })
 
 /** The event without its place in a chain of causes. */
-const ownEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: EventInput) {
+const ownEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: KeptInput) {
   switch (input.type) {
     case "UserMessageEvent":
     case "SystemPromptEvent": {
@@ -45,6 +48,15 @@ const ownEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: Event
     case "SetRetryConfigEvent": {
       const fault = findRetryFault(input)
       return fault ? yield* invalid("/maxMs", fault) : configEvent(input)
+    }
+    case "DefineToolEvent": {
+      const { inputSchema, timeoutMs, ...named } = input
+      const isClients = inputSchema !== null && inputSchema !== undefined
+      return configEvent({
+        ...named,
+        ...(isClients ? { inputSchema, timeoutMs: timeoutMs ?? clientToolBounds.defaultTimeoutMs } : {}),
+        ...(!isClients && timeoutMs !== null && timeoutMs !== undefined ? { timeoutMs } : {})
+      })
     }
     case "SetMemoryConfigEvent": {
       const { embeddingModel, ...memory } = input

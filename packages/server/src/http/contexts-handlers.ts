@@ -6,8 +6,9 @@
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { Conflict } from "@tropism/api/problems"
-import type { ContextState, EventInput, ForkInput } from "@tropism/api/contexts-api"
+import type { ContextState, ForkInput, ToolResultInput } from "@tropism/api/contexts-api"
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
+import { type DefinedTool, isClientTool } from "@tropism/domain/context-config"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import { promptTokens, reducerOf } from "@tropism/domain/context-window"
 import type { AgentId, ProjectId, UserId } from "@tropism/domain/ids"
@@ -23,7 +24,8 @@ import { TodoAssistants } from "../agent/todo-assistants.ts"
 import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
 import { ofBacktestSentence, Triggers } from "../dispatch/triggers.ts"
 import { inProject, looking, reading, unlessRecalled } from "./access.ts"
-import { addedEvent } from "./added-event.ts"
+import { ClientResults, type ClientOutcome } from "../run/client-results.ts"
+import { addedEvent, type KeptInput } from "./added-event.ts"
 import { checkModels } from "./model-checks.ts"
 import { liveLog, logPage } from "./context-log.ts"
 import { makeJudgedEvent } from "./judged-event.ts"
@@ -55,7 +57,7 @@ const notBegun = {
 /** Adds an event that somebody sent, when all that it names is there. */
 const adding = Effect.fnUntraced(function* (
   { name, projectId }: { readonly name: ContextName; readonly projectId: ProjectId },
-  payload: EventInput
+  payload: KeptInput
 ) {
   const triggers = yield* Triggers
   const event = yield* addedEvent(projectId, payload)
@@ -69,6 +71,33 @@ const adding = Effect.fnUntraced(function* (
     )
   )
 })
+
+/** Brings the result of a tool call to the run that waits for it. */
+const answering = (
+  { name, projectId }: { readonly name: ContextName; readonly projectId: ProjectId },
+  { callId, error, result, untrusted }: ToolResultInput
+) =>
+  Effect.gen(function* () {
+    const results = yield* ClientResults
+    const hasError = error !== undefined && error !== null
+    if (result === undefined && !hasError)
+      return yield* invalid("/result", "Send the result of the call, or an error")
+    if (result !== undefined && hasError)
+      return yield* invalid("/error", "Send either a result or an error, and not both")
+    const outcome: ClientOutcome = {
+      ...(hasError ? { error } : { result: result ?? null }),
+      isUntrusted: untrusted === true
+    }
+    return yield* inProject(projectId, "editor", ({ userId }) =>
+      Effect.andThen(
+        spokenContext(name),
+        results.give(name, callId, outcome, userId).pipe(
+          Effect.mapError(({ detail, reason }) => new Conflict({ reason, detail })),
+          Effect.as(null)
+        )
+      )
+    )
+  })
 
 /** Makes a fork, and says in it what is to be said: both, or neither. */
 const forking = Effect.fnUntraced(function* (
@@ -130,12 +159,7 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
     guard: Option.getOrNull(context.config.guard),
     memory: Option.getOrNull(context.config.memory),
     reducer: reducerOf(context.config),
-    tools: context.config.tools.map(({ arguments: given, description = null, name, tool }) => ({
-      name,
-      description,
-      tool,
-      arguments: given as Record<string, Schema.Json>
-    })),
+    tools: context.config.tools.map(shownTool),
     workflow: Option.getOrNull(context.config.workflow)
   },
   flow: Option.getOrNull(context.flow),
@@ -146,6 +170,27 @@ const shownState = (name: ContextName, context: ReducedContext): ContextState =>
   messages: promptOf(context) as ContextState["messages"],
   pendingCalls: context.pendingCalls
 })
+
+const shownTool = (tool: DefinedTool): ContextState["config"]["tools"][number] => {
+  const { description = null, name } = tool
+  return isClientTool(tool)
+    ? {
+        name,
+        description,
+        tool: null,
+        arguments: {},
+        inputSchema: tool.inputSchema,
+        timeoutMs: tool.timeoutMs
+      }
+    : {
+        name,
+        description,
+        tool: tool.tool,
+        arguments: tool.arguments as Record<string, Schema.Json>,
+        inputSchema: null,
+        timeoutMs: null
+      }
+}
 
 export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers) =>
   handlers
@@ -245,7 +290,9 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
         // Who may not speak here is refused before anything is fetched or looked up.
         if (payload.type !== "UserMessageEvent")
           yield* looking(params.projectId, "editor", () => spokenContext(params.name))
-        yield* unlessRecalled(params.projectId, "editor", adding(params, payload))
+        yield* payload.type === "ToolResultEvent"
+          ? answering(params, payload)
+          : unlessRecalled(params.projectId, "editor", adding(params, payload))
       })
     )
     .handleRaw(

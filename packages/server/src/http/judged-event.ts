@@ -9,12 +9,12 @@
 import type { InvalidInput } from "@tropism/api/problems"
 import { type ContextEventId, eventNumber, type NewEvent } from "@tropism/domain/context-event"
 import { Effect } from "effect"
-import type { Workflow } from "@tropism/domain/context-config"
+import { definedTool, type Workflow } from "@tropism/domain/context-config"
 import { Agents } from "../agent/agents.ts"
 import { findWorkflowFault } from "../agent/checked-definition.ts"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import { ProjectTransaction } from "../database/database.ts"
-import { findToolDefinitionFault } from "../tool/tool-definitions.ts"
+import { findMixedFault, findToolDefinitionFault } from "../tool/tool-definitions.ts"
 import { ToolServers } from "../tool/tool-servers.ts"
 import { invalid } from "./refusals.ts"
 
@@ -28,9 +28,12 @@ export const makeJudgedEvent = Effect.gen(function* () {
 
   const judgeTool = Effect.fnUntraced(function* (
     { agentId, name: contextName }: ContextHead,
-    { arguments: given = {}, name, tool }: NewTool
+    event: NewTool
   ) {
-    if (tool === null) return
+    const mixed = findMixedFault(event)
+    if (mixed) return yield* invalid(mixed.pointer, mixed.message)
+    const tool = definedTool(event)
+    if (tool === undefined) return
     const { projectId } = yield* ProjectTransaction
     yield* contexts.lock(contextName)
     const { config } = yield* contexts.load(contextName)
@@ -40,14 +43,11 @@ export const makeJudgedEvent = Effect.gen(function* () {
       maySpawn: (agent?.subAgents ?? []).length > 0,
       maySuggest: agent?.executionMode !== "execute"
     }
-    const fault = findToolDefinitionFault(
-      { name, tool, arguments: given },
-      {
-        agentName: agent?.name ?? "of this context",
-        defined: config.tools,
-        offered: yield* toolServers.offered(projectId, agent?.tools ?? [], terms)
-      }
-    )
+    const fault = findToolDefinitionFault(tool, {
+      agentName: agent?.name ?? "of this context",
+      defined: config.tools,
+      offered: yield* toolServers.offered(projectId, agent?.tools ?? [], terms)
+    })
     if (fault) return yield* invalid(fault.pointer, fault.message)
   })
 

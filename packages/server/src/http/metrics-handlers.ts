@@ -121,7 +121,8 @@ const restingRuns = (seen: Gauges | undefined) => {
     stepLimit: seen?.stepLimitRuns,
     timeout: seen?.timeoutRuns,
     budget: seen?.budgetRuns,
-    killSwitch: seen?.killSwitchRuns
+    killSwitch: seen?.killSwitchRuns,
+    toolResult: seen?.toolResultRuns
   }
   return Object.entries(byReason).map(
     ([reason, runsOfIt]) => [gauge("waiting_runs", waiting, { reason }), runsOfIt] as const

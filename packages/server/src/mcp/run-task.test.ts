@@ -67,7 +67,8 @@ describe("A run as a task", () => {
       budget: "input_required",
       question: "input_required",
       subAgents: "working",
-      killSwitch: "working"
+      killSwitch: "working",
+      toolResult: "working"
     })
     expect(standing({ ...anybody, canElicit: false })).toEqual({
       stepLimit: "completed",
@@ -75,7 +76,8 @@ describe("A run as a task", () => {
       budget: "completed",
       question: "working",
       subAgents: "working",
-      killSwitch: "working"
+      killSwitch: "working",
+      toolResult: "working"
     })
   })
 

@@ -265,7 +265,8 @@ const pauses: Readonly<Record<NonNullable<Run["pauseReason"]>, (run: Run) => str
   question: ({ agentName }) => `${agentName} waits for a person's answer.`,
   subAgents: ({ agentName }) => `${agentName} waits for agents to which it handed a task.`,
   killSwitch: ({ agentName }) =>
-    `${agentName} was stopped by a kill switch; it goes on when that is turned off.`
+    `${agentName} was stopped by a kill switch; it goes on when that is turned off.`,
+  toolResult: ({ agentName }) => `${agentName} waits for a client to answer a tool call.`
 }
 
 const resultOf = (run: Run): NonNullable<DetailedTask["result"]> => {

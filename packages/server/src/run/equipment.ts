@@ -7,7 +7,7 @@
  * found again when something was set. A step that an event brought can do no
  * more than the agent: its tools are those of both lists.
  */
-import type { ContextConfig, Workflow } from "@tropism/domain/context-config"
+import { type ContextConfig, isClientTool, type Workflow } from "@tropism/domain/context-config"
 import type { FlowStep } from "@tropism/domain/flow"
 import { commonTools } from "@tropism/domain/tool-pattern"
 import { Effect, Option, Scope } from "effect"
@@ -79,7 +79,10 @@ export const makeEquipment = Effect.gen(function* () {
           scope
         ))
       const guard = settings && (yield* guardOf(models, definition.name, settings))
-      const tools = isToolless ? connected : connected.defining(settings?.tools ?? [])
+      const defined = settings?.tools ?? []
+      // A step that lists its tools has those and no others.
+      const usable = step?.tools ? defined.filter((tool) => !isClientTool(tool)) : defined
+      const tools = isToolless ? connected : connected.defining(usable)
       const equipment: Equipment = { settings, model, guard, tools }
       known.set(step ?? flow, equipment)
       return equipment

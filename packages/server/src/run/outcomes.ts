@@ -29,6 +29,9 @@ export type Cancellation =
   | { readonly by: UserId; readonly because?: string }
   | { readonly by?: never; readonly because: string }
 
+/** Why a run is paused whose open calls are answered by others; its own time counts only while it waits for other runs. */
+export type WaitReason = Extract<PauseReason, "question" | "subAgents" | "toolResult">
+
 /** How a run that reports to no other completes with its last append. */
 export interface LastAppend {
   /** What must hold for it. */
@@ -174,13 +177,13 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
-  const wait = Effect.fn("Runs.wait")(function* (run: ClaimedRun, reason: "question" | "subAgents") {
+  const wait = Effect.fn("Runs.wait")(function* (run: ClaimedRun, reason: WaitReason) {
     yield* Effect.flatMap(
       Effect.tap(
         sql<RestedRun>`
         update kb.agent_runs set status = 'paused', pause_reason = ${reason}, attempt_token = null, attempt = 0, attempts_before_step = 0,
-          time_left_ms = case when ${reason === "question"} then (extract(epoch from deadline_at - now()) * 1000)::bigint end,
-          deadline_at = case when ${reason === "question"} then null else deadline_at end
+          time_left_ms = case when ${reason !== "subAgents"} then (extract(epoch from deadline_at - now()) * 1000)::bigint end,
+          deadline_at = case when ${reason !== "subAgents"} then null else deadline_at end
         where ${held(run)} returning id, ${rested}`,
         countRested("paused")
       ),

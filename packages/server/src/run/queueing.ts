@@ -17,9 +17,13 @@ import { SqlClient, type Statement } from "effect/sql"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import type { NewRun, SkippedRun } from "./claimed-run.ts"
+import type { WaitReason } from "./outcomes.ts"
 
 /** Of a run that somebody waits for, of what reacts, and of a backtest's; the lower comes first. A run keeps its own, and what it spawns has the same. */
 const [awaited, reacting, testing] = [0, 1, 2]
+
+const isWaitReason = (reason: PauseReason | null): reason is WaitReason =>
+  reason === "question" || reason === "subAgents" || reason === "toolResult"
 
 /** The verbs of `Runs` by which a run begins, or goes on after a rest. */
 export const makeQueueing = Effect.gen(function* () {
@@ -99,7 +103,7 @@ export const makeQueueing = Effect.gen(function* () {
       select id, status, pause_reason from kb.agent_runs
       where project_id = ${projectId} and context_name = ${name} and status in ('queued', 'running', 'paused') for no key update`
     // What a limit has stopped a person resumes, and what a kill switch has stopped goes on when that is off.
-    return row?.status === "paused" && (row.pauseReason === "question" || row.pauseReason === "subAgents")
+    return row?.status === "paused" && isWaitReason(row.pauseReason)
       ? { id: row.id, reason: row.pauseReason }
       : undefined
   }, orDie)

@@ -10,12 +10,14 @@
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ReducedContext } from "@tropism/domain/context"
 import type { SoftStopReason, TurnFailure } from "@tropism/domain/context-event"
+import type { WaitsFor } from "@tropism/domain/event-base"
 import { Clock, Effect, Option } from "effect"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type Closing, closingEvents, lastWordsOf, nextSession } from "./closing.ts"
 import type { RunNotInState } from "./holding.ts"
+import type { WaitReason } from "./outcomes.ts"
 import { Runs } from "./runs.ts"
 import { softStopSentences, summaryOf } from "./sentences.ts"
 import { makeWriting, type Preparation } from "./writing.ts"
@@ -58,6 +60,12 @@ const makeLastActs = Effect.gen(function* () {
 
   return { complete, finish }
 })
+
+const waitReasons: Readonly<Record<WaitsFor, WaitReason>> = {
+  run: "subAgents",
+  person: "question",
+  client: "toolResult"
+}
 
 export const makeRests = Effect.gen(function* () {
   const runs = yield* Runs
@@ -126,12 +134,8 @@ export const makeRests = Effect.gen(function* () {
     )
 
   /** Lets the run rest until others bring the outcomes that it waits for, unless one has come since the log was read. */
-  const wait = Effect.fnUntraced(function* (
-    run: ClaimedRun,
-    context: ReducedContext,
-    what: "run" | "person"
-  ) {
-    const end = runs.wait(run, what === "run" ? "subAgents" : "question")
+  const wait = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, what: WaitsFor) {
+    const end = runs.wait(run, waitReasons[what])
     const isOver = yield* appendAndEnd(run, context, [], end)
     yield* CrashPoint.hit("run.afterWait")
     return isOver ? undefined : yield* catchUp(run, context)

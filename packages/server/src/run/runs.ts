@@ -21,7 +21,7 @@ import { type Foresight, makeAsking } from "./asking.ts"
 import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
-import { type Cancellation, type LastAppend, makeOutcomes } from "./outcomes.ts"
+import { type Cancellation, type LastAppend, makeOutcomes, type WaitReason } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter, type StandingRun } from "./reading.ts"
 import { type BudgetSpent, makeResuming } from "./resuming.ts"
@@ -40,7 +40,7 @@ export class Runs extends Context.Service<
     readonly queueOn: (run: NewRun) => Read<boolean>
     /** Queues a run again that rests for this reason; false when it does not. */
     readonly wake: (id: RunId, reason: PauseReason) => Read<boolean>
-    /** Holds the run of a context for this transaction, and answers it when it waits for a person or other runs. */
+    /** Holds the run of a context for this transaction, and answers it when it waits for a person, a client or other runs. */
     readonly holdResting: (
       name: ContextName
     ) => Read<{ readonly id: RunId; readonly reason: PauseReason } | undefined>
@@ -114,8 +114,8 @@ export class Runs extends Context.Service<
     readonly holdOvertime: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
     /** Lets such a run rest; whoever works on it has lost it. */
     readonly timeOut: (id: RunId, reason: SoftStopReason, summary: string) => Verb
-    /** Lets a run rest until a person answers or the runs that it spawned end; its entries stay in processing. */
-    readonly wait: (run: ClaimedRun, reason: "question" | "subAgents") => Verb
+    /** Pauses a run until a person or a client answers, or the runs that it spawned end; its entries stay in processing. */
+    readonly wait: (run: ClaimedRun, reason: WaitReason) => Verb
     /** Ends a run that has not ended, whatever it does. */
     readonly cancel: (id: RunId, summary: string, cancellation: Cancellation) => Verb
     /** Queues a run again that a limit paused, with what it may use from now on; refused, and to be rolled back, where that is spent. */

@@ -15,7 +15,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 export const makeDropping = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Expires the questions of runs that have ended, or rest for something else. */
+  /** Expires the questions of runs that have ended, or rest for something else, and abandons their calls of client tools. */
   const dropQuestions = Effect.fnUntraced(function* (runIds: ReadonlyArray<RunId>) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`
@@ -26,6 +26,9 @@ export const makeDropping = Effect.gen(function* () {
       )
       update kb.tool_calls call set status = 'abandoned', completed_at = now() from expired
       where call.id = expired.tool_call_id and call.status = 'started'`
+    yield* sql`
+      update kb.tool_calls set status = 'abandoned', completed_at = now()
+      where project_id = ${projectId} and run_id = any(${runIds}::uuid[]) and status = 'started' and answer_due_at is not null`
   })
 
   /** Expires the question that one call asked, if it asked one. */

@@ -9,12 +9,13 @@
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { MadeCall } from "@tropism/domain/defined-tool"
+import type { WaitsFor } from "@tropism/domain/event-base"
 import type { Schema } from "effect"
 import type { CallStatus } from "./tool-calls.ts"
 
 export const startedEvent = (
   { arguments: args, calledAs, id: callId, name }: MadeCall,
-  waitsFor?: "run" | "person"
+  waitsFor?: WaitsFor
 ): NewEvent => ({
   type: "ToolCallStartedEvent",
   callId,

@@ -5,9 +5,15 @@
  *
  * A defined tool is shown with the schema of the tool that it stands for, without
  * what was given. Whether it may be called is asked of that tool alone: here no
- * right is added, and none is taken away.
+ * right is added, and none is taken away. A client tool has a schema of its own, and reaches nothing here: a client
+ * answers its calls.
  */
-import type { DefinedTool } from "@tropism/domain/context-config"
+import {
+  type ClientTool,
+  type DefinedTool,
+  isClientTool,
+  type NamedTool
+} from "@tropism/domain/context-config"
 import { isOwnToolName } from "@tropism/domain/defined-tool"
 import { isJsonObject, pointerStep } from "@tropism/domain/json"
 import type { StandsFor, ToolCall } from "@tropism/domain/message"
@@ -15,6 +21,7 @@ import { shortened } from "@tropism/domain/text-beginning"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import type { OfferedTool } from "../model/model-request.ts"
 import { findArgumentsFault } from "./foreign-arguments.ts"
+import { offeredSchema } from "./offered-schema.ts"
 import { unfit } from "./wrong-calls.ts"
 
 /** By what they are made of, so that a conversation offers one and the same list while nothing is defined anew. */
@@ -34,6 +41,7 @@ export const withDefined = (
   const list = known.get(defined) ?? [
     ...offered,
     ...defined.flatMap((each) => {
+      if (isClientTool(each)) return isOwnToolName(each.name) ? [] : [shownOfClient(each)]
       const tool = offered.find(({ name }) => name === each.tool)
       return tool === undefined || isOwnToolName(each.name) ? [] : [shown(each, tool)]
     })
@@ -42,8 +50,18 @@ export const withDefined = (
   return list
 }
 
+/** The client tool of this name, if the context defines one. */
+export const findClientTool = (defined: ReadonlyArray<DefinedTool>, name: string): ClientTool | undefined =>
+  defined.filter(isClientTool).find((each) => each.name === name && !isOwnToolName(name))
+
+const shownOfClient = ({ description, inputSchema, name }: ClientTool): OfferedTool => ({
+  name,
+  ...(description === undefined || description === null ? {} : { description }),
+  inputSchema: offeredSchema(inputSchema)
+})
+
 const shown = (
-  { arguments: given, description, name, tool }: DefinedTool,
+  { arguments: given, description, name, tool }: NamedTool,
   { description: original, inputSchema }: OfferedTool
 ): OfferedTool => ({
   name,
@@ -52,7 +70,7 @@ const shown = (
 })
 
 /** What a tool is that nobody described: the one that it stands for, and what was given. */
-const derived = (tool: string, given: DefinedTool["arguments"], original = ""): string => {
+const derived = (tool: string, given: NamedTool["arguments"], original = ""): string => {
   const values = Object.entries(given).map(([name, value]) => `${name} = ${inShort(value)}`)
   const first = values.length === 0 ? tool : `${tool} with ${values.join(", ")} given`
   return original === "" ? first : `${first}. ${original}`
@@ -100,7 +118,7 @@ const withoutGiven = (
 export const findMisuse = (
   { arguments: said, name }: ToolCall,
   { given }: StandsFor,
-  { inputSchema }: OfferedTool
+  { inputSchema }: Pick<OfferedTool, "inputSchema">
 ): ChangeRefused | undefined => {
   const open = withoutGiven(inputSchema, given)
   const named = isJsonObject(said) ? given.find((each) => Object.hasOwn(said, each)) : undefined

@@ -8,11 +8,14 @@
  * an argument that the schema does not have.
  */
 import { findFault, isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
+import { keptChars } from "@tropism/domain/kept-size"
+import { beginningOf } from "@tropism/domain/text-beginning"
 import { Result, type Schema } from "effect"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { judge } from "./bounded-judging.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { lineOf } from "./foreign-fault.ts"
+import { findLostRef } from "./schema-refs.ts"
 import { placesOf } from "./validator-words.ts"
 import { unfit } from "./wrong-calls.ts"
 
@@ -59,6 +62,16 @@ export const findArgumentsFault = (
 export const whyUnjudgeable = (schema: Readonly<Record<string, unknown>>): string | undefined => {
   const tried = judge(judgeable(schema), {}, { steps: foreignLimits.tryingSteps })
   return Result.isFailure(tried) ? `its inputSchema cannot be used: ${tried.failure}` : undefined
+}
+
+/** Why no tool can have a schema: it is too long, a reference in it leads nowhere, or nothing can be judged by it. */
+export const whyUnusable = (schema: Readonly<Record<string, unknown>>): string | undefined => {
+  if (keptChars(schema) > foreignLimits.schemaMaxChars)
+    return `The schema is longer than ${foreignLimits.schemaMaxChars} characters`
+  const lost = findLostRef(schema)
+  return lost === undefined
+    ? whyUnjudgeable(schema)
+    : `The schema refers to ${beginningOf(lineOf(lost), 200)}, which is not in it`
 }
 
 /** The schema without patterns that no expression can be made of: the server itself may know them. */

@@ -47,9 +47,26 @@ export interface ToolCallRow {
   readonly result: Schema.Json
   /** The versions that the call showed to the model. */
   readonly reads: ReadonlyArray<Read>
+  /** Of a call that waits for a client: how long that may take, in milliseconds. */
+  readonly answerWithinMs?: number | undefined
 }
 
-export interface RecordedCall extends ToolCallRow {
+/** A call that a client answers, and who has. */
+export interface ClientCall {
+  readonly runId: RunId
+  readonly tool: string
+  readonly status: CallStatus
+  readonly answeredBy: UserId | null
+}
+
+/** A call that waits for a client, and whether its time is over. */
+export interface AwaitedCall {
+  readonly callId: string
+  readonly tool: string
+  readonly isOverdue: boolean
+}
+
+export interface RecordedCall extends Omit<ToolCallRow, "answerWithinMs"> {
   readonly createdAt: string
   /** When its outcome was there. */
   readonly completedAt: string | null
@@ -69,8 +86,17 @@ export class ToolCalls extends Context.Service<
       runId: RunId,
       callId: string,
       status: Exclude<CallStatus, "started">,
-      result: Schema.Json
+      result: Schema.Json,
+      answeredBy?: UserId
     ) => Asked<boolean>
+    /** The newest call of a client tool with this id in a context's own log. */
+    readonly findClientCall: (name: ContextName, callId: string) => Asked<ClientCall | undefined>
+    /** The calls of a run that wait for a client, oldest first. */
+    readonly awaited: (runId: RunId) => Asked<ReadonlyArray<AwaitedCall>>
+    /** Runs of which a call has waited for a client for too long, those that waited longest first. */
+    readonly overdue: (
+      limit: number
+    ) => Asked<ReadonlyArray<{ readonly runId: RunId; readonly contextName: ContextName }>>
     readonly find: (runId: RunId, callId: string) => Asked<RecordedCall | undefined>
     /** The calls of a run, newest first. */
     readonly list: (
@@ -97,11 +123,12 @@ export class ToolCalls extends Context.Service<
 
       const insertion = (projectId: ProjectId, call: ToolCallRow) => sql`
         insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, promotion_id, result, reads,
-          completed_at)
+          completed_at, answer_due_at)
         select ${call.id}::uuid, ${projectId}::uuid, ${call.runId}::uuid, ${call.agentId}::uuid, ${call.userId}::text, ${call.contextName}::text, ${call.callId}::text,
           ${call.tool}::text, ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}::text, ${call.decision}::text, ${call.promotionId}::uuid,
           ${JSON.stringify(call.result)}::text::jsonb, ${JSON.stringify(call.reads)}::text::jsonb,
-          case when ${call.status === "started"}::boolean then null else clock_timestamp() end`
+          case when ${call.status === "started"}::boolean then null else clock_timestamp() end,
+          clock_timestamp() + make_interval(secs => ${call.answerWithinMs ?? null}::float8 / 1000)`
 
       const keep = Effect.fn("ToolCalls.keep")(function* (call: ToolCallRow) {
         const { projectId } = yield* ProjectTransaction
@@ -115,13 +142,42 @@ export class ToolCalls extends Context.Service<
         runId: RunId,
         callId: string,
         status: Exclude<CallStatus, "started">,
-        result: Schema.Json
+        result: Schema.Json,
+        answeredBy?: UserId
       ) {
         const { projectId } = yield* ProjectTransaction
         const ended = yield* sql`
-          update kb.tool_calls set status = ${status}, result = ${JSON.stringify(result)}::text::jsonb, completed_at = now()
+          update kb.tool_calls set status = ${status}, result = ${JSON.stringify(result)}::text::jsonb, completed_at = now(),
+            answered_by = ${answeredBy ?? null}
           where project_id = ${projectId} and run_id = ${runId} and call_id = ${callId} and status = 'started' returning id`
         return ended.length > 0
+      }, orDie)
+
+      const findClientCall = Effect.fn("ToolCalls.findClientCall")(function* (
+        name: ContextName,
+        callId: string
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<ClientCall>`
+          select run_id, tool, status, answered_by from kb.tool_calls
+          where project_id = ${projectId} and context_name = ${name} and call_id = ${callId} and answer_due_at is not null
+          order by id desc limit 1`
+        return row
+      }, orDie)
+
+      const awaited = Effect.fn("ToolCalls.awaited")(function* (runId: RunId) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<AwaitedCall>`
+          select call_id, tool, answer_due_at <= clock_timestamp() as is_overdue from kb.tool_calls
+          where project_id = ${projectId} and run_id = ${runId} and status = 'started' and answer_due_at is not null order by id`
+      }, orDie)
+
+      const overdue = Effect.fn("ToolCalls.overdue")(function* (limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<{ readonly runId: RunId; readonly contextName: ContextName }>`
+          select run_id, context_name from kb.tool_calls
+          where project_id = ${projectId} and status = 'started' and answer_due_at <= now()
+          group by run_id, context_name order by min(answer_due_at) limit ${limit}`
       }, orDie)
 
       const find = Effect.fn("ToolCalls.find")(function* (runId: RunId, callId: string) {
@@ -187,7 +243,19 @@ export class ToolCalls extends Context.Service<
         return row?.version ?? undefined
       }, orDie)
 
-      return ToolCalls.of({ keep, keeping, end, find, list, ofUser, evidence, lastRead })
+      return ToolCalls.of({
+        keep,
+        keeping,
+        end,
+        findClientCall,
+        awaited,
+        overdue,
+        find,
+        list,
+        ofUser,
+        evidence,
+        lastRead
+      })
     })
   )
 }

@@ -6,14 +6,20 @@
  * Judged when it is sent, against what the agent may use then. What becomes of
  * the agent later is judged with each call.
  */
-import type { DefinedTool } from "@tropism/domain/context-config"
+import type { DefineToolEvent } from "@tropism/domain/config-event"
+import {
+  type ClientTool,
+  type DefinedTool,
+  isClientTool,
+  type NamedTool
+} from "@tropism/domain/context-config"
 import { definedToolBounds, isOwnToolName } from "@tropism/domain/defined-tool"
 import { exitLoopTool } from "@tropism/domain/flow"
 import { isJsonObject, type JsonFault, pointerStep } from "@tropism/domain/json"
 import { growthNote, keptBytes } from "@tropism/domain/kept-size"
 import type { OfferedTool } from "../model/model-request.ts"
 import { findGivenFault, isBuiltInTool } from "./built-in-tools.ts"
-import { findArgumentsFault, isIdentity } from "./foreign-arguments.ts"
+import { findArgumentsFault, isIdentity, whyUnusable } from "./foreign-arguments.ts"
 import { noToolOf } from "./wrong-calls.ts"
 
 /** Against what a definition is judged. */
@@ -27,26 +33,19 @@ export interface ToolSurroundings {
 
 /** The first thing that is wrong with a new tool. */
 export const findToolDefinitionFault = (
-  { arguments: given, name, tool }: DefinedTool,
+  tool: DefinedTool,
   { agentName, defined, offered }: ToolSurroundings
 ): JsonFault | undefined => {
+  const { name } = tool
   if (isOwnToolName(name))
     return {
       pointer: "/name",
       message: `${name} is the name of a tool, or of a foreign server's: choose another`
     }
-  const chained = tool === name ? undefined : defined.find((each) => each.name === tool)
-  if (chained)
-    return {
-      pointer: "/tool",
-      message: `${tool} is defined in this context itself: name ${chained.tool} here`
-    }
-  if (tool === exitLoopTool)
-    return { pointer: "/tool", message: `${exitLoopTool} comes with a loop and goes by its own name alone` }
-  const original = offered.find((each) => each.name === tool)
-  if (!original) return { pointer: "/tool", message: noToolOf(agentName, tool, offered) }
-  const fault = findUnfit(given, original)
-  if (fault) return { pointer: `/arguments${fault.pointer}`, message: fault.message }
+  const fault = isClientTool(tool)
+    ? findSchemaFault(tool)
+    : findNamedFault(tool, { agentName, defined, offered })
+  if (fault) return fault
   const { perContext } = definedToolBounds
   return defined.filter((each) => each.name !== name).length < perContext
     ? undefined
@@ -56,9 +55,75 @@ export const findToolDefinitionFault = (
       }
 }
 
+/** The fields of a definition that do not go together; undefined where they do. */
+export const findMixedFault = ({
+  arguments: given,
+  inputSchema,
+  timeoutMs,
+  tool
+}: Pick<DefineToolEvent, "arguments" | "inputSchema" | "timeoutMs" | "tool">): JsonFault | undefined => {
+  const isNamed = tool !== null && tool !== undefined
+  if (inputSchema === null || inputSchema === undefined) {
+    if (tool === undefined)
+      return {
+        pointer: "/tool",
+        message:
+          "Name one of the agent's tools in tool, or give an inputSchema for a tool that a client answers; tool null takes the name back"
+      }
+    return timeoutMs === null || timeoutMs === undefined
+      ? undefined
+      : {
+          pointer: "/timeoutMs",
+          message: "Only a tool with an inputSchema waits for a client: leave timeoutMs out"
+        }
+  }
+  if (isNamed)
+    return {
+      pointer: "/inputSchema",
+      message: `Give either tool or inputSchema: ${tool} has a schema already`
+    }
+  return given === undefined
+    ? undefined
+    : {
+        pointer: "/arguments",
+        message: "Arguments are given to one of the agent's tools: leave them out beside inputSchema"
+      }
+}
+
+/** Why no call can be judged by a client tool's schema. */
+const findSchemaFault = ({ inputSchema }: ClientTool): JsonFault | undefined => {
+  if (inputSchema["type"] !== "object")
+    return {
+      pointer: "/inputSchema/type",
+      message: 'The arguments of a tool are one object: this must be "object"'
+    }
+  const why = whyUnusable(inputSchema)
+  return why === undefined ? undefined : { pointer: "/inputSchema", message: why }
+}
+
+const findNamedFault = (
+  { arguments: given, name, tool }: NamedTool,
+  { agentName, defined, offered }: ToolSurroundings
+): JsonFault | undefined => {
+  const chained = tool === name ? undefined : defined.find((each) => each.name === tool)
+  if (chained)
+    return {
+      pointer: "/tool",
+      message: isClientTool(chained)
+        ? `${tool} is a client tool of this context: define it again under this name instead`
+        : `${tool} is defined in this context itself: name ${chained.tool} here`
+    }
+  if (tool === exitLoopTool)
+    return { pointer: "/tool", message: `${exitLoopTool} comes with a loop and goes by its own name alone` }
+  const original = offered.find((each) => each.name === tool)
+  if (!original) return { pointer: "/tool", message: noToolOf(agentName, tool, offered) }
+  const fault = findUnfit(given, original)
+  return fault && { pointer: `/arguments${fault.pointer}`, message: fault.message }
+}
+
 /** The first given argument that the tool does not take. */
 const findUnfit = (
-  given: DefinedTool["arguments"],
+  given: NamedTool["arguments"],
   { inputSchema, name: tool }: OfferedTool
 ): JsonFault | undefined => {
   const size = keptBytes(given)

@@ -3,6 +3,7 @@
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  */
+import type { WaitsFor } from "@tropism/domain/event-base"
 import type { PromotionId } from "@tropism/domain/ids"
 import type { Evidence } from "@tropism/domain/task"
 import type { TaintSource } from "@tropism/domain/taint"
@@ -26,7 +27,9 @@ export interface ToolEffect {
   /** What of the answer comes from untrusted sources. */
   readonly taint?: ReadonlyArray<TaintSource>
   /** Who brings the outcome later; absent, `result` is the outcome. */
-  readonly waitsFor?: "run" | "person"
+  readonly waitsFor?: WaitsFor
+  /** How long a client has to bring it, in milliseconds. */
+  readonly answerWithinMs?: number
 }
 
 /** A call that came to nothing, with what the model reads of it; what it wrote until then is undone. */

@@ -10,7 +10,7 @@
  */
 import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
-import type { DefinedTool } from "@tropism/domain/context-config"
+import type { ClientTool, DefinedTool } from "@tropism/domain/context-config"
 import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { SpokenCall, ToolCall } from "@tropism/domain/message"
@@ -29,7 +29,8 @@ import {
   toolsOf,
   withReasoningRequired
 } from "./built-in-tools.ts"
-import { findMisuse, withDefined } from "./defined-tools.ts"
+import { findClientTool, findMisuse, withDefined } from "./defined-tools.ts"
+import { findArgumentsFault } from "./foreign-arguments.ts"
 import { toolLimits } from "../limits.ts"
 import { type Abort, ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
@@ -227,9 +228,15 @@ export class ToolServers extends Context.Service<
           end: LogEnd,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
-          { abort, beside }: Circumstances
+          { abort, beside, client }: Circumstances & { readonly client: ClientTool | undefined }
         ): Effect.Effect<Outcome | undefined, AttemptLost> => {
           const made = madeCall(wanted)
+          if (client) {
+            const refusal = caller.backtest ? inBacktest(made.name) : clientFaultOf(wanted, client)
+            return refusal
+              ? toolbox.refuse(caller, made, refusal)
+              : toolbox.hold(caller, made, client.timeoutMs, end)
+          }
           const tool = judged.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
@@ -254,7 +261,8 @@ export class ToolServers extends Context.Service<
             offered: shown,
             call: (wanted, end, askedBy, circumstances) => {
               const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
-              return Effect.uninterruptible(call(wanted, end, caller, shown, circumstances))
+              const client = wanted.standsFor ? undefined : findClientTool(defined, wanted.name)
+              return Effect.uninterruptible(call(wanted, end, caller, shown, { ...circumstances, client }))
             },
             defining
           }
@@ -281,12 +289,19 @@ const notOffered = ({ name, standsFor }: ToolCall, offered: ReadonlyArray<Offere
 }
 
 /** Why the arguments of a call cannot be used, as far as that shows before it is made. */
-const faultOf = (call: ToolCall, tool: OfferedTool): ChangeRefused | undefined => {
+const faultOf = (
+  call: ToolCall,
+  tool: Pick<OfferedTool, "name" | "inputSchema">
+): ChangeRefused | undefined => {
   const { arguments: args, fault, standsFor } = call
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args)
   if (fault === undefined && isObject) return standsFor && findMisuse(call, standsFor, tool)
   return refused("invalid", unreadable(fault ?? "The arguments of a tool must be one JSON object"))
 }
+
+/** The same for a client tool, by its own schema. */
+const clientFaultOf = (call: ToolCall, client: ClientTool): ChangeRefused | undefined =>
+  faultOf(call, client) ?? findArgumentsFault(client, call.arguments)
 
 /** Where our own client says which call of the model this is; no server reads it from anybody else. */
 const callIdKey = "tropism/callId"

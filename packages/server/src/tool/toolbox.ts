@@ -64,6 +64,13 @@ export class Toolbox extends Context.Service<
       end?: LogEnd,
       beside?: Beside
     ) => Effect.Effect<Outcome, AttemptLost>
+    /** Records a call that a client answers later, within a time. */
+    readonly hold: (
+      principal: RunPrincipal,
+      call: MadeCall,
+      answerWithinMs: number,
+      end?: LogEnd
+    ) => Effect.Effect<Outcome, AttemptLost>
     /** Answers a call of a tool that is not offered, or whose arguments cannot be used, on record, without making it. */
     readonly refuse: (
       principal: RunPrincipal,
@@ -137,7 +144,7 @@ export class Toolbox extends Context.Service<
             ? yield* database.together(asked, outcomeOf(effect(id)))
             : [yield* asked, undefined]
           if (earlier) return { status: earlier.status, result: earlier.result, appended: [] }
-          const { status, decision, denied, promotionId, reads, taint, waitsFor, ...made } =
+          const { status, answerWithinMs, decision, denied, promotionId, reads, taint, waitsFor, ...made } =
             seen ?? (yield* outcomeOf(database.attempt(effect(id))))
           const result = bounded(made.result)
           const record = toolCalls.keeping(principal.projectId, {
@@ -153,7 +160,8 @@ export class Toolbox extends Context.Service<
             decision,
             promotionId: promotionId ?? null,
             result: waitsFor === undefined ? result : heldResult(result, call),
-            reads
+            reads,
+            answerWithinMs
           })
           const events = eventsOf(call, status, result, waitsFor)
           const [appended] = yield* database.together(append(principal, end, events, taint, [record]), beside)
@@ -177,6 +185,24 @@ export class Toolbox extends Context.Service<
                   : Effect.void
               ),
             { end, beside, isReading: readsOnly(call.name) }
+          ),
+        hold: (principal, call, answerWithinMs, end) =>
+          recorded(
+            principal,
+            call,
+            () =>
+              Effect.flatMap(toolCalls.awaited(principal.runId), ({ length }) =>
+                length < toolLimits.openClientCallsPerRun
+                  ? Effect.succeed<ToolEffect>({
+                      result: { status: "waiting" },
+                      decision: null,
+                      reads: [],
+                      waitsFor: "client",
+                      answerWithinMs
+                    })
+                  : Effect.fail(refused("state", `${length} calls wait for a client already: wait for those`))
+              ),
+            { end }
           ),
         refuse: (principal, call, refusal) =>
           recorded(principal, call, () =>
@@ -250,7 +276,8 @@ const failureEffect = (result: Schema.Json) => ({
   reads: [],
   taint: [],
   promotionId: undefined,
-  waitsFor: undefined
+  waitsFor: undefined,
+  answerWithinMs: undefined
 })
 
 const answered = (result: Schema.Json): ToolEffect => ({ result, decision: null, reads: [] })
