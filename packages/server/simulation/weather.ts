@@ -56,6 +56,7 @@ const resolved = ({ model, settings }: ModelChoice, portOfRequest: () => ModelPo
   const retry = settings ? Option.getOrElse(settings.retry, () => defaultRetry) : defaultRetry
   return {
     ...named,
+    route: null,
     request: (request) =>
       askWithRetries({ ...named, port: portOfRequest() }, null, request, { retry, isRacing: false })
   }

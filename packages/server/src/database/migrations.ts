@@ -69,6 +69,7 @@ import { statements as askedBy } from "./migrations/0071-who-asked-for-what-wait
 import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
 import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace.ts"
 import { statements as noProgress } from "./migrations/0075-progress.ts"
+import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -141,7 +142,8 @@ export const migrations = {
   "0072_reducers_of_agents": run(reducers),
   "0073_sessions_of_contexts": run(sessionsOfContexts),
   "0074_runs_past_their_grace": run(pastGrace),
-  "0075_progress": run(noProgress)
+  "0075_progress": run(noProgress),
+  "0077_provider_outages": run(providerOutages)
 }
 
 /** The newest migration that this program knows. */
