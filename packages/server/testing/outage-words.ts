@@ -1,12 +1,13 @@
 /**
  * The words in which stories speak of a provider that is away.
  */
+import { expect } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import { failingProvider } from "./failing-provider.ts"
+import { failingProvider, type ProviderFault } from "./failing-provider.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import { ask } from "./owner-rows.ts"
 import { eventually, type Json, newProject, startServer, type Story } from "./platform.ts"
-import { make } from "./story-words.ts"
+import { entriesOf, make } from "./story-words.ts"
 
 /** A server with a project whose models answer at a provider that a story takes away. */
 export const outageStory = Effect.gen(function* () {
@@ -18,6 +19,8 @@ export const outageStory = Effect.gen(function* () {
   const doors = yield* Effect.provide(startServer(access), environment)
   return { provider, story: yield* newProject(doors, access) }
 })
+
+export const unavailable: ProviderFault = { type: "status", status: 503 }
 
 /** An agent that reacts to each new person with one model request. */
 export const reader = (overrides: Record<string, unknown> = {}) => ({
@@ -72,3 +75,30 @@ export const outageAges = (story: Story, seconds: number) => {
     )
   )
 }
+
+/** Each event was handled by one run that completed, and nothing counts against the agent. */
+export const allWereHandled = Effect.fnUntraced(function* (
+  story: Story,
+  agent: Json,
+  objects: ReadonlyArray<string>
+) {
+  const runs = yield* endedOf(story, agent, objects.length)
+  expect(runs.map(({ status }) => status)).toEqual(objects.map(() => "completed"))
+  expect(runs.map((run) => run.trigger.events[0].objectId).toSorted()).toEqual(objects.toSorted())
+  expect(runs.map(({ attempt }) => attempt)).toEqual(objects.map(() => 1))
+  const answers = yield* ask(
+    story.access,
+    "select run_id from kb.model_calls where project_id = $1 and answer_event is not null",
+    [story.projectId]
+  )
+  expect(answers.length).toBe(objects.length)
+  const entries = yield* entriesOf(story, agent)
+  expect(entries.map(({ attempt, status }: Json) => [attempt, status])).toEqual(
+    objects.map(() => [1, "completed"])
+  )
+  expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ enabled: true, disabledReason: null })
+  const [row] = yield* ask(story.access, "select consecutive_failures from kb.agents where id = $1", [
+    agent.id
+  ])
+  expect(row).toEqual([0])
+})

@@ -80,7 +80,9 @@ export class ProviderWaits extends Context.Service<
           Stream.mapError(
             answered(model.request(mayWait ? { ...request, mayRetry } : request), route, seen),
             (failure) =>
-              mayWait && isAway(failure) ? new ModelFailure({ ...failure, message: failure.message, waitsFor: route }) : failure
+              mayWait && isAway(failure)
+                ? new ModelFailure({ ...failure, message: failure.message, waitsFor: route })
+                : failure
           )
         const request = (wanted: ModelRequest) =>
           Stream.unwrap(
