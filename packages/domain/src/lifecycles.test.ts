@@ -62,6 +62,7 @@ describe("a run", () => {
       "running → completed",
       "running → failed",
       "running → paused",
+      "running → queued",
       "running → running"
     ])
   })
