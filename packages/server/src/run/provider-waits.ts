@@ -20,7 +20,7 @@ import {
   type ResolvedModel
 } from "../model/model-request.ts"
 import { throughOutages } from "../outbox/outages.ts"
-import { drive, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
+import { drive, survive, untilWoken, WakeUps } from "../outbox/wake-ups.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { makeHolding, RunNotInState } from "./holding.ts"
 
@@ -172,9 +172,11 @@ const makeBreakers = Effect.gen(function* () {
     Effect.suspend(() => {
       failedInRow.delete(route)
       if (known?.has(route) !== true) return Effect.void
-      return sql<{ closed: boolean }>`select kb.close_outage(${route}, ${seenFailures ?? -1}) as closed`.pipe(
-        orDie,
-        throughOutages,
+      const closed = sql<{
+        closed: boolean
+      }>`select kb.close_outage(${route}, ${seenFailures ?? -1}) as closed`
+      // An answer is paid for: it is kept although the breaker stays open, which the next probe closes.
+      return survive("Closing a circuit breaker", orDie(closed), []).pipe(
         Effect.flatMap(([row]) => {
           if (row?.closed !== true) return Effect.void
           known?.delete(route)
