@@ -56,7 +56,8 @@ const resolved = ({ model, settings }: ModelChoice, portOfRequest: () => ModelPo
   const retry = settings ? Option.getOrElse(settings.retry, () => defaultRetry) : defaultRetry
   return {
     ...named,
-    route: null,
+    // A route of its own for each model: runs that meet a lapse of theirs wait for it, as for a provider.
+    route: `scripted, model ${named.name}`,
     request: (request) =>
       askWithRetries({ ...named, port: portOfRequest() }, null, request, { retry, isRacing: false })
   }

@@ -18,7 +18,8 @@ import {
   waitingOf
 } from "../testing/outage-words.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, newProject, storyIn } from "../testing/platform.ts"
+import { eventually, type Json, newProject, storyIn } from "../testing/platform.ts"
+import { begin, boss, isEnded, runWhen, spawning } from "../testing/sub-agent-words.ts"
 
 const events = 40
 
@@ -170,5 +171,25 @@ describe("An outage of a provider is nobody's failure", () => {
         expect(runs.map(({ status }) => status)).toEqual(objects.map(() => "completed"))
         expect(provider.requests.filter(({ failed }) => !failed).length).toBe(objects.length)
       }).pipe(Effect.scoped)
+  )
+
+  it.live("the time of a run that waits for a sub-agent stands still while that one's provider is away", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      yield* story.post("/agents", reader({ name: "helper", triggerType: "manual", reactionConfig: null }))
+      const lead = yield* boss(story, [spawning("helper")], { defaultTimeoutMs: 60_000 })
+      yield* provider.goAway(unavailable)
+      const run = yield* begin(story, lead)
+      const [helper] = yield* eventually(
+        Effect.map(story.get(`/runs?parentRunId=${run.id}`), ({ items }) => items),
+        (children) => children.some(({ waitingFor }: Json) => waitingFor !== null)
+      )
+      // An hour passes for every deadline that still counts.
+      yield* ask(story.access, "update kb.agent_runs set deadline_at = deadline_at - interval '1 hour'")
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      expect(yield* runWhen(story, run, isEnded)).toMatchObject({ status: "completed" })
+      expect(yield* story.get(`/runs/${helper.id}`)).toMatchObject({ status: "completed", summary: "Done." })
+    }).pipe(Effect.scoped)
   )
 })
