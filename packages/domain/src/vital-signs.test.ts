@@ -34,7 +34,7 @@ describe("the health of a project", () => {
         outages: [
           {
             models: "openai, model m",
-            failure: "it fails requests with a server error",
+            failure: "it fails",
             since: "2026-11-20T00:00:00.000Z",
             seconds: 90,
             runs: 2,
