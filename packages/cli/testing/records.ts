@@ -45,6 +45,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   agentVersion: 1,
   status: "completed",
   pauseReason: null,
+  waitingFor: null,
   trigger: {
     type: "reaction",
     events: [

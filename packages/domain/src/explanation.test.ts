@@ -76,7 +76,7 @@ const dispatchedAt = at(11)
 
 describe("what was recorded comes first", () => {
   const wokenBy = (more: Partial<ProcessingEntry>, runStatus: "queued" | "failed" | null) =>
-    explainEvent(agent, event, dispatchedAt, { entry: { ...entry, ...more }, runStatus })
+    explainEvent(agent, event, dispatchedAt, { entry: { ...entry, ...more }, runStatus, waitMessage: null })
   const runId = RunId.make(uuid(5))
 
   it("an entry with a run has woken the agent, whatever came of it", () => {
@@ -118,7 +118,8 @@ describe("what was recorded comes first", () => {
     const refusals = [{ agentId: agent.id, rule: "chainRuns", reason: "2 of at most 2." }]
     const handling = {
       entry: { ...entry, status: "skipped", reason: "2 of at most 2." },
-      runStatus: null
+      runStatus: null,
+      waitMessage: null
     } as const
     expect(explainEvent(agent, { ...event, refusals }, dispatchedAt, handling)).toMatchObject({
       outcome: "refused",

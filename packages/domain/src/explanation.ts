@@ -51,6 +51,8 @@ export interface ExplainedAgent {
 export interface Handling {
   readonly entry: ProcessingEntry
   readonly runStatus: RunStatus | null
+  /** What its run was told last of a provider that is away; null where it waits for none. */
+  readonly waitMessage: string | null
 }
 
 export interface Explained {
@@ -133,7 +135,7 @@ const noReaction = ({ triggerType }: AgentDefinition): Silence => ({
 })
 
 /** Why an entry stands where it does. */
-const explainHandling = ({ entry, runStatus }: Handling): Explained => {
+const explainHandling = ({ entry, runStatus, waitMessage }: Handling): Explained => {
   if (entry.status === "skipped")
     return { outcome: "skipped", rule: null, reason: entry.reason ?? "The agent was at work on this object." }
   if (entry.runId === null && entry.status === "pending")
@@ -144,7 +146,9 @@ const explainHandling = ({ entry, runStatus }: Handling): Explained => {
     }
   const attempt = entry.attempt === 1 ? "" : ` at attempt ${entry.attempt}`
   const outcome = runStatus === null ? `; the entry is ${entry.status}` : `: its run is ${runStatus}`
-  const why = entry.errorMessage ?? entry.reason
+  const away =
+    waitMessage === null ? null : `It waits for its model's provider, which is away: ${waitMessage}`
+  const why = away ?? entry.errorMessage ?? entry.reason
   return {
     outcome: "woke",
     rule: null,

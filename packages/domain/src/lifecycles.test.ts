@@ -62,6 +62,7 @@ describe("a run", () => {
       "running → completed",
       "running → failed",
       "running → paused",
+      "running → queued",
       "running → running"
     ])
   })
@@ -80,7 +81,7 @@ describe("a run", () => {
     expect(statesBefore("completed")).toEqual(["running"])
     expect(statesBefore("failed")).toEqual(["running"])
     expect(statesBefore("paused")).toEqual(["queued", "running"])
-    expect(statesBefore("queued")).toEqual(["paused"])
+    expect(statesBefore("queued")).toEqual(["running", "paused"])
     expect([...statesBefore("cancelled")].toSorted()).toEqual(["paused", "queued", "running"])
     expect(statesBefore("skipped")).toEqual([])
   })

@@ -26,7 +26,8 @@ export type RunStatus = typeof RunStatus.Type
 /** Every legal step, by the state that it leaves. */
 export const transitions: Readonly<Record<RunStatus, ReadonlyArray<RunStatus>>> = {
   queued: ["running", "cancelled", "paused"], // paused = its time and grace are over
-  running: ["completed", "failed", "cancelled", "paused", "running"], // running again = taken over
+  // running again = taken over; queued = the provider of its model is away
+  running: ["completed", "failed", "cancelled", "paused", "running", "queued"],
   paused: ["queued", "cancelled"],
   completed: [],
   failed: [],
@@ -144,6 +145,19 @@ export type RunLimits = typeof RunLimits.Type
 /** Limits that were set for one run and take precedence over its agent's (S002-R32); absent is the agent's. */
 export type LimitOverrides = Partial<RunLimits>
 
+/** What a queued run waits for besides a worker; it goes on by itself. */
+export const RunWait = Schema.Struct({
+  /** The provider of its model is away: it refuses requests, fails them or cannot be reached. */
+  reason: Schema.Literal("provider"),
+  /** When the outage began. */
+  since: Timestamp,
+  /** The last failure, in the provider's words where it gave some. */
+  message: Schema.String,
+  /** From when on a run asks the provider again, in the past while one does; null where the provider is back. */
+  nextTryAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "RunWait" })
+export type RunWait = typeof RunWait.Type
+
 export const Run = Schema.Struct({
   id: RunId,
   agentId: AgentId,
@@ -151,6 +165,8 @@ export const Run = Schema.Struct({
   agentVersion: Schema.Int,
   status: RunStatus,
   pauseReason: Schema.NullOr(PauseReason),
+  /** What it waits for while it is queued; null where it waits for nothing but a worker. */
+  waitingFor: Schema.NullOr(RunWait),
   trigger: Trigger,
   /** The object of the first event that woke it; null where none did, or it was a relationship's. */
   subject: Schema.NullOr(NamedObject),

@@ -22,6 +22,7 @@ export const wellSigns: VitalSigns = {
   atRest: [],
   failing: [],
   voiceless: [],
+  outages: [],
   deadLetters: [],
   mcpServers: 0,
   silentServers: [],

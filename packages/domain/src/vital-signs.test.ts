@@ -30,6 +30,25 @@ describe("the health of a project", () => {
   >([
     [{ serverFault: "Out of order" }, "fault", "liveness", "server", "tropism doctor", "Out of order"],
     [
+      {
+        outages: [
+          {
+            models: "openai, model m",
+            failure: "it fails",
+            since: "2026-11-20T00:00:00.000Z",
+            seconds: 90,
+            runs: 2,
+            nextTryAt: "2026-11-20T00:02:00.000Z"
+          }
+        ]
+      },
+      "warn",
+      "liveness",
+      "provider",
+      "tropism runs --status queued",
+      "openai, model m, 2026-11-20T00:00:00.000Z, 90 seconds, 2 runs, 2026-11-20T00:02:00.000Z"
+    ],
+    [
       { untold: { count: 1, oldestSeconds: 3_700 } },
       "fault",
       "flow",

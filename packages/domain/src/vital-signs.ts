@@ -48,9 +48,24 @@ export interface VitalSigns {
   readonly voiceless: ReadonlyArray<Named & { readonly why: string }>
   /** Agents with entries that became dead letters within the last day. */
   readonly deadLetters: ReadonlyArray<Named & { readonly count: number }>
+  /** Providers that are away while runs of the project wait for them; the one that is away for the longest first. */
+  readonly outages: ReadonlyArray<ProviderOutage>
   readonly mcpServers: number
   readonly silentServers: ReadonlyArray<Named & { readonly error: string }>
   readonly changedServers: ReadonlyArray<Named & { readonly tools: ReadonlyArray<string> }>
+}
+
+/** A provider that runs wait for. */
+export interface ProviderOutage {
+  /** The provider and its model, and those that stand in for it. */
+  readonly models: string
+  /** How its requests fail, in a clause. */
+  readonly failure: string
+  readonly since: string
+  readonly seconds: number
+  /** Runs of the project that wait for it. */
+  readonly runs: number
+  readonly nextTryAt: string
 }
 
 /** Says of every sign what it means, the gravest causes first. */
@@ -58,6 +73,7 @@ export const judge = (signs: VitalSigns): ReadonlyArray<HealthFinding> => [
   ...ofServer(signs),
   ...ofSwitch(signs),
   ...ofModels(signs),
+  ...ofOutages(signs),
   ...ofMcpServers(signs),
   ...ofAgents(signs),
   ...ofFlow(signs),
@@ -103,6 +119,17 @@ const ofModels = ({ voiceless, enabledAgents }: VitalSigns): ReadonlyArray<Healt
           subject: subject("agent", agent)
         })
       )
+
+const ofOutages = ({ outages }: VitalSigns): ReadonlyArray<HealthFinding> =>
+  outages.map(({ failure, models, nextTryAt, runs, seconds, since }) =>
+    warning("liveness", "provider", {
+      detail: `The provider of ${models} is away since ${since}, for ${spanText(seconds)}: ${failure}. ${atLeast(runs, "run")} ${runs === 1 ? "waits" : "wait"} for it and ${runs === 1 ? "goes" : "go"} on without help; one asks again at ${nextTryAt}.`,
+      remedy:
+        "Look at the provider's status page, its address and its rate limits, or give the agents a fallback model.",
+      fix: "tropism runs --status queued",
+      subject: subject("models")
+    })
+  )
 
 const ofMcpServers = (signs: VitalSigns): ReadonlyArray<HealthFinding> => {
   const { changedServers, mcpServers, silentServers } = signs

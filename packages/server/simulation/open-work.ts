@@ -12,7 +12,7 @@
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { SqlClient } from "effect/sql"
-import { outboxLimits, runLimits } from "../src/limits.ts"
+import { modelLimits, outboxLimits, runLimits } from "../src/limits.ts"
 import { eventLimits } from "../src/mcp/event-limits.ts"
 import { reviewLimits } from "../src/task/task-limits.ts"
 import { sourceLimits } from "../src/tool/source-limits.ts"
@@ -35,6 +35,10 @@ const stuckMs = runLimits.stuckAfterMs + runLimits.stuckIntervalMs + soonMs
 
 /** A run at work without progress: the first heartbeat that misses it comes as late as another, and the one that has missed enough. */
 const quietMs = stuckMs + 2 * runLimits.heartbeatIntervalMs
+
+/** A run that waits for its provider: the longest pause between two probes, jitter included, and a probe whose model is silent or whose server died. */
+const providerMs =
+  1.25 * runLimits.providerProbeMaxMs + modelLimits.silenceTimeoutMs + 2 * runLimits.leaseMs + soonMs
 
 const expiryMs = reviewLimits.expiryIntervalMs + soonMs
 
@@ -69,8 +73,8 @@ export const readOpenWork = (sql: SqlClient.SqlClient, projectId: ProjectId, tol
       from kb.graph_events where project_id = ${projectId} and dispatched_at is null
     union all select format('run %s of a trigger by %s, %s', id, trigger ->> 'type',
         case when is_lapsed then 'its worker silent' else status || coalesce(' for ' || pause_reason, '') end),
-      concat_ws(' ', status, pause_reason, attempt, step_count, last_event_number, length(partial_text), is_lapsed, is_full),
-      case when status = 'running' and not is_lapsed then ${quietMs}::int
+      concat_ws(' ', status, pause_reason, waits_for, wait_tries, attempt, step_count, last_event_number, length(partial_text), is_lapsed, is_full),
+      case when status = 'queued' and waits_for is not null then ${providerMs}::int when status = 'running' and not is_lapsed then ${quietMs}::int
         when status = 'paused' or priority = 2 or is_full then null else ${soonMs}::int end
       from live, crowd
     union all select format('run %s, past its deadline and its grace', id), '', ${soonMs}::int

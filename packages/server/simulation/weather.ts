@@ -19,6 +19,7 @@ import { askWithRetries, defaultRetry } from "../src/model/retry.ts"
 import { compileScript } from "../src/model/script.ts"
 import { fromScript } from "../src/model/scripted-model.ts"
 import type { FaultPlan, Lapse } from "./faults.ts"
+import { guardName } from "./guards.ts"
 
 /** The models, each request of which the plan may let go wrong. */
 export const withWeather = (
@@ -56,6 +57,8 @@ const resolved = ({ model, settings }: ModelChoice, portOfRequest: () => ModelPo
   const retry = settings ? Option.getOrElse(settings.retry, () => defaultRetry) : defaultRetry
   return {
     ...named,
+    // Runs wait for a model that lapses, as for a provider; the guard's script fails on purpose, again and again.
+    route: named.name === guardName ? null : `scripted, model ${named.name}`,
     request: (request) =>
       askWithRetries({ ...named, port: portOfRequest() }, null, request, { retry, isRacing: false })
   }

@@ -231,6 +231,23 @@ export const runLimits = {
   verdictMaxChars: 2_000,
   /** Of what PostgreSQL said when it broke an attempt. */
   breakCauseMaxChars: 500,
+  /** A run whose provider is away waits at most this long in a row (24 h), then it fails. */
+  providerWaitMaxMs: 86_400_000,
+  /** From the failure that opens a provider's breaker to the first probe; each probe that fails doubles it, up to the maximum. A longer Retry-After is kept. */
+  providerPauseMs: 2_000,
+  providerProbeMaxMs: 60_000,
+  /** A pause that a provider asks for is waited for within the request up to this, and in the queue beyond it. */
+  providerPauseMaxMs: 5_000,
+  /** Tries of one route that fail in a row at one server before its requests stop retrying by themselves: one request's first try and its retries. */
+  providerFailuresInRow: 4,
+  /** Answers that break off in the middle, in a row, before the breaker opens. */
+  providerCutsInRow: 3,
+  /** Tries of one run that fail while the model answers others in between, before the run fails for good. */
+  providerTriesAlone: 8,
+  /** Breakers that a server keeps at hand. */
+  providerRoutes: 1_000,
+  /** Waiting runs of one route that are let go on in one transaction, and routes. */
+  providerWakeRuns: 100,
   /** How long a manual trigger waits for its run. */
   triggerWaitMs: 60_000,
   /** Rows in which an agent's spending of one day is counted, each locked by one commit at a time. */

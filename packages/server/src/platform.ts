@@ -115,6 +115,7 @@ import { RunObjectReading } from "./run/run-objects.ts"
 import { StepReading } from "./run/step-reading.ts"
 import { Verifier } from "./run/verifier.ts"
 import { WaitingEntries } from "./run/waiting-entries.ts"
+import { ProviderWaits } from "./run/provider-waits.ts"
 import { Worker } from "./run/worker.ts"
 import { Autonomy } from "./task/autonomy.ts"
 import { QuestionTasks } from "./task/question-tasks.ts"
@@ -246,7 +247,10 @@ const foreignTools = Layer.mergeAll(
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, foreignTools))
 const runs = Layer.provideMerge(
   Worker.layer,
-  Layer.provideMerge(Layer.merge(Actor.layer, Presence.layer), toolServers)
+  Layer.provideMerge(
+    Layer.merge(Actor.layer, Presence.layer),
+    Layer.provideMerge(ProviderWaits.layer, toolServers)
+  )
 )
 const dispatch = Layer.mergeAll(
   Dispatcher.layer,
@@ -311,6 +315,7 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   const { run: asking } = yield* SourcePoller
   const { run: testing } = yield* Backtester
   const { run: working } = yield* Worker
+  const { run: probing } = yield* ProviderWaits
   const { run: following } = yield* Descendants
   const { run: sweeping } = yield* Sweeps
   const { run: looking } = yield* Lookout
@@ -325,6 +330,7 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
     releaser: releasing,
     backtester: testing,
     worker: working,
+    "provider waits": probing,
     deliverer: delivering,
     "admin's token": holding
   }

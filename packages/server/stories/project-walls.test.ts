@@ -17,7 +17,7 @@ import { make } from "../testing/story-words.ts"
 import { suggested } from "../testing/suggestion-words.ts"
 
 /** The tables in which the server's role reads and writes nothing but through functions. */
-const closedTables = ["api_tokens", "login_codes", "sealing_keys", "server_request_keys"]
+const closedTables = ["api_tokens", "login_codes", "provider_outages", "sealing_keys", "server_request_keys"]
 
 /** Tables whose policy says more than "this project". */
 const otherPolicies: Readonly<Record<string, string>> = {

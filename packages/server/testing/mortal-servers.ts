@@ -31,8 +31,10 @@ export interface MortalServer extends Doors {
 /** Starts a server and waits for its doors; it is killed with the scope. */
 export const startMortal = (
   access: PostgresAccess,
-  cluster?: ClusterAddress
-): Effect.Effect<MortalServer, never, Scope.Scope> => Effect.flatten(prepareMortal(access, cluster))
+  cluster?: ClusterAddress,
+  environment: Readonly<Record<string, string>> = {}
+): Effect.Effect<MortalServer, never, Scope.Scope> =>
+  Effect.flatten(prepareMortal(access, cluster, environment))
 
 /**
  * Loads a server that stands by, unknown to the database, and answers what starts it.
@@ -41,7 +43,8 @@ export const startMortal = (
  */
 export const prepareMortal = (
   access: PostgresAccess,
-  cluster?: ClusterAddress
+  cluster?: ClusterAddress,
+  environment: Readonly<Record<string, string>> = {}
 ): Effect.Effect<Effect.Effect<MortalServer>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const state = { text: "", hasEnded: false }
@@ -51,6 +54,7 @@ export const prepareMortal = (
         const made = spawn(process.execPath, [script], {
           stdio: ["pipe", "pipe", "inherit"],
           env: {
+            ...environment,
             PATH: process.env["PATH"] ?? "",
             // Where Bun keeps what it has translated: without it every start translates all again.
             HOME: process.env["HOME"] ?? "",

@@ -11,6 +11,7 @@ export const views: Readonly<Record<string, string>> = {
     "this project's objects, with a condition that the full-text index can serve (decision 11)",
   project_passages: "this project's passages, for the same reason",
   project_runs: "what came of this project's runs, for the same reason",
+  provider_outages_here: "since when the providers are away that this project's runs wait for",
   tokens_here:
     "the tokens of this project, or with none set those of the server; hashes are not among its columns"
 }
@@ -36,6 +37,13 @@ export const definers: Readonly<Record<string, string>> = {
     "answers the sessions of one user that reach no further than the secret whose hash it is given",
   end_sessions: "ends what list_sessions answers, and answers how many",
   find_webhook: "a delivery names its webhook and no project; answers its project and two hashes",
+  known_outages: "circuit breakers of providers: names of models and counts, and nothing of any run",
+  note_outage: "as known_outages; a breaker belongs to the server's provider and to no project",
+  admit_to_route: "as note_outage; answers whether the run that asks is the one that may ask its provider",
+  close_outage: "as note_outage",
+  routes_to_wake: "answers names of models that runs may ask again, and nothing of the runs",
+  wake_waiting_runs: "lets runs of every project go on that waited for a provider, and answers how many",
+  outage_gauges: "as gauges",
   admit_person: "a JWT is of a person and of no project; it writes one hash and answers nothing",
   hold_admin_token:
     "the server's admin is of no project; it writes one hash, ends what no server was started with, and answers how many",

@@ -126,6 +126,22 @@ describe("tropism runs", () => {
     })
   )
 
+  it.live("shows why a run waits for its provider", () =>
+    Effect.gen(function* () {
+      const waitingFor = {
+        reason: "provider",
+        since: "2026-11-20T00:00:00.000Z",
+        message: "HTTP 503: Overloaded",
+        nextTryAt: "2026-11-20T00:01:00.000Z"
+      } as const
+      const server = yield* fakeServer({ runs: [run(1, { status: "queued", waitingFor })] })
+      const { out } = yield* invoke(server, "runs", "show", id("run", 1))
+      const line = out.find((each) => each.includes(waitingFor.message))
+      expect(line).toContain(waitingFor.since)
+      expect(line).toContain(waitingFor.nextTryAt)
+    })
+  )
+
   it.live("shows one run", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ runs })

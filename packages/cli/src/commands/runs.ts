@@ -232,6 +232,7 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     run.pauseReason === null ? run.status : `${run.status} (${run.pauseReason})`,
     paintState(paint, run.status)
   ],
+  ["Waits for", waitText(run), paint.waiting],
   ["Cancelled by", run.cancelledBy ?? ""],
   ["Spawned by", run.parentRunId ?? ""],
   ["Trigger", triggerText(run)],
@@ -248,6 +249,14 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
   ["Summary", run.summary ?? ""],
   ["Error", run.errorMessage ?? ""]
 ]
+
+/** Why a queued run does not go on yet. */
+const waitText = ({ waitingFor }: Run): string =>
+  waitingFor === null
+    ? ""
+    : printable(
+        `its model's provider, away since ${waitingFor.since}: ${waitingFor.message}${waitingFor.nextTryAt === null ? "" : `; next try ${waitingFor.nextTryAt}`}`
+      )
 
 export const tookText = (run: Run): string => (run.durationMs === null ? "" : formatDuration(run.durationMs))
 

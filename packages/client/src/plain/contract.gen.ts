@@ -2084,6 +2084,7 @@ export interface Run {
   readonly agentVersion: number
   readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
   readonly pauseReason: "stepLimit" | "timeout" | "budget" | "question" | "subAgents" | "killSwitch" | "toolResult" | null
+  readonly waitingFor: RunWait | null
   readonly trigger: {
     readonly type: "reaction" | "schedule" | "manual" | "webhook" | "context" | "agent" | "mcpEvent"
     readonly input?: unknown
@@ -2157,6 +2158,14 @@ export interface TriggeringOccurrence {
   readonly eventId: string
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly timestamp: string
+}
+
+export interface RunWait {
+  readonly reason: "provider"
+  /** An instant, ISO 8601 in UTC with milliseconds */
+  readonly since: string
+  readonly message: string
+  readonly nextTryAt: string | null
 }
 
 export interface AnswerInput {
@@ -2691,6 +2700,7 @@ export interface UnfinishedRun {
   readonly agentVersion: number
   readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
   readonly pauseReason: "stepLimit" | "timeout" | "budget" | "question" | "subAgents" | "killSwitch" | "toolResult" | null
+  readonly waitingFor: RunWait | null
   readonly trigger: {
     readonly type: "reaction" | "schedule" | "manual" | "webhook" | "context" | "agent" | "mcpEvent"
     readonly input?: unknown

@@ -56,7 +56,7 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
               key={run.id}
               className="flex flex-wrap items-center gap-x-3 border-b border-line py-2 text-sm"
             >
-              <RunStatusBadge status={run.status} pauseReason={run.pauseReason} />
+              <RunStatusBadge status={run.status} pauseReason={run.pauseReason} waitingFor={run.waitingFor} />
               <Link
                 to="/runs/$runId"
                 params={{ runId: run.id }}

@@ -82,7 +82,7 @@ const RunItem = ({ run }: { readonly run: Run }): ReactNode => {
           data-pause-reason={run.pauseReason}
           className="mt-0.5 truncate text-2xs text-ink-faint"
         >
-          {runStatusWord(run.status, run.pauseReason)} · <TimeAgo instant={run.createdAt} />
+          {runStatusWord(run.status, run.pauseReason, run.waitingFor)} · <TimeAgo instant={run.createdAt} />
           {run.model !== null && (
             <>
               {" · "}

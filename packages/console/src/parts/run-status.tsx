@@ -1,7 +1,7 @@
 /**
  * The state of a run as a sign, and as a badge with its word.
  */
-import type { PauseReason, RunStatus } from "@tropism/domain/run"
+import type { PauseReason, RunStatus, RunWait } from "@tropism/domain/run"
 import type { ReactNode } from "react"
 import { CautionIcon, CheckIcon, ClockIcon, CrossIcon, MinusIcon, PauseIcon } from "./icons.tsx"
 
@@ -46,15 +46,26 @@ export const RunSign = ({ status }: { readonly status: RunStatus }): ReactNode =
 )
 
 /** The word, or why a run rests. */
-export const runStatusWord = (status: RunStatus, pauseReason: PauseReason | null = null): string =>
-  pauseReason === null ? looks[status].word : pauseWords[pauseReason]
+export const runStatusWord = (
+  status: RunStatus,
+  pauseReason: PauseReason | null = null,
+  waitingFor: RunWait | null = null
+): string => {
+  if (waitingFor !== null) return "queued: its provider is away"
+  return pauseReason === null ? looks[status].word : pauseWords[pauseReason]
+}
 
 interface RunStatusBadgeProps {
   readonly status: RunStatus
   readonly pauseReason?: PauseReason | null
+  readonly waitingFor?: RunWait | null
 }
 
-export const RunStatusBadge = ({ status, pauseReason = null }: RunStatusBadgeProps): ReactNode => (
+export const RunStatusBadge = ({
+  status,
+  pauseReason = null,
+  waitingFor = null
+}: RunStatusBadgeProps): ReactNode => (
   <span
     data-status={status}
     data-pause-reason={pauseReason}
@@ -63,6 +74,6 @@ export const RunStatusBadge = ({ status, pauseReason = null }: RunStatusBadgePro
     <span aria-hidden="true" className="grid size-3 place-items-center">
       {looks[status].icon}
     </span>
-    {runStatusWord(status, pauseReason)}
+    {runStatusWord(status, pauseReason, waitingFor)}
   </span>
 )

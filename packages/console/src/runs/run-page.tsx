@@ -56,7 +56,7 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
           <>
             <Visible text={run.agentName} />{" "}
             <span className="align-middle">
-              <RunStatusBadge status={run.status} pauseReason={run.pauseReason} />
+              <RunStatusBadge status={run.status} pauseReason={run.pauseReason} waitingFor={run.waitingFor} />
             </span>
           </>
         }

@@ -90,7 +90,11 @@ export const SpawnedRuns = ({ run }: { readonly run: Run }): ReactNode => {
       <ul className="m-0 list-none p-0 text-sm">
         {rows.map((child) => (
           <li key={child.id} className="flex flex-wrap items-center gap-2 border-b border-line py-1.5">
-            <RunStatusBadge status={child.status} pauseReason={child.pauseReason} />
+            <RunStatusBadge
+              status={child.status}
+              pauseReason={child.pauseReason}
+              waitingFor={child.waitingFor}
+            />
             <Link to="/runs/$runId" params={{ runId: child.id }} className={linkClass}>
               <Visible text={child.agentName} />
             </Link>

@@ -39,10 +39,18 @@ it("says what woke a run by the first of its events, and names its object", () =
 
 const silent = {
   pauseReason: null,
+  waitingFor: null,
   summary: null,
   errorMessage: null,
   cancelledBy: null,
   stepCount: 1
+} as const
+
+const away = {
+  reason: "provider",
+  since: "2026-11-20T00:00:00.000Z",
+  message: "HTTP 503: Overloaded",
+  nextTryAt: "2026-11-20T00:01:00.000Z"
 } as const
 
 it("says what is happening or how it ended, in the run's own words where it has any", () => {
@@ -53,6 +61,7 @@ it("says what is happening or how it ended, in the run's own words where it has 
   const fled = "Its sheep fled."
   expectOneSentencePerKind({
     queued: [said({ status: "queued" })],
+    away: [said({ status: "queued", waitingFor: away })],
     running: [said({ status: "running" }), said({ status: "running", summary: fled })],
     stepLimit: [paused("stepLimit")],
     timeout: [paused("timeout"), paused("timeout", fled)],
@@ -65,6 +74,7 @@ it("says what is happening or how it ended, in the run's own words where it has 
     ended: [said({ status: "completed" }), said({ status: "failed" })]
   })
   expect(said({ status: "running" })).toMatch(/\b1\b/)
+  expect(said({ status: "queued", waitingFor: away })).toMatch(/:00:00.*HTTP 503: Overloaded\. .*:01:00/)
   expect(paused("budget", fled)).toMatch(new RegExp(`^${fled} \\S`))
   const own: ReadonlyArray<Partial<Told>> = [
     { status: "failed", errorMessage: fled, summary: "Half." },

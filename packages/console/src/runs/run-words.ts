@@ -5,8 +5,10 @@
  * sentence of here shows it through `Visible`.
  */
 import type { NamedObject } from "@tropism/domain/named-object"
-import { isTerminal, type PauseReason, type Run, type Trigger } from "@tropism/domain/run"
+import { isTerminal, type PauseReason, type Run, type RunWait, type Trigger } from "@tropism/domain/run"
 import { countText, moneyText, tokensText } from "../words/amounts.ts"
+import { withStop } from "../words/full-stop.ts"
+import { clockText } from "../words/local-time.ts"
 
 const wakers: Readonly<Record<Trigger["type"], string>> = {
   reaction: "A change of the graph",
@@ -54,11 +56,21 @@ const pauses: Readonly<Record<PauseReason, string>> = {
     "It waits for a client to answer a tool call. It goes on with the result, or when the time for that is over."
 }
 
+const waitText = ({ message, nextTryAt, since }: RunWait): string => {
+  const clock = (instant: string) => clockText(instant, Date.parse(since), "seconds")
+  const next = nextTryAt === null ? "" : ` The next try is at ${clock(nextTryAt)}.`
+  return `Its model's provider is away since ${clock(since)}: ${withStop(message)}${next} The run goes on by itself.`
+}
+
 /** What is happening now, or how it ended and why; what it says of itself comes last. */
 export const outcomeText = (
-  run: Pick<Run, "status" | "pauseReason" | "summary" | "errorMessage" | "cancelledBy" | "stepCount">
+  run: Pick<
+    Run,
+    "status" | "pauseReason" | "waitingFor" | "summary" | "errorMessage" | "cancelledBy" | "stepCount"
+  >
 ): string => {
   const own = run.errorMessage ?? run.summary
+  if (run.waitingFor !== null) return waitText(run.waitingFor)
   if (run.status === "queued") return "It waits for a free worker."
   if (run.status === "running") return `It works: ${countText(run.stepCount, "step")} so far.`
   // The server knows whose budget it is: the run's, a run's above it, the agent's day or the chain's.

@@ -100,7 +100,7 @@ const columns: ReadonlyArray<Column<Run>> = [
     width: "minmax(0,2fr)",
     cell: (run) => (
       <span className="block min-w-0">
-        <RunStatusBadge status={run.status} pauseReason={run.pauseReason} />
+        <RunStatusBadge status={run.status} pauseReason={run.pauseReason} waitingFor={run.waitingFor} />
         <span className="mt-0.5 block truncate text-xs text-ink-soft">
           <Visible text={shortText(outcomeText(run), 1, 200)} />
         </span>

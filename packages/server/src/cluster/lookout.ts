@@ -11,7 +11,7 @@
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie } from "../database/database.ts"
-import { outboxLimits } from "../limits.ts"
+import { outboxLimits, runLimits } from "../limits.ts"
 import { tellBack } from "../outbox/outages.ts"
 import { survive, type Topic, WakeUps } from "../outbox/wake-ups.ts"
 import { noteSweep } from "../telemetry/figures.ts"
@@ -25,7 +25,8 @@ const dueWork = {
   sources: `from kb.projects_with_due_sources()`,
   backtests: `from kb.projects_with_backtests()`,
   deliveries: `from kb.projects_with_due_deliveries()`,
-  waits: `from kb.projects_with_due_waits()`
+  waits: `from kb.projects_with_due_waits()`,
+  providers: `from kb.routes_to_wake(${runLimits.providerWaitMaxMs / 1_000})`
 } satisfies Partial<Record<Topic, string>>
 
 const question = Object.entries(dueWork)

@@ -56,7 +56,12 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
     "worker_id",
     "lease_expires_at",
     "progressed_at",
-    "progress_of"
+    "progress_of",
+    "waits_for",
+    "waits_since",
+    "waits_until",
+    "wait_tries",
+    "wait_message"
   ]),
   part("tool_lists", "digest"),
   part("model_calls", "run_id, number"),

@@ -50,6 +50,10 @@ export interface Gauges {
   /** Connections of all servers, by whether they are at work. */
   readonly activeConnections: number
   readonly idleConnections: number
+  /** Circuit breakers of providers that are open, since when the first of them is, and runs that wait for one; up to `telemetryLimits.countedMax`. */
+  readonly openOutages: number
+  readonly oldestOutageSeconds: number
+  readonly providerRuns: number
   /** What the database takes on its disk, without the log of its changes. */
   readonly databaseBytes: number
 }
@@ -60,9 +64,9 @@ type Row = Readonly<Record<keyof Gauges, number | bigint>>
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    select gauges.*, bounded.*, standing.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
+    select gauges.*, bounded.*, standing.*, outages.*, kb.paused_runs(${telemetryLimits.countedMax}) as paused_runs, own.active + owners.active as active_connections, own.idle + owners.idle as idle_connections
     from kb.gauges() gauges, kb.bounded_gauges(${telemetryLimits.countedMax}) bounded,
-      kb.standing_gauges(${telemetryLimits.countedMax}, ${restReason}) standing, kb.owners_connections() owners, (
+      kb.standing_gauges(${telemetryLimits.countedMax}, ${restReason}) standing, kb.outage_gauges(${telemetryLimits.countedMax}) outages, kb.owners_connections() owners, (
       select count(*) filter (where state = 'active') as active, count(*) filter (where state is distinct from 'active') as idle
       from pg_stat_activity where datname = current_database() and usename = current_user
     ) own`
@@ -94,6 +98,9 @@ export const readGauges = Effect.fn("readGauges")(function* () {
     oldestProcessingSeconds: Number(row.oldestProcessingSeconds),
     activeConnections: Number(row.activeConnections),
     idleConnections: Number(row.idleConnections),
+    openOutages: Number(row.openOutages),
+    oldestOutageSeconds: Number(row.oldestOutageSeconds),
+    providerRuns: Number(row.providerRuns),
     databaseBytes: Number(row.databaseBytes)
   }
   return read

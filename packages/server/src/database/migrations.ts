@@ -70,6 +70,7 @@ import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
 import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace.ts"
 import { statements as noProgress } from "./migrations/0075-progress.ts"
 import { statements as clientTools } from "./migrations/0076-client-tools.ts"
+import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -143,7 +144,8 @@ export const migrations = {
   "0073_sessions_of_contexts": run(sessionsOfContexts),
   "0074_runs_past_their_grace": run(pastGrace),
   "0075_progress": run(noProgress),
-  "0076_client_tools": run(clientTools)
+  "0076_client_tools": run(clientTools),
+  "0077_provider_outages": run(providerOutages)
 }
 
 /** The newest migration that this program knows. */

@@ -17,7 +17,6 @@ import {
 } from "@tropism/domain/explanation"
 import { type GraphEvent, isPurged } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId } from "@tropism/domain/ids"
-import type { RunStatus } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { decodeDefinition } from "../agent/rows.ts"
@@ -94,15 +93,16 @@ export class Explanations extends Context.Service<
         agentIds: ReadonlyArray<AgentId>
       ) {
         const { projectId } = yield* ProjectTransaction
-        const rows = yield* sql<EntryRow & { readonly runStatus: RunStatus | null }>`
-          select distinct on (entry.agent_id) ${entryTold(sql, sql`entry`)}, run.status as run_status
+        const rows = yield* sql<EntryRow & Pick<Handling, "runStatus" | "waitMessage">>`
+          select distinct on (entry.agent_id) ${entryTold(sql, sql`entry`)}, run.status as run_status,
+            case when run.status = 'queued' and run.waits_for is not null then run.wait_message end as wait_message
           from kb.agent_processing_log entry left join kb.agent_runs run on run.id = entry.run_id
           where entry.project_id = ${projectId} and (entry.event_id = ${eventId} or entry.occurrence_id = ${eventId}) and entry.agent_id = any(${agentIds}::uuid[])
           order by entry.agent_id, entry.attempt desc`
         return new Map(
           rows.map((row): [AgentId, Handling] => [
             row.agentId,
-            { entry: toEntry(row), runStatus: row.runStatus }
+            { entry: toEntry(row), runStatus: row.runStatus, waitMessage: row.waitMessage }
           ])
         )
       })

@@ -17,6 +17,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { restReason } from "../database/restored-rest.ts"
 import { Models } from "../model/models.ts"
 import { KillSwitches } from "../run/kill-switches.ts"
+import { outageSentence } from "../run/provider-waits.ts"
 
 const { countedMax, deadLetterSeconds, failures, modelsMax, namedMax } = healthBounds
 
@@ -28,8 +29,40 @@ export const readVitalSigns = Effect.fn("readVitalSigns")(function* () {
   const agents = yield* readAgents
   const voiceless = yield* readVoiceless
   const servers = yield* readServers
-  return { stopped, ...counts, ...agents, voiceless, ...servers } satisfies Omit<VitalSigns, "serverFault">
+  const outages = yield* readOutages
+  return { stopped, ...counts, ...agents, voiceless, outages, ...servers } satisfies Omit<
+    VitalSigns,
+    "serverFault"
+  >
 })
+
+/** The breakers that runs of the project wait for. */
+const readOutages = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { projectId } = yield* ProjectTransaction
+  const rows = yield* sql<OutageRow>`
+    select outage.route, outage.reason, outage.since, outage.next_try_at, extract(epoch from now() - outage.since)::float8 as seconds,
+      (select count(*)::int from (select from kb.agent_runs
+        where project_id = ${projectId} and status = 'queued' and waits_for = outage.route limit ${countedMax}) one) as runs
+    from kb.provider_outages_here outage order by outage.since, outage.route limit ${namedMax}`
+  return rows.map(({ nextTryAt, reason, route, since, ...row }) => ({
+    ...row,
+    // The address is the operator's.
+    models: route.replaceAll(/ at \S+(?=, model )/g, ""),
+    failure: outageSentence(reason),
+    since: since.toISOString(),
+    nextTryAt: nextTryAt.toISOString()
+  }))
+}).pipe(orDie)
+
+interface OutageRow {
+  readonly route: string
+  readonly reason: string
+  readonly since: Date
+  readonly nextTryAt: Date
+  readonly seconds: number
+  readonly runs: number
+}
 
 const readCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -55,7 +88,7 @@ const readCounts = Effect.gen(function* () {
       (select count(*)::int as queued_count,
           coalesce(extract(epoch from now() - min(queued_at) filter (where backtest_id is null)), 0)::float8 as queued_oldest
         from (select queued_at, backtest_id from kb.agent_runs
-          where project_id = ${projectId} and status = 'queued' order by id limit ${countedMax}) one) queued,
+          where project_id = ${projectId} and status = 'queued' and waits_for is null order by id limit ${countedMax}) one) queued,
       (select count(*)::int as orphaned_count, coalesce(extract(epoch from now() - min(lease_expires_at)), 0)::float8 as orphaned_oldest
         from (select lease_expires_at from kb.agent_runs where project_id = ${projectId} and status = 'running'
           and lease_expires_at < now() limit ${countedMax}) one) orphaned,

@@ -63,7 +63,7 @@ const runs = "Runs that have not ended, by their state."
 const oldestQueued =
   "How long that one of them waits that was queued first, without backtests' and what kill switches hold."
 const leases = "Runs at work on all servers, by whether their worker is alive."
-const waiting = "Runs that rest, by why."
+const waiting = "Runs that rest, or wait for their provider, by why."
 const overdue = "How long that schedule is due that is due for the longest and that no kill switch holds."
 const overdueSource =
   "How long that source of foreign events is due that is due for the longest, in a project of which nobody asks any and no kill switch holds any."
@@ -81,6 +81,15 @@ const gaugesOf = (seen: Gauges | undefined) =>
     [gauge("leases", leases, { state: "live" }), seen?.liveLeases],
     [gauge("leases", leases, { state: "lapsed" }), seen?.lapsedLeases],
     ...restingRuns(seen),
+    [gauge("waiting_runs", waiting, { reason: "provider" }), seen?.providerRuns],
+    [gauge("provider_outages", "Circuit breakers of providers that are open."), seen?.openOutages],
+    [
+      gauge(
+        "oldest_provider_outage_seconds",
+        "How long that provider is away which is away for the longest."
+      ),
+      seen?.oldestOutageSeconds
+    ],
     [gauge("overdue_schedule_seconds", overdue), seen?.overdueScheduleSeconds],
     [gauge("overdue_source_seconds", overdueSource), seen?.overdueSourceSeconds],
     [

@@ -76,10 +76,12 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   const failureOf = (error: AiError.AiError | ModelFailure): ModelFailure => {
     if (!AiError.isAiError(error)) return error
     const pauseMs = error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
-    const tooLong =
-      pauseMs !== null && pauseMs > modelLimits.retryAfterMaxMs
-        ? ` (it asks to wait for ${seconds(pauseMs)}, and this server waits at most ${seconds(modelLimits.retryAfterMaxMs)})`
-        : ""
+    const isTooLong = pauseMs !== null && pauseMs > modelLimits.retryAfterMaxMs
+    // Whoever decides about retries may wait for as long as it takes.
+    const atMost = request.mayRetry
+      ? ""
+      : `, and this server waits at most ${seconds(modelLimits.retryAfterMaxMs)}`
+    const tooLong = isTooLong ? ` (it asks to wait for ${seconds(pauseMs)}${atMost})` : ""
     return failure(reasonOf(error.reason), `${messageOf(error.reason)}${tooLong}`, pauseMs)
   }
   /** Why an answer cannot go on with a part. */

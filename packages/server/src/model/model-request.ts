@@ -39,6 +39,8 @@ export interface ModelRequest {
   readonly timeoutMs?: number | undefined
   /** Told of each try when it is over, however it ended. */
   readonly tried?: ((each: ModelTry) => void) | undefined
+  /** Whether a failed try may be followed by another try of the same model; every retryable failure where it is absent. */
+  readonly mayRetry?: ((failure: ModelFailure) => boolean) | undefined
 }
 
 /** What a model is asked with, beside words and tools. */
@@ -116,6 +118,8 @@ export interface ResolvedModel {
   readonly name: string
   /** What it charges; null where nobody knows. The fallback has a price of its own, and each finish says what was spent. */
   readonly price: ModelPrice | null
+  /** The servers and models that a request may reach, in order: what has one circuit breaker. Null where no server is asked. */
+  readonly route: string | null
   /** Asks once; each part is delivered as it comes, the finish last. */
   readonly request: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
 }
@@ -142,8 +146,17 @@ export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailu
   /** Whether a part was delivered before: then nothing is tried again. */
   outputBegan: Schema.Boolean,
   isRetryable: Schema.Boolean,
-  retryAfterMs: Schema.NullOr(Schema.Number)
+  retryAfterMs: Schema.NullOr(Schema.Number),
+  /** The route whose outage this is, where the run waits for its end instead of failing. */
+  waitsFor: Schema.optional(Schema.String),
+  /** Nobody was asked, since the outage is known. */
+  wasHeldBack: Schema.optional(Schema.Boolean)
 }) {}
+
+const awayReasons: ReadonlySet<ModelFailureReason> = new Set(["rateLimited", "unavailable", "silent", "cut"])
+
+/** Whether a failure means that the provider is away: the same request may succeed later. */
+export const isAway = ({ reason }: ModelFailure): boolean => awayReasons.has(reason)
 
 /** No model can be asked here; `message` says what to set. */
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("ModelUnavailable", {

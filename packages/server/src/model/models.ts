@@ -204,6 +204,7 @@ export class Models extends Context.Service<
           provider: model.provider,
           name: model.name,
           price: model.price,
+          route: routeOf(model, fallback),
           request: (request) => askWithRetries(model, fallback, request, terms)
         }
       })
@@ -231,6 +232,14 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
 /** The APIs of the others have no system message in the middle of a conversation. */
 const takesLateSystem = (provider: ModelProvider): boolean =>
   provider === "openai" || provider === "openai-compatible"
+
+/** Scripts and records are asked of no server, so a request that may reach one of them cannot meet an outage. */
+const routeOf = (model: AskedModel, fallback: Fallback | null): string | null => {
+  const asked = fallback === null || "unavailable" in fallback ? [model] : [model, fallback]
+  return asked.some(({ where }) => where === undefined)
+    ? null
+    : asked.map(({ name, where }) => `${where}, model ${name}`).join("; then ")
+}
 
 const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`
 

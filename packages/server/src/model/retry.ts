@@ -39,7 +39,10 @@ export const askWithRetries = (
   { isRacing, retry }: AskingTerms
 ): Stream.Stream<ModelPart, ModelFailure> => {
   const patiently = (asked: AskedModel, may: (failure: ModelFailure) => boolean = () => true) =>
-    Stream.retry(observed(asked, request), backoffOf(retry, may))
+    Stream.retry(
+      observed(asked, request),
+      backoffOf(retry, (failure) => may(failure) && (request.mayRetry?.(failure) ?? true))
+    )
   if (fallback === null) return patiently(model)
   if ("unavailable" in fallback || !isRacing) {
     // Who was silent for minutes is not asked again where another may answer: the run would be abandoned before.

@@ -28,6 +28,7 @@ export type Topic =
   | "backtests"
   | "deliveries"
   | "waits"
+  | "providers"
   | `feed:${string}`
   | `context:${string}`
   | `run:${string}`

@@ -43,6 +43,7 @@ import { makeKeeping } from "./keeping.ts"
 import { makeLateMessages } from "./late-messages.ts"
 import { makeObserving } from "./observing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
+import { ProviderWaits } from "./provider-waits.ts"
 import { Runs } from "./runs.ts"
 import { permanentSentence, summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
@@ -91,6 +92,7 @@ export class Actor extends Context.Service<
       const { answerLate } = yield* makeLateMessages
       const observing = yield* makeObserving
       const hear = yield* makeHearing
+      const providerWaits = yield* ProviderWaits
 
       const principalOf = (run: ClaimedRun, agent: AgentVersion, occasion: Occasion): RunPrincipal => ({
         projectId: run.projectId,
@@ -223,7 +225,10 @@ export class Actor extends Context.Service<
         }
       })
 
-      const failRun = Effect.fnUntraced(function* (run: ClaimedRun, { flagged, message, reason }: Downfall) {
+      const failRun = Effect.fnUntraced(function* (
+        run: ClaimedRun,
+        { flagged, isBlameless, message, reason }: Downfall
+      ) {
         const close = Effect.gen(function* () {
           yield* runs.holdToFail(run)
           // Nobody speaks between the look and the end.
@@ -239,12 +244,23 @@ export class Actor extends Context.Service<
           yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
             alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
           })
-          yield* runs.fail(run, reason, message, summaryOf(lastWordsOf(run, context)))
+          yield* runs.fail(run, reason, message, summaryOf(lastWordsOf(run, context)), isBlameless)
           const isAnsweredLate = yield* answerLate(run, context)
           yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))
         })
         yield* throughOutages(guarded(run, close))
         yield* endBelow(run)
+      })
+
+      /** Lets a run wait whose provider is away, unless it has waited for too long; any other failure ends it. */
+      const meet = Effect.fnUntraced(function* (run: ClaimedRun, failure: Failure) {
+        const route = failure._tag === "ModelFailure" ? failure.waitsFor : undefined
+        if (failure._tag !== "ModelFailure" || route === undefined)
+          return yield* failRun(run, downfallOf(failure))
+        const message = yield* throughOutages(
+          database.inProject(run.projectId, providerWaits.wait(run, failure, route))
+        )
+        if (message !== undefined) yield* failRun(run, { reason: "model", message, isBlameless: true })
       })
 
       /** Ends what a run that has ended otherwise than by its own answer had spawned. */
@@ -268,7 +284,7 @@ export class Actor extends Context.Service<
                   )
             }),
             Effect.catchTag(["GuardFlagged", "ModelFailure", "ModelUnavailable", "PromptFailed"], (failure) =>
-              failRun(run, downfallOf(failure))
+              meet(run, failure)
             ),
             Effect.catchTag("RunHalted", ({ detail }) =>
               Effect.andThen(guarded(run, endings.cancel(run, { because: detail })), endBelow(run))
@@ -297,6 +313,8 @@ interface Downfall {
   readonly reason: TurnFailure
   readonly message: string
   readonly flagged?: GuardFlagged
+  /** Its provider was away and did not come back. */
+  readonly isBlameless?: boolean
 }
 
 const downfallOf = (failure: Failure): Downfall =>

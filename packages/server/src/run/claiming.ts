@@ -39,6 +39,13 @@ export interface Places {
   readonly backtests: number
 }
 
+/** What a claim answers beside its run. */
+interface Claim {
+  readonly claimedAtMs: number
+  /** It goes on after its provider was away. */
+  readonly hasWaited: boolean
+}
+
 /** The verbs of `Runs` by which a worker comes to hold a run. */
 export const makeClaiming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -67,7 +74,7 @@ export const makeClaiming = Effect.gen(function* () {
         order by ${sql.literal(order)} limit ${count} for update skip locked)`
     const isReal = sql`priority < 2`
     const mayTest = oldest > 0 && backtests >= oldest
-    const claiming = sql<Omit<ClaimedRun, "events" | "occurrences"> & { readonly claimedAtMs: number }>`
+    const claiming = sql<Omit<ClaimedRun, "events" | "occurrences"> & Claim>`
       with real as materialized (
         select ${firstOf(mayTest ? sql`true` : isReal, "id", sql`${oldest}`)} as oldest,
           ${firstOf(isReal, "priority, id", sql`${limit - oldest}`)} as first
@@ -95,7 +102,7 @@ export const makeClaiming = Effect.gen(function* () {
           deadline_at = least(coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000)), due.parent_deadline_at)
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
-          ancestors, limits, backtest_id, due.was_queued, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
+          ancestors, limits, backtest_id, due.was_queued, waits_since is not null as has_waited, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
       ),
       entries as (
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
@@ -119,13 +126,13 @@ export const makeClaiming = Effect.gen(function* () {
     const told = yield* tellings.getAll(
       rows.flatMap(({ trigger }) => (trigger.mcpEvents ?? []).map(({ id }) => id))
     )
-    return yield* Effect.forEach(rows, ({ claimedAtMs, ...row }) => {
+    return yield* Effect.forEach(rows, ({ claimedAtMs, hasWaited, ...row }) => {
       const run: ClaimedRun = {
         ...row,
         occurrences: (row.trigger.mcpEvents ?? []).flatMap(({ id }) => told.get(id) ?? []),
         events: (row.trigger.events ?? []).flatMap(({ id }) => events.get(id) ?? [])
       }
-      return Effect.as(countFirst(run, claimedAtMs), run)
+      return Effect.as(hasWaited ? Effect.void : countFirst(run, claimedAtMs), run)
     })
   })
 
@@ -138,7 +145,8 @@ export const makeClaiming = Effect.gen(function* () {
   }
 
   const claim = Effect.fn("Runs.claim")(
-    (workerId: string, places: Places) => claimDue(workerId, sql`status = 'queued'`, places),
+    (workerId: string, places: Places) =>
+      claimDue(workerId, sql`status = 'queued' and waits_for is null`, places),
     orDie
   )
 

@@ -18,6 +18,7 @@ import type { RunPrincipal } from "../tool/principal.ts"
 import { type ConnectedTools, ToolServers } from "../tool/tool-servers.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { guardOf } from "./guarding.ts"
+import { ProviderWaits } from "./provider-waits.ts"
 import { makeRecordings } from "./recordings.ts"
 
 /** The model that is asked and the tools that it is shown. */
@@ -40,6 +41,7 @@ export type EquipmentOf = (
 export const makeEquipment = Effect.gen(function* () {
   const models = yield* Models
   const toolServers = yield* ToolServers
+  const { watched } = yield* ProviderWaits
   const recordingsOf = yield* makeRecordings
 
   /** What one attempt finds, kept for its time. */
@@ -83,7 +85,12 @@ export const makeEquipment = Effect.gen(function* () {
       // A step that lists its tools has those and no others.
       const usable = step?.tools ? defined.filter((tool) => !isClientTool(tool)) : defined
       const tools = isToolless ? connected : connected.defining(usable)
-      const equipment: Equipment = { settings, model, guard, tools }
+      const equipment: Equipment = {
+        settings,
+        model: watched(run, model),
+        guard: guard && watched(run, guard),
+        tools
+      }
       known.set(step ?? flow, equipment)
       return equipment
     })

@@ -63,6 +63,12 @@ export const makeNoting = Effect.gen(function* () {
     if (isBrokenIn || Option.isNone(outcome) || Result.isFailure(outcome.value)) {
       yield* modelCalls.keepUnanswered(aside)
       if (isBrokenIn) return yield* catchUp(run, context)
+      if (
+        Option.isSome(outcome) &&
+        Result.isFailure(outcome.value) &&
+        outcome.value.failure.waitsFor !== undefined
+      )
+        return yield* outcome.value.failure
       return yield* skip(
         Option.match(Option.flatMap(outcome, Result.getFailure), {
           onNone: () => "The run has used its time",

@@ -114,7 +114,8 @@ export const makeOutcomes = Effect.gen(function* () {
     run: ClaimedRun,
     reason: RunFailure,
     message: string,
-    summary: string
+    summary: string,
+    isBlameless = false
   ) {
     const text = beginningOf(message, runLimits.errorMaxChars)
     yield* Effect.flatMap(
@@ -129,7 +130,7 @@ export const makeOutcomes = Effect.gen(function* () {
     )
     yield* holdParents([resting(run).parentRunId])
     yield* dropQuestions([run.id])
-    if (run.backtestId === null) yield* countFailures([run], text)
+    if (run.backtestId === null && !isBlameless) yield* countFailures([run], text)
     yield* settleRuns([resting(run)], { status: "failed", message: text, failure: reason })
     yield* ended(run)
   }, orDie)

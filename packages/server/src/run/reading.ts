@@ -130,7 +130,9 @@ const foreignTools = (sql: SqlClient.SqlClient) => {
 
 /** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
 const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
-  select run.id, run.agent_id, run.agent_version, run.status, run.pause_reason, run.trigger, ${summary} as summary,
+  select run.id, run.agent_id, run.agent_version, run.status, run.pause_reason, run.wait_message,
+    case when run.status = 'queued' and run.waits_for is not null then coalesce(outage.since, run.waits_since) end as wait_since,
+    case when run.status = 'queued' then greatest(outage.next_try_at, run.waits_until) end as next_try_at, run.trigger, ${summary} as summary,
     length(run.summary) as summary_chars, run.error_message, run.failure_reason, run.cancelled_by,
     run.step_count, run.attempt, run.usage, run.cost_micros, run.limits, run.parent_run_id, run.backtest_id, run.spawn_depth, run.model,
     run.root_event_id, run.depth, run.context_name, run.created_at, run.started_at, run.completed_at, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
@@ -146,6 +148,7 @@ const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
   join kb.agents agent on agent.id = run.agent_id
   join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
   left join kb.contexts context on context.project_id = run.project_id and context.name = run.context_name
+  left join kb.provider_outages_here outage on outage.route = run.waits_for
   left join kb.budgets spent on spent.project_id = run.project_id and spent.scope = 'run' and spent.scope_id = run.id and spent.period = ''`
 
 /** Of a run among others no more of the summary is read than a list has room for. */

@@ -25,7 +25,12 @@ export interface RunRow extends Omit<
   | "total"
   | "limits"
   | "isSummaryTruncated"
+  | "waitingFor"
 > {
+  /** What a queued run was told last of a provider that is away; null where it waits for none. */
+  readonly waitMessage: string | null
+  readonly waitSince: Date | null
+  readonly nextTryAt: Date | null
   /** Of the whole summary, of which the row may have the beginning. */
   readonly summaryChars: number | null
   readonly costMicros: bigint
@@ -55,6 +60,15 @@ export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   agentVersion: row.agentVersion,
   status: row.status,
   pauseReason: row.pauseReason,
+  waitingFor:
+    row.waitSince === null
+      ? null
+      : {
+          reason: "provider",
+          since: row.waitSince.toISOString(),
+          message: row.waitMessage ?? "",
+          nextTryAt: row.nextTryAt?.toISOString() ?? null
+        },
   trigger: row.trigger,
   subject: row.subject,
   ...toldSummary(row, summaryMaxChars),

@@ -104,8 +104,14 @@ export class Runs extends Context.Service<
     readonly complete: (run: ClaimedRun, summary: string) => Verb
     /** How a run that reports to no other completes with its last append, which counts its last step if that comes with it. */
     readonly completing: (run: ClaimedRun, summary: string, spent: StepUse | undefined) => LastAppend
-    /** Ends a run as failed, for a reason in one word and in a sentence; `summary` is what it had said, unless an answer was broken off: then that is. */
-    readonly fail: (run: ClaimedRun, reason: RunFailure, errorMessage: string, summary: string) => Verb
+    /** Ends a run as failed, for a reason in one word and in a sentence; `summary` is what it had said, unless an answer was broken off: then that is. A blameless failure, an outage that did not end, does not count in the agent's streak. */
+    readonly fail: (
+      run: ClaimedRun,
+      reason: RunFailure,
+      errorMessage: string,
+      summary: string,
+      isBlameless?: boolean
+    ) => Verb
     /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
     /** The runs whose time and grace are over although no attempt has paused them. */

@@ -88,7 +88,8 @@ export const makeSpending = Effect.gen(function* () {
 
   /** What a step adds to its run. */
   const stepped = ({ costMicros, model, usage }: StepUse) =>
-    sql`step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, partial_text = null, ${used(usage, costMicros)}`
+    sql`step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, partial_text = null, waits_since = null, wait_tries = 0,
+      wait_message = null, ${used(usage, costMicros)}`
 
   /** Parts of an append: what one step, or one other request, adds to its run and to every budget that it spends. */
   const counting = (run: ClaimedRun, spent: StepUse) => [

@@ -60,6 +60,7 @@ export const makeSummarizing = Effect.gen(function* () {
     } as const
     if (Result.isFailure(outcome.value)) {
       yield* modelCalls.keepUnanswered(aside)
+      if (outcome.value.failure.waitsFor !== undefined) return yield* outcome.value.failure
       const error = beginningOf(outcome.value.failure.message, runLimits.errorMaxChars)
       const failed: NewEvent = {
         ...cut,

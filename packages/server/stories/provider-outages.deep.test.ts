@@ -1,0 +1,195 @@
+/**
+ * A provider that is away for seconds and for minutes: no event is lost, no agent is blamed, no other model is slower.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { type ProviderFault, failingProvider } from "../testing/failing-provider.ts"
+import { freshDatabase } from "../testing/fresh-database.ts"
+import { startMortal } from "../testing/mortal-servers.ts"
+import {
+  allWereHandled,
+  endedOf,
+  happen,
+  outageAges,
+  outageStory,
+  reader,
+  runsOf,
+  unavailable,
+  waitingOf
+} from "../testing/outage-words.ts"
+import { ask } from "../testing/owner-rows.ts"
+import { eventually, type Json, newProject, storyIn } from "../testing/platform.ts"
+import { begin, boss, isEnded, runWhen, spawning } from "../testing/sub-agent-words.ts"
+
+const events = 40
+
+describe("An outage of a provider is nobody's failure", () => {
+  const faults: ReadonlyArray<readonly [string, ProviderFault]> = [
+    ["answers 503", unavailable],
+    ["refuses connections", { type: "closed" }],
+    ["answers 429 without Retry-After", { type: "status", status: 429 }],
+    ["breaks its answers off in the middle", { type: "cut" }]
+  ]
+  it.live.each(faults)("40 events while it %s all complete afterwards, once", ([, fault]) =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const agent = yield* story.post("/agents", reader())
+      yield* provider.goAway(fault)
+      const objects = yield* happen(story, events)
+      yield* waitingOf(story, agent, events)
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      yield* allWereHandled(story, agent, objects)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("asks a provider that answers 429 with Retry-After 90 no sooner, and then again", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const agent = yield* story.post("/agents", reader())
+      const isOver = { type: "status", status: 429, headers: { "retry-after": "90" } } as const
+      yield* provider.goAway(isOver)
+      const objects = yield* happen(story, events)
+      yield* waitingOf(story, agent, events)
+      yield* provider.comeBack
+      const asked = provider.requests.length
+      yield* outageAges(story, 80)
+      yield* happen(story, 1)
+      yield* waitingOf(story, agent, events + 1)
+      expect(provider.requests.length).toBe(asked)
+      yield* outageAges(story, 10)
+      const runs = yield* endedOf(story, agent, objects.length + 1)
+      expect(runs.every(({ status }) => status === "completed")).toBe(true)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("sends one probe at a time, and other models and agents go on meanwhile", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const away = yield* story.post("/agents", reader())
+      const there = yield* story.post(
+        "/agents",
+        reader({
+          name: "other",
+          model: { provider: "openai-compatible", name: "other" },
+          reactionConfig: { events: ["created"], objectTypes: ["Place"] }
+        })
+      )
+      yield* provider.goAway(unavailable, "m")
+      yield* happen(story, events)
+      yield* waitingOf(story, away, events)
+      const before = provider.requests.length
+      yield* outageAges(story, 5)
+      yield* eventually(
+        Effect.sync(() => provider.requests.length),
+        (count) => count > before
+      )
+      yield* waitingOf(story, away, events)
+      expect(provider.requests.length).toBe(before + 1)
+      const places = yield* happen(story, 10, "Place")
+      yield* endedOf(story, there, places.length)
+      expect((yield* runsOf(story, there)).map(({ status }) => status)).toEqual(places.map(() => "completed"))
+      const working = yield* ask(
+        story.access,
+        "select count(*)::int from kb.agent_runs where agent_id = $1 and status = 'running'",
+        [away.id]
+      )
+      expect(working).toEqual([[0]])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("fails a run after 24 hours with the provider's words, and blames no agent", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const agent = yield* story.post("/agents", reader({ disableAfterFailures: 1 }))
+      yield* provider.goAway(unavailable)
+      yield* happen(story, 3)
+      yield* waitingOf(story, agent, 3)
+      yield* outageAges(story, 86_400)
+      const runs = yield* endedOf(story, agent, 3)
+      for (const run of runs)
+        expect(run).toMatchObject({
+          status: "failed",
+          failureReason: "model",
+          errorMessage: expect.stringContaining("HTTP 503: Refused with 503")
+        })
+      expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ enabled: true })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "40 events during an outage of ten minutes complete within their time, after one probe a minute",
+    () =>
+      Effect.gen(function* () {
+        const { provider, story } = yield* outageStory
+        const agent = yield* story.post("/agents", reader({ defaultTimeoutMs: 60_000 }))
+        yield* provider.goAway(unavailable)
+        const objects = yield* happen(story, events)
+        yield* waitingOf(story, agent, events)
+        let asked = provider.requests.length
+        for (let minute = 1; minute <= 10; minute += 1) {
+          yield* outageAges(story, 75)
+          yield* eventually(
+            Effect.sync(() => provider.requests.length),
+            (count) => count > asked
+          )
+          yield* waitingOf(story, agent, events)
+          expect(provider.requests.length).toBe(asked + 1)
+          asked += 1
+        }
+        yield* provider.comeBack
+        yield* outageAges(story, 75)
+        yield* allWereHandled(story, agent, objects)
+        expect(provider.requests.length).toBe(asked + events)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "a server that is killed while runs wait, and one that is killed as its probe asks, lose nothing",
+    () =>
+      Effect.gen(function* () {
+        const provider = yield* failingProvider
+        const access = yield* freshDatabase
+        const start = startMortal(access, undefined, { OPENAI_COMPATIBLE_BASE_URL: provider.url })
+        const first = yield* start
+        const { projectId } = yield* newProject(first, access)
+        const story = storyIn(first, access, projectId)
+        const agent = yield* story.post("/agents", reader())
+        yield* provider.goAway(unavailable)
+        const objects = yield* happen(story, 5)
+        yield* waitingOf(story, agent, 5)
+        yield* first.kill
+        const second = yield* start
+        yield* second.dieAt("run.afterClaim", 1)
+        yield* outageAges(story, 60)
+        yield* second.died
+        yield* provider.comeBack
+        const third = storyIn(yield* start, access, projectId)
+        yield* ask(access, "update kb.agent_runs set lease_expires_at = now() where status = 'running'")
+        yield* outageAges(third, 300)
+        const runs = yield* endedOf(third, agent, objects.length)
+        expect(runs.map(({ status }) => status)).toEqual(objects.map(() => "completed"))
+        expect(provider.requests.filter(({ failed }) => !failed).length).toBe(objects.length)
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("the time of a run that waits for a sub-agent stands still while that one's provider is away", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      yield* story.post("/agents", reader({ name: "helper", triggerType: "manual", reactionConfig: null }))
+      const lead = yield* boss(story, [spawning("helper")], { defaultTimeoutMs: 60_000 })
+      yield* provider.goAway(unavailable)
+      const run = yield* begin(story, lead)
+      const [helper] = yield* eventually(
+        Effect.map(story.get(`/runs?parentRunId=${run.id}`), ({ items }) => items),
+        (children) => children.some(({ waitingFor }: Json) => waitingFor !== null)
+      )
+      // An hour passes for every deadline that still counts.
+      yield* ask(story.access, "update kb.agent_runs set deadline_at = deadline_at - interval '1 hour'")
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      expect(yield* runWhen(story, run, isEnded)).toMatchObject({ status: "completed" })
+      expect(yield* story.get(`/runs/${helper.id}`)).toMatchObject({ status: "completed", summary: "Done." })
+    }).pipe(Effect.scoped)
+  )
+})
