@@ -98,7 +98,7 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, sampled(diagonal(trialsOf(allCapabilities, []), 3), 2))
+      expectThroughAgents(doors.byHand, sampled(diagonal(trialsOf(allCapabilities, []), 3), 4))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
@@ -123,7 +123,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             ...trialsOf(allCapabilities, []).filter(({ rights }) => rights.executionMode === "execute"),
             ...trialsOf(someCapabilities, []).filter(({ rights }) => rights.executionMode === "suggest")
           ],
-          3
+          4
         )
         const { denied, done, written } = yield* expectCells(story, trials, doors.byApproval, (cell) =>
           isAllowed(cell.rights, cell.operation) ? "done" : "denied"
