@@ -97,6 +97,7 @@ export const leftOut: Readonly<Record<string, string>> = {
   server_request_keys: "of requests to the server that was asked",
   event_subscriptions: "of clients of the server, with their secrets and their tokens",
   resource_subscriptions: "of sessions with the server",
+  provider_outages: "of the servers of the database",
   restores: "of the database",
   restored_ids: "empty but while a restore is under way"
 }
