@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { branching, doubling, nested } from "../../testing/doubling-schemas.ts"
 import { foreignLimits } from "./foreign-limits.ts"
-import { findArgumentsFault, whyUnjudgeable } from "./foreign-arguments.ts"
+import { findArgumentsFault, whyUnjudgeable, withoutPatterns } from "./foreign-arguments.ts"
 
 const object = (properties: Record<string, Schema.Json>, more: Record<string, Schema.Json> = {}) => ({
   type: "object",
@@ -88,5 +88,25 @@ describe("A schema that stands for more than anybody goes through", () => {
     expect(judged(3)).toBe(undefined)
     expect(judged(50)).toMatchObject({ reason: "invalid" })
     expect(judged(50)?.detail).toContain(String(foreignLimits.judgingSteps))
+  })
+})
+
+describe("A schema of a client tool", () => {
+  it("S004-F02 is judged without expressions, which the client checks", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "string", pattern: "^(a+)+$" }, pattern: { type: "string" } },
+      patternProperties: { "^x": { type: "integer" } },
+      propertyNames: { pattern: "^(a+)+$" },
+      additionalProperties: false
+    }
+    const judged = withoutPatterns(schema)
+    expect(judged).toEqual({
+      type: "object",
+      properties: { a: { type: "string" }, pattern: { type: "string" } },
+      propertyNames: {}
+    })
+    expect(findArgumentsFault({ inputSchema: judged }, { a: `${"a".repeat(40)}!`, x1: 1 })).toBeUndefined()
+    expect(findArgumentsFault({ inputSchema: judged }, { a: 1 })).toMatchObject({ reason: "invalid" })
   })
 })

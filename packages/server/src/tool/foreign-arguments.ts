@@ -83,6 +83,20 @@ const judgeable = (schema: Readonly<Record<string, unknown>>): Record<string, un
     return part
   })
 
+/** The schema without its patterns: an expression of an editor's could hold the server for minutes, so the client checks them. */
+export const withoutPatterns = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(schema), (key, part: unknown) => {
+    if (key === "pattern" && typeof part === "string") return undefined
+    if (!isJsonObject(part) || !isJsonObject(part["patternProperties"])) return part
+    const {
+      additionalProperties: _more,
+      patternProperties: _named,
+      unevaluatedProperties: _rest,
+      ...kept
+    } = part
+    return kept
+  })
+
 const isExpression = (pattern: string): boolean =>
   Result.isSuccess(Result.try(() => new RegExp(pattern, "u")))
 

@@ -30,7 +30,7 @@ import {
   withReasoningRequired
 } from "./built-in-tools.ts"
 import { findClientTool, findMisuse, withDefined } from "./defined-tools.ts"
-import { findArgumentsFault } from "./foreign-arguments.ts"
+import { findArgumentsFault, withoutPatterns } from "./foreign-arguments.ts"
 import { toolLimits } from "../limits.ts"
 import { type Abort, ForeignCalls } from "./foreign-calls.ts"
 import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
@@ -301,7 +301,8 @@ const faultOf = (
 
 /** The same for a client tool, by its own schema. */
 const clientFaultOf = (call: ToolCall, client: ClientTool): ChangeRefused | undefined =>
-  faultOf(call, client) ?? findArgumentsFault(client, call.arguments)
+  faultOf(call, client) ??
+  findArgumentsFault({ inputSchema: withoutPatterns(client.inputSchema) }, call.arguments)
 
 /** Where our own client says which call of the model this is; no server reads it from anybody else. */
 const callIdKey = "tropism/callId"
