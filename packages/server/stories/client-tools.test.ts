@@ -80,6 +80,20 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect(
+      "S004-F02 patterns in its schema are left to the client: an expression could hold the server",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const properties = { prompt: { type: "string", pattern: "^(a|aa)$" } }
+          const inputSchema = { type: "object", properties, patternProperties: { "^x": { type: "integer" } } }
+          yield* clientConversation(story, [picking({ prompt: "b", x: "y" })], { inputSchema })
+          const { calls } = yield* untilWaiting(story)
+          expect(calls).toMatchObject([{ arguments: { prompt: "b", x: "y" } }])
+          expect((yield* story.get("/contexts/talk/state")).config.tools).toMatchObject([{ inputSchema }])
+        })
+    )
+
     it.effect("S004-F02 of fifty clients that answer at once the first counts", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
