@@ -240,15 +240,12 @@ layer(SharedServer.layer)((it) => {
             yield* whole.until((heard) => heard.length >= past.length)
             expect(whole.heard.map((heard) => heard.json)).toEqual(past)
             const ends: Array<unknown> = []
-            for (const query of ["", "?after=now", "?after=99999999"]) {
+            for (const query of ["", "?after=now"]) {
               const live = yield* openStream(story, path + query)
               yield* eventually(Effect.sync(live.lastEventId), (id) => id !== undefined)
               ends.push(live.lastEventId(), live.heard.length)
             }
-            // A place beyond the end is no place in this log: the stream begins now.
-            expect(ends).toEqual(
-              ["", "?after=now", "?after=99999999"].flatMap(() => [String(past.length), 0])
-            )
+            expect(ends).toEqual([String(past.length), 0, String(past.length), 0])
             // Whoever comes back goes on after what was heard, wherever the address begins.
             const back = yield* openStream(story, `${path}?after=now`, "1")
             yield* back.until((heard) => heard.length >= past.length - 1)

@@ -46,7 +46,7 @@ export const sseResponse = Effect.fn("sseResponse")(function* (
   const logs = yield* LiveLogs
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const heard = yield* heardIn(source, headers["last-event-id"] ?? "")
-  const place = heard ?? (after === "start" ? 0 : Math.min(pageStart(after ?? "now"), yield* source.end))
+  const place = heard ?? (after === undefined || after === "now" ? yield* source.end : pageStart(after))
   return HttpServerResponse.stream(logs.watch(source, place, yield* currentPermit(source.projectId)), {
     contentType: "text/event-stream",
     headers: streamHeaders
