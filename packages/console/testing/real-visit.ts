@@ -7,8 +7,8 @@
  * that logs a fault fails its test.
  */
 import { Effect, Scope } from "effect"
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
-import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
+import type { Browser, BrowserContext, BrowserContextOptions, Page, Request } from "playwright-core"
+import { afterAll, beforeAll, expect, onTestFailed, onTestFinished } from "vitest"
 import { newProject, type Story } from "../../server/testing/platform.ts"
 import { type Running, startRunning, stopAgents } from "../../server/testing/shared-server.ts"
 import { builtConsole } from "./built-console.ts"
@@ -117,6 +117,11 @@ const visit = async (
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
   const faults = faultsOf(page)
+  const unanswered = requestsOf(page)
+  onTestFailed(async () => {
+    const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
+    console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
+  })
   onTestFinished(async () => {
     await close(context)
     expect(faults).toEqual([])
@@ -137,6 +142,21 @@ const memberState = async (browser: Browser, story: Story, role: string): Promis
   await run(story.ask("POST", "/members", { userId, role }))
   const { url } = await run(story.post(`/members/${encodeURIComponent(userId)}/login-link`))
   return signIn(browser, url)
+}
+
+/** The requests of a page that have no answer, failed or were refused: what a failing test prints. */
+const requestsOf = (page: Page): (() => ReadonlyArray<string>) => {
+  const open = new Map<Request, string>()
+  const entry = (request: Request) => `${request.method()} ${request.url()}`
+  page.on("request", (request) => open.set(request, `no answer: ${entry(request)}`))
+  page.on("requestfailed", (request) =>
+    open.set(request, `${request.failure()?.errorText ?? "failed"}: ${entry(request)}`)
+  )
+  page.on("response", (response) => {
+    if (response.status() < 400) open.delete(response.request())
+    else open.set(response.request(), `${response.status()}: ${entry(response.request())}`)
+  })
+  return () => [...open.values()].slice(-20)
 }
 
 /** The browser logs each refused request by itself; the tests look at what the page makes of it. */

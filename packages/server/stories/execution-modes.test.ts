@@ -117,50 +117,53 @@ layer(SharedServer.layer)((it) => {
         })
     )
 
-    it.effect("S000-R23 the words beside the call are the reasoning where the call has none", () =>
-      Effect.gen(function* () {
-        const story = yield* newStoryHere
-        const note = (key: string, intent: Record<string, unknown> = {}) => ({
-          tool: "create_object",
-          arguments: { type: "Note", key, properties: {}, ...intent }
-        })
-        const agent = yield* story.post(
-          "/agents",
-          watcher({
-            executionMode: "suggest",
-            model: scripted([
-              {
-                when: "step == 0",
-                say: "  Ada has no note yet. ",
-                calls: [note("a"), note("b", { reasoning: "b is missing" }), note("c", { reasoning: "  " })]
-              },
-              { when: "step == 1", say: "w".repeat(10_000), calls: [note("d")] },
-              { when: "step == 2", calls: [note("e")] },
-              { say: "Done." }
-            ])
+    it.effect(
+      "S000-R23 the words beside the call are the reasoning where the call has none, and without either it is refused",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const note = (key: string, intent: Record<string, unknown> = {}) => ({
+            tool: "create_object",
+            arguments: { type: "Note", key, properties: {}, ...intent }
           })
-        )
-        yield* make(story, "Person", { name: "Ada" })
-        const [run] = yield* endedRuns(story, agent, 1)
-        const tasks = yield* suggestionsOf(story, 5)
-        const told = tasks.map(({ description, payload }) => [
-          payload.suggestedChanges.key,
-          payload.reasoning,
-          description
-        ])
-        expect(told.filter(([key]) => key !== "d")).toEqual([
-          ["a", "Ada has no note yet.", "Ada has no note yet."],
-          ["b", "b is missing", "b is missing"],
-          ["c", "Ada has no note yet.", "Ada has no note yet."],
-          // Where there are neither, it is put before people all the same.
-          ["e", undefined, null]
-        ])
-        expect(tasks[3].payload.reasoning).toMatch(/^w{1000,}/)
-        expect(tasks[3].payload.reasoning.length).toBeLessThan(4_010)
-        expect(yield* callsOf(story, run)).toMatchObject(tasks.map(() => ({ decision: "suggest" })))
-        // What the model sent is on record as it was sent.
-        expect((yield* callsOf(story, run))[0].arguments).toEqual(note("a").arguments)
-      })
+          const agent = yield* story.post(
+            "/agents",
+            watcher({
+              executionMode: "suggest",
+              model: scripted([
+                {
+                  when: "step == 0",
+                  say: "  Ada has no note yet. ",
+                  calls: [note("a"), note("b", { reasoning: "b is missing" }), note("c", { reasoning: "  " })]
+                },
+                { when: "step == 1", say: "w".repeat(10_000), calls: [note("d")] },
+                { when: "step == 2", calls: [note("e", { reasoning: "  " })] },
+                { say: "Done." }
+              ])
+            })
+          )
+          yield* make(story, "Person", { name: "Ada" })
+          const [run] = yield* endedRuns(story, agent, 1)
+          const tasks = yield* suggestionsOf(story, 4)
+          const told = tasks.map(({ description, payload }) => [
+            payload.suggestedChanges.key,
+            payload.reasoning,
+            description
+          ])
+          expect(told.filter(([key]) => key !== "d")).toEqual([
+            ["a", "Ada has no note yet.", "Ada has no note yet."],
+            ["b", "b is missing", "b is missing"],
+            ["c", "Ada has no note yet.", "Ada has no note yet."]
+          ])
+          expect(tasks[3].payload.reasoning).toMatch(/^w{1000,}/)
+          expect(tasks[3].payload.reasoning.length).toBeLessThan(4_010)
+          expect(yield* callsOf(story, run)).toMatchObject([
+            ...tasks.map(() => ({ decision: "suggest" })),
+            { status: "failed", decision: null, result: { pointer: "/reasoning" } }
+          ])
+          // What the model sent is on record as it was sent.
+          expect((yield* callsOf(story, run))[0].arguments).toEqual(note("a").arguments)
+        })
     )
 
     it.effect.each(["suggest", "hybrid", "execute"] as const)(

@@ -200,12 +200,23 @@ export const eventually = <A>(
   )
 }
 
-/** A scripted model whose rules are given inline. */
+/** A scripted model whose rules are given inline. Changes that come without a word get a reason: who decides needs one. */
 export const scripted = (rules: ReadonlyArray<Record<string, unknown>>) => ({
   provider: "scripted",
   name: "story",
-  script: { rules }
+  script: { rules: rules.map((rule) => ("say" in rule ? rule : { ...rule, ...withReasons(rule["calls"]) })) }
 })
+
+const withReasons = (calls: unknown) =>
+  Array.isArray(calls)
+    ? {
+        calls: calls.map((call: { readonly tool: string; readonly arguments: Json }) =>
+          /^(create|update|delete)_(object|relationship)$/.test(call.tool)
+            ? { ...call, arguments: { reasoning: "The story wants it", ...call.arguments } }
+            : call
+        )
+      }
+    : {}
 
 /** The prompt that a script reads back as `input`. */
 export const promptWithObject =

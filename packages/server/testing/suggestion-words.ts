@@ -48,7 +48,8 @@ const obedient = scripted([
         tool,
         arguments: Object.fromEntries([
           ...names.map((name) => [name, `{{ input.input.calls[step].arguments.${name} }}`]),
-          ...["reasoning", "confidence"].map((name) => [name, `{{ input.input.calls[step].${name} }}`])
+          ["reasoning", '{{ input.input.calls[step].reasoning | default: "The story wants it" }}'],
+          ["confidence", "{{ input.input.calls[step].confidence }}"]
         ])
       }
     ]

@@ -202,14 +202,19 @@ export class GraphEffects extends Context.Service<
             [relationship]
           )
         }
-        if (principal.backtest)
-          return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)
         const said = { confidence: intent.confidence ?? null, suggest: intent.suggest ?? false }
         const gate = [authority.executionMode, authority.hybridPolicy, wanted.type, said] as const
+        const isSuggested = choosesToSuggest(...gate)
+        const lacksReasoning = isSuggested && !intent.reasoning?.trim()
+        if (principal.backtest) {
+          if (lacksReasoning) return yield* withoutReasoning
+          return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)
+        }
         const promotionId = waitsForTrust(...gate)
           ? yield* autonomy.trusted(principal.runId, wanted.type, typeOf(wanted, target ?? relationship))
           : undefined
-        if (promotionId === undefined && choosesToSuggest(...gate)) {
+        if (promotionId === undefined && isSuggested) {
+          if (lacksReasoning) return yield* withoutReasoning
           return yield* suggest(wanted, intent, principal, toolCallId, inspected)
         }
         const actor: Actor = { actorType: "agent", actorId: principal.agentId }
@@ -229,6 +234,13 @@ export class GraphEffects extends Context.Service<
     })
   )
 }
+
+/** A person who decides needs a reason (S000-R23). */
+const withoutReasoning = refused(
+  "invalid",
+  "People decide on this change and need a reason: call again with your reasoning",
+  "/reasoning"
+)
 
 /** The type of what a change is about: of the object, or of the relationship. */
 const typeOf = (change: Change, entity: GraphObject | Relationship | null): string => {
