@@ -87,7 +87,7 @@ describe("the palette", () => {
       })
     )
     const felt = await run(story.post(`/agents/${agent.id}/trigger`))
-    const { page } = await real.visit(story)
+    const { page } = await real.visit(story, "/", { role: "admin" })
     await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor({ state: "attached" })
     const asked: Array<string> = []
     page.on("request", (request) => asked.push(request.url()))

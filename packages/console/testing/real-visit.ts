@@ -7,8 +7,8 @@
  * that logs a fault fails its test.
  */
 import { Effect, Scope } from "effect"
-import type { Browser, BrowserContext, BrowserContextOptions, Page, Request } from "playwright-core"
-import { afterAll, beforeAll, expect, onTestFailed, onTestFinished } from "vitest"
+import type { Browser, BrowserContext, BrowserContextOptions, Cookie, Page, Request } from "playwright-core"
+import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
 import { newProject, type Story } from "../../server/testing/platform.ts"
 import { type Running, startRunning, stopAgents } from "../../server/testing/shared-server.ts"
 import { builtConsole } from "./built-console.ts"
@@ -24,7 +24,10 @@ export interface RealVisit {
 }
 
 export interface RealVisitOptions extends BrowserContextOptions {
-  /** Who looks: a member with this role; without it the admin of the server. */
+  /**
+   * Who looks: a member with this role, in a session of their own. Without it, the admin of the server in the session
+   * that all files share: signing out would end it for the files after.
+   */
   readonly role?: "viewer" | "editor" | "reviewer" | "admin"
 }
 
@@ -90,6 +93,11 @@ const start = async (): Promise<Started> => {
     close: async () => {
       await browser.close()
       await run(stopAgents(server))
+      const cookie = JSON.parse(adminCookies).cookies.map(({ name, value }: Cookie) => `${name}=${value}`)
+      const { status } = await fetch(new URL("/api/me", server.doors.url), {
+        headers: { cookie: cookie.join("; ") }
+      })
+      expect(status, "A test of this file ended the session that all files share").toBe(200)
     }
   }
 }
@@ -118,11 +126,11 @@ const visit = async (
   page.setDefaultTimeout(30_000)
   const faults = faultsOf(page)
   const unanswered = requestsOf(page)
-  onTestFailed(async () => {
-    const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
-    console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
-  })
-  onTestFinished(async () => {
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state === "fail") {
+      const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
+      console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
+    }
     await close(context)
     expect(faults).toEqual([])
   })
