@@ -187,7 +187,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     edits: [
       server(
         "tool/graph-effects.ts",
-        "if (promotionId === undefined && choosesToSuggest(...gate)) {",
+        "if (promotionId === undefined && isSuggested) {",
         "if (promotionId === undefined && false) {"
       )
     ]
@@ -221,7 +221,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     edits: [
       server(
         "tool/graph-effects.ts",
-        "if (principal.backtest)\n          return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)",
+        "return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)",
         ""
       )
     ]

@@ -19,7 +19,9 @@ const noteFinding = { name: "note_finding", tool: "create_object", arguments: { 
 
 const chargeFive = { name: "charge_five", tool: "shop__charge", arguments: { amount: 5 } }
 
-const noting = (args: Record<string, unknown> = { properties: { severity: "high" } }): ScriptedCall => ({
+const noting = (
+  args: Record<string, unknown> = { reasoning: "It is severe", properties: { severity: "high" } }
+): ScriptedCall => ({
   tool: "note_finding",
   arguments: args
 })
@@ -139,7 +141,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     it.effect("is no way around the doom loop: a call under either name is the same call", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const same = { properties: { a: 1 } }
+        const same = { reasoning: "It is so", properties: { a: 1 } }
         const byName: ScriptedCall = { tool: "create_object", arguments: { type: "Finding", ...same } }
         const each = [byName, noting(same), { ...noting(same), tool: "note_again" }, byName, noting(same)]
         const model = scripted(each.map((call, step) => ({ when: `step == ${step}`, calls: [call] })))

@@ -56,7 +56,11 @@ it.live(
     Effect.scoped(
       Effect.gen(function* () {
         const { story } = yield* wiredStory([
-          calls({ id: "c1", tool: "create_object", arguments: { type: "Note", properties: {} } }),
+          calls({
+            id: "c1",
+            tool: "create_object",
+            arguments: { type: "Note", properties: {}, reasoning: "To keep it" }
+          }),
           says("I proposed a note.")
         ])
         const proposer = { ...watcher(), name: "proposer", triggerType: "manual", executionMode: "suggest" }

@@ -94,7 +94,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             name: "finder",
             model: calling({
               tool: "create_object",
-              arguments: { type: "Finding", key: "f-1", properties: { about: "{{ input.object.id }}" } }
+              arguments: {
+                type: "Finding",
+                key: "f-1",
+                properties: { about: "{{ input.object.id }}" },
+                reasoning: null
+              }
             })
           })
         )

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import type { Json, Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
-import { feedOf, watcher, endedRuns } from "../testing/story-words.ts"
+import { calling, endedRuns, feedOf, watcher } from "../testing/story-words.ts"
 import { acted, undoRun } from "../testing/undo-words.ts"
 
 const nobody = "00000000-0000-7000-8000-000000000000"
@@ -52,22 +52,12 @@ const furnished = Effect.gen(function* () {
     watcher({
       executionMode: "suggest",
       reactionConfig: { objectTypes: ["Person"], events: ["created"] },
-      model: {
-        provider: "scripted",
-        name: "s",
-        script: {
-          rules: [
-            {
-              when: "step == 0",
-              calls: [1, 2, 3].map((number) => ({
-                tool: "update_object",
-                arguments: { objectId: "{{ input.object.id }}", properties: { number } }
-              }))
-            },
-            { say: "Done." }
-          ]
-        }
-      }
+      model: calling(
+        ...[1, 2, 3].map((number) => ({
+          tool: "update_object",
+          arguments: { objectId: "{{ input.object.id }}", properties: { number } }
+        }))
+      )
     })
   )
   const people = yield* Effect.forEach(["a", "b", "c"], (key) =>

@@ -36,7 +36,7 @@ const tireless = {
       {
         when: "true",
         latencyMs: minute,
-        calls: [{ tool: "create_object", arguments: { type: "Note", properties: {} } }]
+        calls: [{ tool: "create_object", arguments: { type: "Note", properties: {}, reasoning: "One more" } }]
       }
     ]
   }

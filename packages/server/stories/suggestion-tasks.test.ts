@@ -52,16 +52,17 @@ layer(SharedServer.layer)((it) => {
     )
 
     it.effect(
-      "S001-R39, R40 the payload says agent and run, and confidence and reasoning where they were given",
+      "S001-R39, R40 the payload has agent, run and reasoning, and confidence where it was given",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
           const [ada, grace] = [yield* make(story, "Person"), yield* make(story, "Person")]
           const full = updating(ada, { seen: true })
+          const second = updating(grace, { seen: true })
           const { agent, run, tasks } = yield* suggested(
             story,
             { ...full, arguments: { ...full.arguments, confidence: 0.25, reasoning: "Ada was first" } },
-            updating(grace, { seen: true })
+            { ...second, arguments: { ...second.arguments, reasoning: "Grace was second" } }
           )
           const who = { agentId: agent.id, agentRunId: run.id }
           expect(tasks.map((task) => task.payload)).toEqual([
@@ -71,9 +72,13 @@ layer(SharedServer.layer)((it) => {
               reasoning: "Ada was first",
               suggestedChanges: { type: "update", objectId: ada.id, data: { seen: true } }
             },
-            { ...who, suggestedChanges: { type: "update", objectId: grace.id, data: { seen: true } } }
+            {
+              ...who,
+              reasoning: "Grace was second",
+              suggestedChanges: { type: "update", objectId: grace.id, data: { seen: true } }
+            }
           ])
-          expect(tasks.map((task) => task.description)).toEqual(["Ada was first", null])
+          expect(tasks.map((task) => task.description)).toEqual(["Ada was first", "Grace was second"])
         })
     )
 
