@@ -13,7 +13,7 @@ import type { Chance } from "./chance.ts"
 import { guardName } from "./guards.ts"
 import { radioEvent, radioName } from "./radio.ts"
 import { shopName } from "./shop.ts"
-import { drawReaction, note, prompt, sometimes } from "./reacting.ts"
+import { drawReaction, note, prompt, reasoning, sometimes } from "./reacting.ts"
 
 /** What a person's object asks of the agents. */
 export const moods = [
@@ -48,7 +48,10 @@ const suggesterRules: ReadonlyArray<ScriptRule> = [
     calls: [
       search,
       note("seen"),
-      { tool: "create_object", arguments: { type: "Note", properties: { about: "{{ input.object.id }}" } } },
+      {
+        tool: "create_object",
+        arguments: { type: "Note", properties: { about: "{{ input.object.id }}" }, reasoning }
+      },
       { tool: "neighbors", arguments: { objectId: "{{ input.object.id }}" } }
     ]
   },
@@ -72,7 +75,8 @@ const suggesterRules: ReadonlyArray<ScriptRule> = [
         arguments: {
           type: "resembles",
           fromId: "{{ results[0].result.items[0].id }}",
-          toId: "{{ results[0].result.items[1].id }}"
+          toId: "{{ results[0].result.items[1].id }}",
+          reasoning
         }
       }
     ]
@@ -152,7 +156,7 @@ export const apprentice = (chance: Chance): AgentInput => ({
             note("learned", "0.1"),
             {
               tool: "create_object",
-              arguments: { type: "Draft", properties: { of: "{{ input.object.id }}" } }
+              arguments: { type: "Draft", properties: { of: "{{ input.object.id }}" }, reasoning }
             }
           ]
         },
@@ -212,7 +216,7 @@ export const riser = (chance: Chance): AgentInput => ({
           when: "step == 0",
           calls: [
             search,
-            { tool: "create_object", arguments: { type: "Note", properties: { mood: "silent" } } }
+            { tool: "create_object", arguments: { type: "Note", properties: { mood: "silent" }, reasoning } }
           ]
         },
         { say: "Risen." }
@@ -245,7 +249,11 @@ export const dancer = (chance: Chance): AgentInput => ({
           calls: [
             {
               tool: "create_object",
-              arguments: { type: "Dance", properties: { to: "{{ input.event.id }}", mood: "silent" } }
+              arguments: {
+                type: "Dance",
+                properties: { to: "{{ input.event.id }}", mood: "silent" },
+                reasoning
+              }
             }
           ]
         },
@@ -334,7 +342,9 @@ export const porter = (): AgentInput => ({
       rules: [
         {
           when: "step == 0",
-          calls: [{ tool: "create_object", arguments: { type: "Note", properties: { mood: "plain" } } }]
+          calls: [
+            { tool: "create_object", arguments: { type: "Note", properties: { mood: "plain" }, reasoning } }
+          ]
         },
         { say: "Brought in." }
       ]

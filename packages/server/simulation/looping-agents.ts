@@ -7,7 +7,7 @@
 import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
-import { drawReaction, note, prompt } from "./reacting.ts"
+import { drawReaction, note, prompt, reasoning } from "./reacting.ts"
 
 export interface Game {
   /** The type whose first object starts it. */
@@ -62,6 +62,7 @@ const create = (objectType: string, key?: string) => ({
     type: objectType,
     properties: { from: "{{ input.object.id }}" },
     ...(key === undefined ? {} : { key }),
+    reasoning,
     confidence: 0.95
   }
 })

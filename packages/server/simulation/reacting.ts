@@ -8,13 +8,16 @@ import type { Chance } from "./chance.ts"
 export const prompt =
   '```json\n{"event": {% if event %}{{ event | json }}{% else %}null{% endif %}, "object": {% if object %}{{ object | json }}{% else %}null{% endif %}}\n```'
 
+/** Who decides on a change needs a reason. */
+export const reasoning = "It was not noted yet"
+
 /** The tool call by which an agent notes the event's version on the object. */
 export const note = (property: string, confidence = "0.9") => ({
   tool: "update_object",
   arguments: {
     objectId: "{{ input.object.id }}",
     properties: { [property]: "{{ input.event.version }}" },
-    reasoning: "It was not noted yet",
+    reasoning,
     confidence: Number(confidence)
   }
 })

@@ -5,7 +5,7 @@ import type { AgentInput } from "@tropism/domain/agent"
 import type { ScriptRule } from "@tropism/domain/script"
 import type { Chance } from "./chance.ts"
 import type { Part } from "./places.ts"
-import { drawReaction, note, prompt, sometimes } from "./reacting.ts"
+import { drawReaction, note, prompt, reasoning, sometimes } from "./reacting.ts"
 
 const read = { tool: "get_object", arguments: { objectId: "{{ input.object.id }}" } }
 const search = { tool: "search_objects", arguments: { type: "Note", limit: 2 } }
@@ -125,7 +125,7 @@ export const family = (chance: Chance): ReadonlyArray<AgentInput> => {
     budget: sometimes(chance, 4, () => drawBudget(chance)),
     model: { provider: "scripted", name, script: { rules } }
   })
-  const made = { tool: "create_object", arguments: { type: "Help", properties: { n: 1 } } }
+  const made = { tool: "create_object", arguments: { type: "Help", properties: { n: 1 }, reasoning } }
   return [
     {
       ...reacting("boss", chance, [
