@@ -6,6 +6,7 @@
  * an agent can send its prompts elsewhere.
  */
 import { Schema } from "effect"
+import { findFault, type JsonFault, pointerStep } from "./json.ts"
 import { ModelPrice } from "./model-price.ts"
 import { Script } from "./script.ts"
 
@@ -18,6 +19,10 @@ export const ModelProvider = Schema.Literals([
   "anthropic",
   "google",
   "google-vertex",
+  "azure",
+  "amazon-bedrock",
+  "mistral",
+  "openrouter",
   "openai-compatible",
   "scripted",
   "replay"
@@ -38,10 +43,61 @@ export const GuardRef = Schema.Struct({
 })
 export type GuardRef = typeof GuardRef.Type
 
+/** How much a model thinks before it answers; absent is the model's own default. */
+export const ReasoningEffort = Schema.Literals(["none", "low", "medium", "high"])
+export type ReasoningEffort = typeof ReasoningEffort.Type
+
+/** Bounds of the provider's options in a definition. */
+export const optionsMaxChars = 4_096
+
+/** Options that the provider's package hands on, in that provider's own words. */
+export const ProviderOptions = Schema.Record(Schema.String, Schema.Json)
+export type ProviderOptions = typeof ProviderOptions.Type
+
+/** Names, without case and separators, that would send a request elsewhere, give it a secret, keep it, or replace what the server says. */
+const reservedOptions = new Set([
+  ..."url uri baseurl endpoint serverurl headers fetch mcpservers extrabody webhook".split(" "),
+  ..."key apikey apikeys token authorization authorizationtoken secret password credentials".split(" "),
+  ..."model models messages input contents system systeminstruction instructions prompt".split(" "),
+  ..."tools toolchoice stream store background conversation previousresponseid thread plugins".split(" ")
+])
+
+/** The first thing in a model's options that no definition may say. */
+export const findOptionsFault = (
+  { providerOptions, provider, reasoning }: Pick<ModelConfig, "provider" | "providerOptions" | "reasoning">,
+  pointer: string
+): JsonFault | undefined => {
+  const isAsked = provider !== "scripted" && provider !== "replay"
+  if (reasoning && !isAsked)
+    return { pointer: `${pointer}/reasoning`, message: `The provider ${provider} has no reasoning` }
+  if (!providerOptions) return undefined
+  const place = `${pointer}/providerOptions`
+  if (!isAsked) return { pointer: place, message: `The provider ${provider} has no options` }
+  if (JSON.stringify(providerOptions).length > optionsMaxChars)
+    return { pointer: place, message: `The options must not be longer than ${optionsMaxChars} characters` }
+  return findFault(providerOptions, place) ?? findReservedOption(providerOptions, place)
+}
+
+/** `findFault` has bounded the depth. */
+const findReservedOption = (value: Schema.Json, pointer: string): JsonFault | undefined => {
+  if (typeof value !== "object" || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const place = pointer + pointerStep(key)
+    if (reservedOptions.has(key.toLowerCase().replaceAll(/[^a-z]/g, "")))
+      return { pointer: place, message: `The option ${key} cannot be set here` }
+    const fault = findReservedOption(inner, place)
+    if (fault) return fault
+  }
+  return undefined
+}
+
 export const ModelConfig = Schema.Struct({
   ...ModelRef.fields,
   temperature: opt(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
   maxOutputTokens: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 }))),
+  reasoning: opt(ReasoningEffort),
+  /** Of the first model, and of a fallback with the same provider; they cannot replace what the server sends. */
+  providerOptions: opt(ProviderOptions),
   /** For provider `scripted`: the rules; without it, the built-in script of the model's or the agent's name. */
   script: opt(Script),
   /** Asked when the first model cannot answer; never after its output has begun. */

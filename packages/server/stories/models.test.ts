@@ -36,21 +36,21 @@ describe("GET /models", () => {
       Effect.gen(function* () {
         const story = yield* storyIn({ OPENAI_API_KEY: key, OPENAI_BASE_URL: "http://127.0.0.1:1/v1" })
         const { body } = yield* story.ask("GET", "/models")
-        const price = { inputPerMillion: 2.5, outputPerMillion: 10, cachedInputPerMillion: 1.25 }
-        expect(body.default).toEqual({ provider: "openai", name: "gpt-4o", price })
+        const price = { inputPerMillion: 2.5, outputPerMillion: 15, cachedInputPerMillion: 0.25 }
+        expect(body.default).toEqual({ provider: "openai", name: "gpt-5.4", price })
         expect(body.defaultMissing).toBeNull()
-        expect(body.providers).toContainEqual({ provider: "openai", defaultModel: "gpt-4o", missing: null })
+        expect(body.providers).toContainEqual({ provider: "openai", defaultModel: "gpt-5.4", missing: null })
         expect(body.providers).toContainEqual({
           provider: "anthropic",
-          defaultModel: "claude-sonnet-5",
+          defaultModel: "claude-sonnet-5-5",
           missing: "set ANTHROPIC_API_KEY"
         })
         expect(body.prices).toContainEqual({
           provider: "openai",
-          name: "gpt-4o",
+          name: "gpt-5.4",
           price,
-          source: expect.stringContaining("openai.com"),
-          asOf: "2026-03"
+          source: expect.stringContaining("openai"),
+          asOf: "2026-06"
         })
         expect(JSON.stringify(body)).not.toContain(key)
         expect(JSON.stringify(body)).not.toContain("127.0.0.1")

@@ -22,29 +22,50 @@ const agentOf = (story: Story, model: Json, more: Json = {}) =>
 const providerOf: Readonly<Record<string, string>> = {
   claude: "anthropic",
   gemini: "google",
-  openai: "openai"
+  openai: "openai",
+  deployment: "azure",
+  "anthropic.claude": "amazon-bedrock",
+  ministral: "mistral",
+  routed: "openrouter"
 }
 
-const modelOf = (name: string) => ({ provider: providerOf[name] ?? "openai-compatible", name })
+/** Azure's package cannot see from a deployment's name that it reasons. */
+const modelOf = (name: string) => ({
+  provider: providerOf[name] ?? "openai-compatible",
+  name,
+  ...(name === "deployment" ? { reasoning: "low" } : {})
+})
+
+/** The models of providers with packages of their own. */
+const ownApis = ["deployment", "anthropic.claude", "ministral", "routed"]
 
 layer(strictServer, { excludeTestServices: true })((it) => {
   describe("A model that wants its reasoning, signatures and ids back", () => {
-    it.effect.each(["deepseek", "vllm", "gemini-chat", "mistral", "gemma", "claude", "gemini", "openai"])(
-      "%s: a run with an input and two steps of tools gets through",
-      (name) =>
-        Effect.gen(function* () {
-          const story = yield* newStoryHere
-          const agent = yield* agentOf(story, modelOf(name))
-          const run = yield* story.post(`/agents/${agent.id}/trigger`, { input: { topic: "tea" } })
-          expect(run).toMatchObject({
-            status: "completed",
-            errorMessage: null,
-            summary: "Done.",
-            stepCount: 3
-          })
-          const calls = yield* story.get(`/runs/${run.id}/tool-calls`)
-          expect(calls.items.map(({ status }: Json) => status)).toEqual(["completed", "completed"])
+    it.effect.each([
+      "deepseek",
+      "vllm",
+      "gemini-chat",
+      "mistral",
+      "gemma",
+      "claude",
+      "gemini",
+      "openai",
+      ...ownApis
+    ])("%s: a run with an input and two steps of tools gets through", (name) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf(name))
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, { input: { topic: "tea" } })
+        expect(run).toMatchObject({
+          status: "completed",
+          errorMessage: null,
+          summary: "Done.",
+          stepCount: 3,
+          usage: { inputTokens: 30, outputTokens: 15 }
         })
+        const calls = yield* story.get(`/runs/${run.id}/tool-calls`)
+        expect(calls.items.map(({ status }: Json) => status)).toEqual(["completed", "completed"])
+      })
     )
 
     it.effect.each([
@@ -53,7 +74,11 @@ layer(strictServer, { excludeTestServices: true })((it) => {
       ["openai", "system"],
       ["gemma", "user"],
       ["claude", "user"],
-      ["gemini", "user"]
+      ["gemini", "user"],
+      ["deployment", "developer"],
+      ["anthropic.claude", "user"],
+      ["ministral", "user"],
+      ["routed", "user"]
     ] as const)("S002-R20 %s: is told that the steps are used as the %s, and its run rests", ([name, role]) =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
@@ -65,6 +90,17 @@ layer(strictServer, { excludeTestServices: true })((it) => {
         expect(last.role).toBe(role)
         expect(JSON.stringify(last).includes("<system>")).toBe(role === "user")
       })
+    )
+
+    it.effect.each([...ownApis, "openai", "claude", "gemini"])(
+      "%s: a refusal is shown in the provider's words",
+      (name) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const agent = yield* agentOf(story, modelOf(name), { prompt: "Is it overdrawn?" })
+          const run = yield* story.post(`/agents/${agent.id}/trigger`)
+          expect([run.status, run.errorMessage]).toEqual(["failed", "HTTP 400: The account is overdrawn."])
+        })
     )
 
     it.effect("keeps reasoning with the run and out of what a chat client is told", () =>
@@ -114,7 +150,7 @@ layer(strictServer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const agent = yield* agentOf(story, modelOf("deepseek"))
         const { conversationId } = yield* story.post("/chat", { agentId: agent.id, message: "Look." })
-        for (const name of ["mistral", "claude"]) {
+        for (const name of ["mistral", "claude", ...ownApis]) {
           yield* story.patch(`/agents/${agent.id}`, { model: modelOf(name) })
           const next = yield* story.post("/chat", { conversationId, message: "Again." })
           expect([name, next.status, next.response]).toEqual([name, "completed", "Done."])

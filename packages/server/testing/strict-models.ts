@@ -9,12 +9,18 @@
  * - `gemma`: "Conversation roles must alternate user/assistant", and no system but at the beginning (the chat template of Gemma 2 and 3).
  * - `claude`: with thinking, an answer with tool calls begins with its signed thinking (docs.anthropic.com, extended thinking).
  * - `gemini`: the signature of a function call comes back with it (ai.google.dev, thought signatures).
- * - `openai`: encrypted reasoning comes back before the calls that it led to (platform.openai.com, reasoning items).
+ * - `openai` and `deployment` (Azure): encrypted reasoning comes back before the calls that it led to (platform.openai.com, reasoning items).
+ * - `ministral` (Mistral's own API): as `mistral`, and "Unexpected role 'user' after role 'tool'" (mistral-common, `_validate_message_order`).
+ * - `anthropic.claude` (Bedrock): as `claude`; each `toolUse` has its `toolResult` in the next message, and tools are declared (docs.aws.amazon.com, Converse).
+ * - `routed` (OpenRouter): `reasoning_details` come back unchanged with the calls (openrouter.ai/docs, reasoning tokens).
+ *
+ * A conversation with the word "overdrawn" is refused by all, as its provider refuses.
  */
 import { createServer, type ServerResponse } from "node:http"
 import { ConfigProvider, Effect, Layer } from "effect"
 import { SharedServer } from "./shared-server.ts"
 import type { Json } from "./platform.ts"
+import { event as frameOf } from "./providers/bedrock.ts"
 
 const signature = "c2lnbmVkIGJ5IGl0cyBwcm92aWRlcg=="
 const tool = "search_objects"
@@ -33,14 +39,7 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
     )
       ? "Function call is missing a thought_signature in functionCall parts."
       : undefined,
-  mistral: ({ messages }) => {
-    const ids: ReadonlyArray<string> = callers(messages).flatMap((each) =>
-      each.tool_calls.map(({ id }: Json) => id)
-    )
-    if (ids.some((id) => !/^[a-zA-Z0-9]{9}$/.test(id)))
-      return "Tool call id must be a-z, A-Z, 0-9, with a length of 9."
-    return new Set(ids).size < ids.length ? "Duplicate tool call id in assistant messages." : undefined
-  },
+  mistral: wrongIds,
   gemma: ({ messages }) =>
     messages.some(
       (each: Json, index: number) =>
@@ -64,15 +63,61 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
       .some((part: Json) => part.functionCall && part.thoughtSignature !== signature)
       ? "Function call is missing a thought_signature in functionCall parts."
       : undefined,
-  openai: ({ input }) =>
-    input.some(
-      (item: Json, index: number) =>
-        item.type === "function_call" &&
-        !(input[index - 1]?.type === "reasoning" && input[index - 1].encrypted_content === signature)
+  openai: withoutEncrypted,
+  deployment: (body) =>
+    body.store === false && body.include?.includes("reasoning.encrypted_content")
+      ? withoutEncrypted(body)
+      : "Encrypted content was not asked for.",
+  ministral: (body) =>
+    body.messages.some(
+      ({ role }: Json, index: number) => role === "user" && body.messages[index - 1]?.role === "tool"
     )
-      ? "Item 'function_call' was provided without its required 'reasoning' item."
+      ? "Unexpected role 'user' after role 'tool'"
+      : wrongIds(body),
+  "anthropic.claude": ({ messages, toolConfig }) => {
+    const calls = blocksOf(messages, "assistant").filter((blocks) => blocks.some(({ toolUse }) => toolUse))
+    if (calls.length > 0 && !toolConfig)
+      return "The toolConfig field must be defined when using toolUse and toolResult content blocks."
+    const own = calls.filter((blocks) => JSON.stringify(blocks).includes("tooluse_"))
+    if (own.some(([first]) => first.reasoningContent?.reasoningText?.signature !== signature))
+      return "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`."
+    return blocksOf(messages, "user")
+      .flat()
+      .filter(({ toolResult }) => toolResult).length < calls.length
+      ? "Expected toolResult blocks at messages.2.content"
+      : undefined
+  },
+  routed: ({ messages }) =>
+    callers(messages).some(
+      (each) => isOwnCall(each) && !each.reasoning_details?.[0]?.signature?.startsWith(signature)
+    )
+      ? "Provider returned error: reasoning_details must be passed back"
       : undefined
 }
+
+function wrongIds({ messages }: Json): string | undefined {
+  const ids: ReadonlyArray<string> = callers(messages).flatMap((each) =>
+    each.tool_calls.map(({ id }: Json) => id)
+  )
+  if (ids.some((id) => !/^[a-zA-Z0-9]{9}$/.test(id)))
+    return "Tool call id must be a-z, A-Z, 0-9, with a length of 9."
+  return new Set(ids).size < ids.length ? "Duplicate tool call id in assistant messages." : undefined
+}
+
+function withoutEncrypted({ input }: Json): string | undefined {
+  return input.some(
+    (item: Json, index: number) =>
+      item.type === "function_call" &&
+      item.call_id.startsWith("call_") &&
+      !(input[index - 1]?.type === "reasoning" && input[index - 1].encrypted_content === signature)
+  )
+    ? "Item 'function_call' was provided without its required 'reasoning' item."
+    : undefined
+}
+
+/** The blocks of the messages of one role at Bedrock. */
+const blocksOf = (messages: ReadonlyArray<Json>, role: string): ReadonlyArray<ReadonlyArray<Json>> =>
+  messages.filter((each) => each.role === role).map(({ content }) => content)
 
 /** The messages after the last text of the user. */
 const turnOf = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
@@ -82,6 +127,9 @@ const turnOf = (messages: ReadonlyArray<Json>): ReadonlyArray<Json> =>
         ({ content, role }) => role === "user" && content.some(({ type }: Json) => type === "text")
       )
   )
+
+/** Whether a message calls what this server has called, and not another model. */
+const isOwnCall = (message: Json): boolean => message.tool_calls[0].id.startsWith("routed")
 
 const callers = (messages: Json): ReadonlyArray<Json> =>
   messages.filter(({ role, tool_calls }: Json) => role === "assistant" && tool_calls)
@@ -97,17 +145,20 @@ export const strictServer = Layer.unwrap(
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () => {
         const body: Json = JSON.parse(Buffer.concat(chunks).toString("utf8"))
-        const model = body.model ?? /models\/([^:]+):/.exec(request.url ?? "")?.[1]
+        const model = body.model ?? /models?\/([^:/]+)[:/]/.exec(request.url ?? "")?.[1]
         strictRequests.set(model, [...(strictRequests.get(model) ?? []), body])
-        const message = refusals[model]?.(body)
+        const message = JSON.stringify(body).includes("overdrawn")
+          ? "The account is overdrawn."
+          : refusals[model]?.(body)
         if (message !== undefined)
           return void response
             .writeHead(400, { "content-type": "application/json" })
-            .end(JSON.stringify({ error: { message, type: "invalid_request_error" } }))
+            .end(JSON.stringify(refusalOf(model, message)))
         response.writeHead(200, { "content-type": "text/event-stream" })
         const step = stepOf(body)
         if (body.contents) sendGemini(response, step)
         else if (body.input) sendResponses(response, step)
+        else if (request.url?.endsWith("/converse-stream")) sendBedrock(response, step)
         else if (request.url?.endsWith("/messages")) sendClaude(response, step)
         else sendChat(response, model, step)
         response.end()
@@ -130,17 +181,36 @@ export const strictServer = Layer.unwrap(
           GOOGLE_GENERATIVE_AI_BASE_URL: `${url}/v1beta`,
           OPENAI_API_KEY: "key",
           OPENAI_BASE_URL: `${url}/v1`,
-          TROPISM_OPENAI_API: "responses"
+          TROPISM_OPENAI_API: "responses",
+          AZURE_API_KEY: "key",
+          AZURE_BASE_URL: `${url}/v1`,
+          AWS_BEARER_TOKEN_BEDROCK: "key",
+          AWS_REGION: "us-east-1",
+          AWS_ENDPOINT_URL_BEDROCK_RUNTIME: url,
+          MISTRAL_API_KEY: "key",
+          MISTRAL_BASE_URL: `${url}/v1`,
+          OPENROUTER_API_KEY: "key",
+          OPENROUTER_BASE_URL: `${url}/v1`
         })
       )
     )
   })
 )
 
+/** A refusal in the provider's own form. */
+const refusalOf = (model: string, message: string): Json => {
+  if (model === "anthropic.claude") return { message }
+  if (model === "ministral")
+    return { object: "error", message, type: "invalid_request_error", param: null, code: "3280" }
+  if (model === "claude") return { type: "error", error: { type: "invalid_request_error", message } }
+  if (model === "gemini") return { error: { code: 400, message, status: "INVALID_ARGUMENT" } }
+  return { error: { message, type: "invalid_request_error" } }
+}
+
 /** How many tool results a request carries. */
 const stepOf = ({ contents, input, messages }: Json): number =>
   JSON.stringify(messages ?? contents ?? input).match(
-    /"role":"tool"|"type":"tool_result"|"functionResponse":|"type":"function_call_output"/g
+    /"role":"tool"|"type":"tool_result"|"functionResponse":|"type":"function_call_output"|"toolResult":/g
   )?.length ?? 0
 
 const write = (response: ServerResponse, value: Json) =>
@@ -157,13 +227,13 @@ const sendChat = (response: ServerResponse, model: string, step: number) => {
     })
   if (step >= 2) say({ role: "assistant", content: "Done." })
   else {
-    say({ role: "assistant", [model === "vllm" ? "reasoning" : "reasoning_content"]: "I think." })
+    say(thoughtOf(model, step))
     say({
       tool_calls: [
         {
           index: 0,
           // Each answer counts from the start, as some servers do.
-          id: model === "mistral" ? "Ab3dE6gH9" : `functions.${tool}:0`,
+          id: idOf(model, step),
           type: "function",
           function: { name: tool, arguments: `{"query":"step ${step}"}` },
           ...(model === "gemini-chat" ? { extra_content: { google: { thought_signature: signature } } } : {})
@@ -172,7 +242,60 @@ const sendChat = (response: ServerResponse, model: string, step: number) => {
     })
   }
   say({}, step >= 2 ? "stop" : "tool_calls")
+  write(response, {
+    id: "c",
+    object: "chat.completion.chunk",
+    created: 1,
+    model,
+    choices: [{ index: 0, delta: {}, finish_reason: step >= 2 ? "stop" : "tool_calls" }],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+  })
   response.write("data: [DONE]\n\n")
+}
+
+const idOf = (model: string, step: number): string => {
+  if (model === "mistral" || model === "ministral") return "Ab3dE6gH9"
+  return model === "routed" ? `routed-${step}` : `functions.${tool}:0`
+}
+
+/** How a model of OpenAI's format shows what it thinks. */
+const thoughtOf = (model: string, step: number): Json => {
+  if (model === "vllm") return { role: "assistant", reasoning: "I think." }
+  if (model === "ministral")
+    return {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: [{ type: "text", text: "I think." }] }]
+    }
+  if (model !== "routed") return { role: "assistant", reasoning_content: "I think." }
+  const detail = {
+    type: "reasoning.text",
+    text: `I think of step ${step}.`,
+    signature: `${signature}${step}`,
+    format: "anthropic-claude-v1",
+    index: 0
+  }
+  return { role: "assistant", reasoning: "I think.", reasoning_details: [detail] }
+}
+
+const sendBedrock = (response: ServerResponse, step: number) => {
+  const delta = (contentBlockIndex: number, each: Json) =>
+    response.write(frameOf("contentBlockDelta", { contentBlockIndex, delta: each }))
+  const stop = (contentBlockIndex: number) =>
+    response.write(frameOf("contentBlockStop", { contentBlockIndex }))
+  response.write(frameOf("messageStart", { role: "assistant" }))
+  if (step >= 2) delta(0, { text: "Done." })
+  else {
+    delta(0, { reasoningContent: { text: "I think." } })
+    delta(0, { reasoningContent: { signature } })
+    stop(0)
+    const toolUse = { toolUseId: `tooluse_${step}`, name: tool }
+    response.write(frameOf("contentBlockStart", { contentBlockIndex: 1, start: { toolUse } }))
+    delta(1, { toolUse: { input: `{"query":"step ${step}"}` } })
+  }
+  stop(step >= 2 ? 0 : 1)
+  response.write(frameOf("messageStop", { stopReason: step >= 2 ? "end_turn" : "tool_use" }))
+  const usage = { inputTokens: 10, outputTokens: 5, totalTokens: 15 }
+  response.write(frameOf("metadata", { metrics: { latencyMs: 1 }, usage }))
 }
 
 const sendClaude = (response: ServerResponse, step: number) => {

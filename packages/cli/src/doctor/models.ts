@@ -27,6 +27,19 @@ const lists = {
     url: "https://generativelanguage.googleapis.com/v1beta",
     path: "/models"
   },
+  mistral: {
+    variable: "MISTRAL_API_KEY",
+    base: "MISTRAL_BASE_URL",
+    url: "https://api.mistral.ai/v1",
+    path: "/models"
+  },
+  openrouter: {
+    variable: "OPENROUTER_API_KEY",
+    base: "OPENROUTER_BASE_URL",
+    url: "https://openrouter.ai/api/v1",
+    // Its list of models is public, and would take any key.
+    path: "/key"
+  },
   "openai-compatible": {
     variable: "OPENAI_COMPATIBLE_API_KEY",
     base: "OPENAI_COMPATIBLE_BASE_URL",
@@ -85,7 +98,7 @@ export const examineModels = (isOnline: boolean) =>
         warn(
           "model",
           "No provider has a key, so agents without a script cannot think.",
-          "export OPENAI_API_KEY=… TROPISM_MODEL=openai:gpt-4o"
+          "export OPENAI_API_KEY=… TROPISM_MODEL=openai:gpt-5.4"
         )
       ]
     return yield* Effect.forEach(usable, (name) =>

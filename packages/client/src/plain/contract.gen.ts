@@ -1017,7 +1017,7 @@ export interface VariantInput {
   readonly systemPrompt?: string | null | undefined
   readonly content?: string | null | undefined
   readonly model?: {
-    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly temperature?: number | null | undefined
     readonly maxOutputTokens?: number | null | undefined
@@ -1324,20 +1324,22 @@ export interface FlowStep {
 }
 
 export interface ModelConfig {
-  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
   readonly price?: ModelPrice | null | undefined
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
+  readonly reasoning?: "none" | "low" | "medium" | "high" | null | undefined
+  readonly providerOptions?: JsonObject | null | undefined
   readonly script?: Script | null | undefined
   readonly fallback?: {
-    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly price?: ModelPrice | null | undefined
   } | null | undefined
   readonly race?: boolean | null | undefined
   readonly guard?: {
-    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly instructions?: string | null | undefined
   } | null | undefined
@@ -1439,7 +1441,7 @@ export interface SetGuardEvent {
   readonly triggersAgentTurn: boolean
   readonly userId?: string | undefined
   readonly guard: {
-    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly instructions?: string | null | undefined
   } | null
@@ -1494,7 +1496,7 @@ export interface SetLlmConfigEvent {
   readonly triggersAgentTurn: boolean
   readonly userId?: string | undefined
   readonly role: "primary" | "fallback"
-  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
@@ -1703,7 +1705,7 @@ export interface SetMemoryConfigInput {
 export interface SetGuardInput {
   readonly type: "SetGuardEvent"
   readonly guard: {
-    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly instructions?: string | null | undefined
   } | null
@@ -1738,7 +1740,7 @@ export interface SetTimeoutInput {
 export interface SetLlmConfigInput {
   readonly type: "SetLlmConfigEvent"
   readonly role: "primary" | "fallback"
-  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
@@ -2054,7 +2056,7 @@ export interface StepCall {
 
 export interface ModelsState {
   readonly default: {
-    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+    readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly price: ModelPrice | null
   } | null
@@ -2064,7 +2066,7 @@ export interface ModelsState {
 }
 
 export interface KnownPrice {
-  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
   readonly price: ModelPrice
   readonly source: string
@@ -2072,7 +2074,7 @@ export interface KnownPrice {
 }
 
 export interface ProviderState {
-  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
+  readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
   readonly defaultModel: string
   readonly missing: string | null
 }

@@ -13,7 +13,7 @@ import { findUnknownTool, spawnTool } from "@tropism/domain/built-in-tools"
 import type { Workflow } from "@tropism/domain/context-config"
 import type { JsonFault } from "@tropism/domain/json"
 import { type EventServer, findListenerFault } from "@tropism/domain/mcp-event"
-import type { ModelConfig, ModelRef } from "@tropism/domain/model-config"
+import { findOptionsFault, type ModelConfig, type ModelRef } from "@tropism/domain/model-config"
 import { isWithin } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
 import { builtInScriptNames } from "../model/built-in-scripts.ts"
@@ -157,7 +157,9 @@ const findToolBeyond = (agent: AgentDefinition, { steps }: Steps): JsonFault | u
 const findModelFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
   const { model, name } = definition
   const own = isNew("model", definition, before)
-    ? (findScriptOf(name, model, "/model") ?? findWatchFault(model, false, "/model"))
+    ? (findScriptOf(name, model, "/model") ??
+      findWatchFault(model, false, "/model") ??
+      (model ? findOptionsFault(model, "/model") : undefined))
     : undefined
   return own ?? (isNew("steps", definition, before) ? findStepModelFault(name, definition) : undefined)
 }
@@ -165,7 +167,10 @@ const findModelFault = (definition: AgentDefinition, before: AgentDefinition | u
 const findStepModelFault = (agentName: string, { steps }: Steps): JsonFault | undefined => {
   for (const [index, { model }] of steps.entries()) {
     const pointer = `/steps/${index}/model`
-    const fault = findScriptOf(agentName, model, pointer) ?? findWatchFault(model, true, pointer)
+    const fault =
+      findScriptOf(agentName, model, pointer) ??
+      findWatchFault(model, true, pointer) ??
+      (model ? findOptionsFault(model, pointer) : undefined)
     if (fault) return fault
   }
   return undefined

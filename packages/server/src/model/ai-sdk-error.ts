@@ -37,7 +37,9 @@ export const toAiError = Effect.fnUntraced(function* (
     return cutShort(`The answer of ${where} broke off${codeOf(error)}`)
   if (LoadAPIKeyError.isInstance(error))
     return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
-  if (isKind(error, endedEarly)) return cutShort(endedTooEarly(where))
+  if (isKind(error, endedEarly) || isCutFrame(error)) return cutShort(endedTooEarly(where))
+  const refusal = refusalIn(error)
+  if (refusal !== undefined) return yield* toAiError(refusal, { scrub, where })
   if (isKind(error, badAnswer)) return unallowed(where)
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
   // An error that a server streamed without a status: overloads come so, and go.
@@ -77,6 +79,19 @@ const badRequest = new Set([
 
 const isKind = (error: unknown, names: ReadonlySet<string>): boolean =>
   error instanceof Error && names.has(error.name)
+
+/** A stream of frames that ends within one; the package throws a plain error then. */
+const isCutFrame = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith("Incomplete Amazon Bedrock event-stream frame")
+
+const RefusedChunk = Schema.Struct({
+  value: Schema.Struct({ error: Schema.Record(Schema.String, Schema.Unknown) })
+})
+const decodeRefusedChunk = Schema.decodeUnknownOption(RefusedChunk)
+
+/** The error of a chunk that a package rejects because it knows no errors inside a stream. */
+const refusalIn = (error: unknown): unknown =>
+  isKind(error, badAnswer) ? Option.getOrUndefined(decodeRefusedChunk(error))?.value.error : undefined
 
 /** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
 const isConnectionError = (error: unknown): boolean =>

@@ -14,9 +14,10 @@ import {
   type LanguageModelV4Prompt,
   type SharedV4ProviderOptions
 } from "@ai-sdk/provider"
+import type { ReasoningEffort } from "@tropism/domain/model-config"
 import { Effect, type Schema, Stream } from "effect"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
-import { toResponsePart } from "./ai-sdk-parts.ts"
+import { makeArgumentsKeeper, toResponsePart } from "./ai-sdk-parts.ts"
 import { toAiSdkPrompt } from "./ai-sdk-prompt.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 import { makeThinkTagReader } from "./think-tags.ts"
@@ -29,11 +30,15 @@ export interface AiSdkModelOptions extends Teller {
   readonly lateSystemMessages: LateSystemMessages
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
+  readonly answersResults: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
   readonly namesCalledTools: boolean
+  /** Whether a request may show tools and forbid their use; where not, words alone forbid it. */
+  readonly forbidsTools: boolean
   readonly schemaRules: SchemaRules
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
+  readonly reasoning?: ReasoningEffort | undefined
   /** What the provider is told in each request beside that. */
   readonly requestOptions?: SharedV4ProviderOptions | undefined
 }
@@ -63,9 +68,9 @@ export const fromAiSdk =
               ),
             catch: (error) => error
           })
-        const { joinsNeighbours, lateSystemMessages, name } = options
+        const { lateSystemMessages } = options
         const promptWith = (isTaken: boolean) =>
-          toAiSdkPrompt(request.prompt, { name, joinsNeighbours, lateSystemMessages: isTaken })
+          toAiSdkPrompt(request.prompt, { ...options, lateSystemMessages: isTaken })
         const prompt = promptWith(lateSystemMessages.areTaken())
         const result = yield* open(prompt).pipe(
           Effect.catchIf(
@@ -81,6 +86,7 @@ export const fromAiSdk =
           Stream.catch(({ thrown }) =>
             Stream.fromEffect(Effect.flatMap(toAiError(thrown, options), Effect.fail))
           ),
+          Stream.map(makeArgumentsKeeper()),
           Stream.mapEffect((part) => toResponsePart(part, options)),
           Stream.flattenIterable,
           Stream.map((part) =>
@@ -114,18 +120,20 @@ const callOptions = (
   ...toolsOf(request, options),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
+  ...(options.reasoning === undefined ? {} : { reasoning: options.reasoning }),
   ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
 })
 
-/** Anthropic refuses a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
+/** Anthropic and Bedrock refuse a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
 const toolsOf = (
   request: PortRequest,
-  { namesCalledTools, schemaRules }: AiSdkModelOptions
+  { forbidsTools, namesCalledTools, schemaRules }: AiSdkModelOptions
 ): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
+  const none = { type: forbidsTools ? "none" : "auto" } as const
   if (request.tools.length > 0)
     return {
       tools: toAiSdkTools(request.tools, schemaRules),
-      toolChoice: { type: request.toolChoice === "none" ? "none" : "auto" }
+      toolChoice: request.toolChoice === "none" ? none : { type: "auto" }
     }
   if (!namesCalledTools) return {}
   const called = request.prompt.content.flatMap((message) =>
@@ -136,6 +144,6 @@ const toolsOf = (
   if (called.length === 0) return {}
   return {
     tools: [...new Set(called)].map((name) => ({ type: "function", name, inputSchema: { type: "object" } })),
-    toolChoice: { type: "none" }
+    toolChoice: none
   }
 }

@@ -8,6 +8,7 @@
  * have rounded a large integer.
  */
 import type {
+  LanguageModelV4FinishReason,
   LanguageModelV4StreamPart,
   LanguageModelV4Usage,
   SharedV4ProviderMetadata
@@ -46,14 +47,33 @@ export const toResponsePart = (
       return Effect.succeed([
         { type: "tool-call", id: part.toolCallId, name: part.toolName, ...toCall(part) }
       ])
-    case "finish":
-      return part.finishReason.unified === "interrupted" || part.finishReason.unified === "error"
+    case "finish": {
+      const reason = reasonOf(part.finishReason)
+      return reason === undefined
         ? Effect.fail(cutShort(endedTooEarly(teller.where)))
-        : Effect.succeed([{ type: "finish", reason: part.finishReason.unified, usage: toUsage(part.usage) }])
+        : Effect.succeed([{ type: "finish", reason, usage: toUsage(part.usage) }])
+    }
     case "error":
       return Effect.flatMap(toAiError(part.error, teller), Effect.fail)
     default:
       return Effect.succeed([])
+  }
+}
+
+/**
+ * Puts back the arguments of a call that a package replaced.
+ *
+ * **Details** OpenRouter's package hands on `{}` for arguments that are no JSON, and the call would be made without any.
+ * How much may come is bounded where the parts are measured.
+ */
+export const makeArgumentsKeeper = () => {
+  const written = new Map<string, string>()
+  return (part: LanguageModelV4StreamPart): LanguageModelV4StreamPart => {
+    if (part.type === "tool-input-delta") written.set(part.id, (written.get(part.id) ?? "") + part.delta)
+    if (part.type !== "tool-call") return part
+    const text = written.get(part.toolCallId)?.trim() ?? ""
+    written.delete(part.toolCallId)
+    return part.input === "{}" && text !== "" ? { ...part, input: text } : part
   }
 }
 
@@ -70,6 +90,12 @@ const isSound = (part: LanguageModelV4StreamPart): boolean => {
       return true
   }
 }
+
+/** Why an answer ended; undefined where it broke off before its provider said so: some packages call that `other`. */
+const reasonOf = ({ raw, unified }: LanguageModelV4FinishReason) =>
+  unified === "interrupted" || unified === "error" || (unified === "other" && raw === undefined)
+    ? undefined
+    : unified
 
 const toCall = (part: Extract<LanguageModelV4StreamPart, { readonly type: "tool-call" }>) => {
   const { metadata: fault, params } = decodeArguments(part.input)

@@ -41,6 +41,8 @@ export interface Asked {
   readonly lateSystemMessages: boolean
   /** Whether neighbours of one role become one message: several chat templates (Gemma, Mistral, Llama) refuse two in a row. */
   readonly joinsNeighbours: boolean
+  /** Whether the assistant must answer a tool's result before the user speaks (Mistral). */
+  readonly answersResults?: boolean
 }
 
 /** Translates a prompt for a model. */
@@ -61,7 +63,8 @@ interface Translation {
   readonly messages: Array<LanguageModelV4Message>
 }
 
-const makeTranslated = ({ joinsNeighbours, lateSystemMessages, name }: Asked) => {
+const makeTranslated = (asked: Asked) => {
+  const { lateSystemMessages, name } = asked
   const said = lateSystemMessages ? (text: string) => text : withoutTags
   return foldGrown<Prompt.Message, Translation>(
     () => ({ foreignIds: new Map(), opening: [], messages: [] }),
@@ -72,7 +75,7 @@ const makeTranslated = ({ joinsNeighbours, lateSystemMessages, name }: Asked) =>
         for (const each of message.role === "system"
           ? [toNotice(message.content, lateSystemMessages)]
           : toMessages(message, { foreignIds, name, said }))
-          join(messages, each, joinsNeighbours)
+          join(messages, each, asked)
       return translation
     }
   )
@@ -89,7 +92,7 @@ const translators = new Map<string, ReturnType<typeof makeTranslated>>()
 const translatorsMax = 256
 
 const translatorOf = (asked: Asked) => {
-  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.name}`
+  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.answersResults === true} ${asked.name}`
   const known = translators.get(key) ?? makeTranslated(asked)
   if (translators.size >= translatorsMax) translators.clear()
   translators.set(key, known)
@@ -103,9 +106,11 @@ const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\
 const join = (
   messages: Array<LanguageModelV4Message>,
   next: LanguageModelV4Message,
-  joinsNeighbours: boolean
+  { answersResults = false, joinsNeighbours }: Asked
 ): void => {
   const last = messages.at(-1)
+  if (answersResults && last?.role === "tool" && next.role === "user")
+    messages.push({ role: "assistant", content: [{ type: "text", text: "I have the results." }] })
   if (last?.role === "tool" && next.role === "tool")
     messages[messages.length - 1] = { ...last, content: [...last.content, ...next.content] }
   else if (joinsNeighbours && last?.role === "user" && next.role === "user")

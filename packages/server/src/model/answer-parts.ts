@@ -93,9 +93,13 @@ export const makeAnswerParts = () => {
   }
 }
 
-/** An item id alone is useless to a provider that was asked to store nothing. */
+/** An item id alone is useless to a provider that was asked to store nothing, and so is an empty list. */
 const isWantedBack = (metadata: Metadata | undefined): boolean =>
-  Object.values(metadata ?? {}).some((value) => Object.keys(value).some((key) => key !== "itemId"))
+  Object.values(metadata ?? {}).some((values) =>
+    Object.entries(values).some(
+      ([key, value]) => key !== "itemId" && !(Array.isArray(value) && value.length === 0)
+    )
+  )
 
 const typeOf = (type: "reasoning-start" | "reasoning-end" | "text-start" | "text-end"): Gathered["type"] =>
   type.startsWith("reasoning") ? "reasoning" : "text"

@@ -8,7 +8,7 @@
  * its script and its price; what it says of temperature and length comes first.
  */
 import type { ContextConfig, LlmConfig } from "@tropism/domain/context-config"
-import type { ModelConfig, ModelRef } from "@tropism/domain/model-config"
+import type { ModelConfig, ModelRef, ProviderOptions, ReasoningEffort } from "@tropism/domain/model-config"
 import type { Script } from "@tropism/domain/script"
 import { Option } from "effect"
 
@@ -19,6 +19,8 @@ export type ModelSettings = Pick<ContextConfig, "primary" | "fallback" | "retry"
 export interface WantedModel extends ModelRef {
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
+  readonly reasoning?: ReasoningEffort | null | undefined
+  readonly providerOptions?: ProviderOptions | null | undefined
   /** A script of its own. */
   readonly script?: Script | null | undefined
   /** Set in a context: only a script of its name may answer for it. */
@@ -37,8 +39,11 @@ export const chooseModels = (
   settings: ModelSettings | undefined
 ): ChosenModels | undefined => {
   const { fallback, ...first }: ModelConfig = definition ?? { provider: "scripted", name: "" }
-  const shared = { temperature: first.temperature, maxOutputTokens: first.maxOutputTokens }
-  const ownFallback = fallback ? { ...shared, ...fallback } : null
+  const { maxOutputTokens, providerOptions, reasoning, temperature } = first
+  const shared = { temperature, maxOutputTokens, reasoning }
+  // Options are one provider's own words.
+  const options = fallback?.provider === first.provider ? { providerOptions } : {}
+  const ownFallback = fallback ? { ...shared, ...options, ...fallback } : null
   const ownPrimary = own && { ...(definition ? first : {}), ...own }
   const known = [ownPrimary, ownFallback].filter((each) => each !== undefined && each !== null)
   const setPrimary = settings && Option.getOrUndefined(settings.primary)

@@ -39,7 +39,7 @@ export type FakeAnswer =
     }
   | {
       readonly kind: "stream"
-      readonly chunks: ReadonlyArray<string>
+      readonly chunks: ReadonlyArray<string | Uint8Array>
       /** `end` ends the body properly, `hang` leaves it open. */
       readonly ending: "end" | "hang"
       /** What a stream that hangs says when the test lets it go on, a piece each time; behind the last it ends properly. */
@@ -49,7 +49,7 @@ export type FakeAnswer =
     }
 
 /** A body that is sent in these pieces and ended properly. */
-export const streaming = (chunks: ReadonlyArray<string>): FakeAnswer => ({
+export const streaming = (chunks: ReadonlyArray<string | Uint8Array>): FakeAnswer => ({
   kind: "stream",
   chunks,
   ending: "end"

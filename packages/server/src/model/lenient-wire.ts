@@ -23,29 +23,53 @@ const textIn = (value: unknown): string | undefined =>
 export const errorMessageIn = (body: unknown): string | undefined => {
   const value = Array.isArray(body) ? body[0] : body
   if (!isFields(value)) return textIn(value)
-  const { detail, error, message, msg } = value
+  const { Message, detail, error, message = Message, msg } = value
   if (error !== undefined && error !== null && error !== "") return errorMessageIn(error)
   return textIn(message) ?? textIn(msg) ?? (detail === undefined ? undefined : errorMessageIn(detail))
 }
 
+/** The form in which one package reads a refusal. */
+type ErrorForm = (message: string) => Fields
+
+/** AWS puts the message at the top; a `type` would be shown before it. */
+export const bedrockError: ErrorForm = (message) => ({ message })
+
+export const mistralError: ErrorForm = (message) => ({
+  object: "error",
+  message,
+  type: "error",
+  param: null,
+  code: null
+})
+
 /** Rewrites error bodies to the form that provider packages read, with the provider's own message. */
-export const withReadableErrors = (fetch: Fetch): Fetch =>
+export const withReadableErrors = (fetch: Fetch, form?: ErrorForm): Fetch =>
   reading(fetch, (response) =>
     response.ok
       ? response
-      : response.text().then((text) => {
-          const body = parse(text)
-          const message = errorMessageIn(body)
-          const first = Array.isArray(body) ? body[0] : body
-          const error = isFields(first) && isFields(first["error"]) ? first["error"] : {}
-          const isRead = message === undefined || (first === body && textIn(error["message"]) !== undefined)
-          return new Response(isRead ? text : JSON.stringify({ error: { ...error, message } }), {
-            status: response.status,
-            statusText: response.statusText,
-            headers: headersOf(response, "application/json")
-          })
-        })
+      : response.text().then(
+          (text) =>
+            new Response(form === undefined ? readable(text) : formed(text, form), {
+              status: response.status,
+              statusText: response.statusText,
+              headers: headersOf(response, "application/json")
+            })
+        )
   )
+
+const readable = (text: string): string => {
+  const body = parse(text)
+  const message = errorMessageIn(body)
+  const first = Array.isArray(body) ? body[0] : body
+  const error = isFields(first) && isFields(first["error"]) ? first["error"] : {}
+  const isRead = message === undefined || (first === body && textIn(error["message"]) !== undefined)
+  return isRead ? text : JSON.stringify({ error: { ...error, message } })
+}
+
+const formed = (text: string, form: ErrorForm): string => {
+  const message = errorMessageIn(parse(text))
+  return message === undefined ? text : JSON.stringify(form(message))
+}
 
 /** A fetch whose responses are read and written again. */
 const reading = (
@@ -66,8 +90,13 @@ const headersOf = ({ headers }: Response, contentType: string): Headers => {
   return kept
 }
 
-/** Answers of chat completions, put right as they come. */
-export const withLenientAnswers = (fetch: Fetch): Fetch =>
+/**
+ * Answers of chat completions, put right as they come.
+ *
+ * **Details** `breaksWithoutEnd` is for a package that takes a stream without an end for a whole answer (OpenRouter's): a
+ * call whose arguments were cut would be made.
+ */
+export const withLenientAnswers = (fetch: Fetch, breaksWithoutEnd = false): Fetch =>
   reading(fetch, (response, init) => {
     const { body, headers, ok, status } = response
     if (!ok || body === null || !/"stream":\s*true/.test(String(init?.body))) return response
@@ -78,7 +107,7 @@ export const withLenientAnswers = (fetch: Fetch): Fetch =>
       : toStream(
           body
             .pipeThrough(new TextDecoderStream())
-            .pipeThrough(lenientEvents())
+            .pipeThrough(lenientEvents(breaksWithoutEnd))
             .pipeThrough(new TextEncoderStream())
         )
   })
@@ -111,7 +140,7 @@ const withPlaces = (message: unknown): unknown =>
     : message
 
 /** Puts right the lines of a stream of events; a last line without its end is taken as whole. */
-const lenientEvents = (): TransformStream<string, string> => {
+const lenientEvents = (breaksWithoutEnd: boolean): TransformStream<string, string> => {
   const reader = makeReader()
   let rest = ""
   return new TransformStream({
@@ -122,10 +151,15 @@ const lenientEvents = (): TransformStream<string, string> => {
         controller.enqueue(lines.map((line) => `${reader(line.replace(/\r$/, ""))}\n`).join(""))
     },
     flush: (controller) => {
-      if (rest !== "") controller.enqueue(`${reader(rest)}\n\n`)
+      if (rest !== "" && !isHalfLine(rest)) controller.enqueue(`${reader(rest)}\n\n`)
+      if (breaksWithoutEnd && reader.isOpen()) controller.error(new TypeError("The answer has no end"))
     }
   })
 }
+
+/** The connection broke within this line; what its package drops as unfinished is not an answer that its API does not allow. */
+const isHalfLine = (line: string): boolean =>
+  line.startsWith("data:") && line.slice(5).trim() !== "[DONE]" && parse(line.slice(5)) === undefined
 
 /** Reads one line after another of one answer. */
 const makeReader = () => {
@@ -133,7 +167,7 @@ const makeReader = () => {
   let hasCalled = false
   let isFinished = false
   let isError = false
-  return (line: string): string => {
+  const read = (line: string): string => {
     if (line.startsWith("event:")) isError = line.slice(6).trim() === "error"
     if (!line.startsWith("data:")) return line
     const data = line.slice(5).trim()
@@ -163,6 +197,9 @@ const makeReader = () => {
     const usage = isFields(chunk["usage"]) ? { usage: toCounts(chunk["usage"]) } : {}
     return `data: ${JSON.stringify({ ...chunk, choices, ...usage })}`
   }
+  /** Whether an answer has begun and not ended. */
+  const isOpen = () => hasAnswered && !isFinished
+  return Object.assign(read, { isOpen })
 }
 
 const callsIn = (choice: unknown): boolean =>

@@ -58,7 +58,7 @@ describe("which model an agent asks", () => {
       expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "openai-compatible:llama3.1:8b" }, "x")).toBe(
         "openai-compatible:llama3.1:8b"
       )
-      expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "openai" }, "x")).toBe("openai:gpt-4o")
+      expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "openai" }, "x")).toBe("openai:gpt-5.4")
       expect(yield* resolveIn({ ...everything, TROPISM_MODEL: "scripted" }, "licence-review")).toBe(
         "scripted:licence-review"
       )
@@ -70,7 +70,11 @@ describe("which model an agent asks", () => {
       const env: Record<string, string> = {
         ...everything,
         GOOGLE_VERTEX_PROJECT: "p",
-        GOOGLE_VERTEX_LOCATION: "global"
+        GOOGLE_VERTEX_LOCATION: "global",
+        MISTRAL_API_KEY: "mistral-0001",
+        OPENROUTER_API_KEY: "sk-or-0001",
+        AWS_BEARER_TOKEN_BEDROCK: "bedrock-0001",
+        AWS_REGION: "us-east-1"
       }
       const order: Array<string> = []
       for (const name of [
@@ -79,6 +83,9 @@ describe("which model an agent asks", () => {
         "ANTHROPIC_API_KEY",
         "GOOGLE_GENERATIVE_AI_API_KEY",
         "GOOGLE_VERTEX_PROJECT",
+        "MISTRAL_API_KEY",
+        "OPENROUTER_API_KEY",
+        "AWS_BEARER_TOKEN_BEDROCK",
         "OPENAI_COMPATIBLE_BASE_URL"
       ]) {
         delete env[name]
@@ -89,6 +96,9 @@ describe("which model an agent asks", () => {
         "anthropic",
         "google",
         "google-vertex",
+        "mistral",
+        "openrouter",
+        "amazon-bedrock",
         "openai-compatible",
         "scripted"
       ])
@@ -107,10 +117,33 @@ describe("which model an agent asks", () => {
   it.effect("a variable whose name begins alike hides nothing", () =>
     Effect.gen(function* () {
       expect(yield* resolveIn({ OPENAI_API_KEY: "sk-openai-0001", OPENAI_API_KEY_FILE: "/x" }, "x")).toBe(
-        "openai:gpt-4o"
+        "openai:gpt-5.4"
       )
       expect(yield* resolveIn({ OPENAI_API_KEY_FILE: "/x" }, "x")).toMatch(howToConfigure)
       expect(yield* resolveIn({ TROPISM_MODEL_HINT: "1" }, "daily-digest")).toBe("scripted:daily-digest")
+    })
+  )
+
+  it.effect(
+    "Bedrock is asked by itself where its own key is set, and with an AWS account's key only by name",
+    () =>
+      Effect.gen(function* () {
+        const account = { AWS_ACCESS_KEY_ID: "AKIA0001", AWS_SECRET_ACCESS_KEY: "s", AWS_REGION: "us-east-1" }
+        expect(yield* resolveIn(account, "somebody-else")).toMatch(howToConfigure)
+        expect(yield* resolveIn({ ...account, TROPISM_MODEL: "amazon-bedrock" }, "x")).toBe(
+          "amazon-bedrock:global.anthropic.claude-sonnet-5-5"
+        )
+      })
+  )
+
+  it.effect("Azure has no default, since its models are called what the operator calls them", () =>
+    Effect.gen(function* () {
+      const env = { AZURE_API_KEY: "azure-0001", AZURE_RESOURCE_NAME: "ours" }
+      expect(yield* resolveIn(env, "somebody-else")).toMatch(howToConfigure)
+      expect(yield* resolveIn({ ...env, TROPISM_MODEL: "azure:ours" }, "x")).toBe("azure:ours")
+      expect(yield* resolveIn({ ...env, TROPISM_MODEL: "azure" }, "x")).toEqual(
+        naming("azure", "TROPISM_MODEL")
+      )
     })
   )
 
@@ -178,6 +211,15 @@ describe("an agent without a model is told what to set", () => {
   )
 })
 
+it.effect("a resource or a region that is an address is refused before a key is sent there", () =>
+  Effect.gen(function* () {
+    const azure = { AZURE_API_KEY: "azure-0001", AZURE_RESOURCE_NAME: "evil.example/x" }
+    expect(yield* resolveIn(azure, "x", { provider: "azure", name: "d" })).toContain("AZURE_RESOURCE_NAME")
+    const aws = { AWS_BEARER_TOKEN_BEDROCK: "bedrock-0001", AWS_REGION: "evil.example/x" }
+    expect(yield* resolveIn(aws, "x", { provider: "amazon-bedrock", name: "m" })).toContain("AWS_REGION")
+  })
+)
+
 describe("the providers of a server", () => {
   it.effect("say what is missing before they can be used", () =>
     Effect.gen(function* () {
@@ -187,6 +229,10 @@ describe("the providers of a server", () => {
         ["anthropic", false],
         ["google", false],
         ["google-vertex", false],
+        ["mistral", false],
+        ["openrouter", false],
+        ["azure", false],
+        ["amazon-bedrock", false],
         ["openai-compatible", false],
         ["scripted", true],
         ["replay", true]

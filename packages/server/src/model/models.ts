@@ -9,6 +9,7 @@
  * is an error and never quietly replaced: an agent's answers come from where its
  * definition says. No prompt is made here and no tool is run.
  */
+import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
 import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
@@ -21,7 +22,7 @@ import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import type { ModelPort } from "./model-port.ts"
 import { ModelUnavailable, type ReadRecord, type ResolvedModel } from "./model-request.ts"
 import { type KnownPrice, loadPrices } from "./prices.ts"
-import { isRemote, loadProviders, remoteProviders } from "./providers.ts"
+import { isRemote, loadProviders, type Provider, remoteProviders } from "./providers.ts"
 import { fromRecord } from "./replay-model.ts"
 import { chooseModels, type ModelSettings, type WantedModel } from "./chosen-model.ts"
 import { askWithRetries, defaultRetry, type Fallback } from "./retry.ts"
@@ -83,7 +84,7 @@ export class Models extends Context.Service<
           if (ref?.name === "")
             return yield* unavailable(
               choice,
-              `TROPISM_MODEL names no model: set it to ${ref.provider}:name, or set OPENAI_COMPATIBLE_MODEL`
+              `TROPISM_MODEL names no model: set it to ${ref.provider}:name${ref.provider === "openai-compatible" ? ", or set OPENAI_COMPATIBLE_MODEL" : ""}`
             )
           if (ref !== null) return ref
           return yield* unavailable(
@@ -92,7 +93,8 @@ export class Models extends Context.Service<
           )
         }
         const provider = remoteProviders.find(
-          (name) => byName[name].missing === null && byName[name].defaultModel !== ""
+          (name) =>
+            byName[name].missing === null && byName[name].defaultModel !== "" && !byName[name].mustBeNamed
         )
         if (provider !== undefined) return { provider, name: byName[provider].defaultModel }
         if (scripts.has(choice.agentName)) return { provider: "scripted", name: choice.agentName }
@@ -148,15 +150,13 @@ export class Models extends Context.Service<
             `The model ${ref.provider}:${ref.name} cannot be used here: ${provider.missing}`
           )
         }
-        const model = yield* Effect.try({
-          try: () => provider.makeModel(ref.name),
-          catch: (error) =>
-            unavailable(
-              choice,
-              `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`
-            )
-        })
-        const { maxOutputTokens = null, temperature = null } = ref
+        const model = yield* Effect.mapError(provider.makeModel(ref.name), (error) =>
+          unavailable(
+            choice,
+            `The model ${ref.provider}:${ref.name} cannot be used here: ${scrub(error instanceof Error ? error.message : String(error))}`
+          )
+        )
+        const { maxOutputTokens = null, reasoning = null, temperature = null } = ref
         const where = `${ref.provider}${addressOf(provider.address)}`
         const port = fromAiSdk({
           model,
@@ -168,12 +168,16 @@ export class Models extends Context.Service<
               strict.add(nameOf(ref))
             }
           },
-          joinsNeighbours: ref.provider !== "openai",
-          namesCalledTools: ref.provider === "anthropic",
+          joinsNeighbours: ref.provider !== "openai" && ref.provider !== "azure",
+          answersResults: ref.provider === "mistral",
+          namesCalledTools: ref.provider === "anthropic" || ref.provider === "amazon-bedrock",
+          // Bedrock has no such choice, and its package would take calls and results out of the conversation instead.
+          forbidsTools: ref.provider !== "amazon-bedrock",
           schemaRules: schemaRulesOf(ref.provider),
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
-          requestOptions: provider.requestOptions,
+          reasoning: reasoning ?? undefined,
+          requestOptions: optionsOf(provider, ref),
           scrub,
           where
         })
@@ -231,7 +235,7 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
 
 /** The APIs of the others have no system message in the middle of a conversation. */
 const takesLateSystem = (provider: ModelProvider): boolean =>
-  provider === "openai" || provider === "openai-compatible"
+  provider === "openai" || provider === "azure" || provider === "openai-compatible"
 
 /** Scripts and records are asked of no server, so a request that may reach one of them cannot meet an outage. */
 const routeOf = (model: AskedModel, fallback: Fallback | null): string | null => {
@@ -239,6 +243,18 @@ const routeOf = (model: AskedModel, fallback: Fallback | null): string | null =>
   return asked.some(({ where }) => where === undefined)
     ? null
     : asked.map(({ name, where }) => `${where}, model ${name}`).join("; then ")
+}
+
+/** The options of a request under the provider's name: the server's, the effort's, then the definition's. */
+const optionsOf = (
+  { effortOptions, optionsName, requestOptions }: Provider,
+  { providerOptions, reasoning }: WantedModel
+): SharedV4ProviderOptions | undefined => {
+  const options = { ...requestOptions, ...(reasoning ? effortOptions?.(reasoning) : {}), ...providerOptions }
+  // Options come from a definition that was kept as JSON.
+  return Object.keys(options).length === 0
+    ? undefined
+    : { [optionsName]: options as SharedV4ProviderOptions[string] }
 }
 
 const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`

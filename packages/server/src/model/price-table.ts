@@ -9,10 +9,11 @@
  * missing here has no known price, which is better than a wrong one.
  */
 import type { ModelPrice } from "@tropism/domain/model-price"
+import type { RemoteProvider } from "./providers.ts"
 
 /** Models of one provider whose prices were read in one place. */
 interface PriceSheet {
-  readonly providers: ReadonlyArray<"openai" | "anthropic" | "google" | "google-vertex">
+  readonly providers: ReadonlyArray<RemoteProvider>
   /** Where the figures stand, and whether that is the provider's own page. */
   readonly source: string
   /** When the source was written. */
@@ -102,6 +103,13 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
       "claude-sonnet-4-5": claude(3, 15),
       "claude-sonnet-4-6": claude(3, 15)
     }
+  },
+  {
+    providers: ["mistral"],
+    source:
+      "docs.mistral.ai/models/model-cards/mistral-medium-3-5-26-04, read through github.com/braintrustdata/braintrust-proxy issues 505 and 802; not Mistral's own page",
+    asOf: "2026-05",
+    models: { "mistral-medium-3-5": price(1.5, 7.5) }
   },
   {
     // Vertex AI's list prices are taken to be the same; its regional endpoints may cost more.

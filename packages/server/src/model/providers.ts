@@ -4,19 +4,14 @@
  * Keys and addresses come from the operator's environment and are read once,
  * when the server starts; a key stays `Redacted` until a provider package takes
  * it. An address is always given explicitly, so that no package looks for one
- * in the environment behind our back. Which provider an agent gets is decided
- * in `models.ts`.
+ * in the environment behind our back. A package is loaded when its provider is
+ * first asked. Which provider an agent gets is decided in `models.ts`.
  */
-import { createAnthropic } from "@ai-sdk/anthropic"
-import { createGoogle } from "@ai-sdk/google"
-import { createGoogleVertex } from "@ai-sdk/google-vertex"
-import { createOpenAI } from "@ai-sdk/openai"
-import { createOpenAICompatible } from "@ai-sdk/openai-compatible"
 import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
-import type { ModelProvider } from "@tropism/domain/model-config"
+import type { ModelProvider, ReasoningEffort } from "@tropism/domain/model-config"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
-import { withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
+import { bedrockError, mistralError, withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
 
 /** A provider that is reached over the network. */
 export type RemoteProvider = Exclude<ModelProvider, "scripted" | "replay">
@@ -27,6 +22,10 @@ export const remoteProviders: ReadonlyArray<RemoteProvider> = [
   "anthropic",
   "google",
   "google-vertex",
+  "mistral",
+  "openrouter",
+  "azure",
+  "amazon-bedrock",
   "openai-compatible"
 ]
 
@@ -40,11 +39,18 @@ export interface Provider {
   readonly defaultModel: string
   /** What to set before the provider can be used; null where it can. */
   readonly missing: string | null
+  /** Whether an agent must name it: its credentials may be there for other programs. */
+  readonly mustBeNamed?: boolean
   /** Where its server lies; null where the provider's package finds out. */
   readonly address: string | null
-  readonly makeModel: (modelName: string) => LanguageModelV4
-  /** What each request says beside the model's parameters. */
-  readonly requestOptions?: SharedV4ProviderOptions
+  /** Loads the provider's package and makes a model; fails where a setting is wrong. */
+  readonly makeModel: (modelName: string) => Effect.Effect<LanguageModelV4, unknown>
+  /** The name that the AI SDK has for its options. */
+  readonly optionsName: string
+  /** Options of each request beside the model's parameters. */
+  readonly requestOptions?: SharedV4ProviderOptions[string]
+  /** The options that ask for an effort, where the provider's package does not do it by itself. */
+  readonly effortOptions?: (effort: ReasoningEffort) => SharedV4ProviderOptions[string]
 }
 
 export interface Providers {
@@ -86,6 +92,26 @@ const Environment = Config.all({
     location: text("GOOGLE_VERTEX_LOCATION"),
     baseUrl: text("GOOGLE_VERTEX_BASE_URL")
   }),
+  azure: Config.all({
+    key: key("AZURE_API_KEY"),
+    resource: text("AZURE_RESOURCE_NAME"),
+    baseUrl: text("AZURE_BASE_URL"),
+    api: text("TROPISM_OPENAI_API")
+  }),
+  bedrock: Config.all({
+    key: key("AWS_BEARER_TOKEN_BEDROCK"),
+    accessKeyId: key("AWS_ACCESS_KEY_ID"),
+    secretAccessKey: key("AWS_SECRET_ACCESS_KEY"),
+    sessionToken: key("AWS_SESSION_TOKEN"),
+    region: text("AWS_REGION"),
+    baseUrl: text("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+  }),
+  mistral: Config.all({ key: key("MISTRAL_API_KEY"), baseUrl: text("MISTRAL_BASE_URL") }),
+  openrouter: Config.all({
+    key: key("OPENROUTER_API_KEY"),
+    baseUrl: text("OPENROUTER_BASE_URL"),
+    promptCache: text("TROPISM_PROMPT_CACHE")
+  }),
   compatible: Config.all({
     key: key("OPENAI_COMPATIBLE_API_KEY"),
     baseUrl: text("OPENAI_COMPATIBLE_BASE_URL"),
@@ -96,15 +122,22 @@ type Environment = Config.Success<typeof Environment>
 
 /** Reads the keys and addresses of all providers. */
 export const loadProviders = Effect.gen(function* () {
-  const fetch = withReadableErrors(yield* FetchHttpClient.Fetch)
+  const plainFetch = yield* FetchHttpClient.Fetch
+  const fetch = withReadableErrors(plainFetch)
   const env = yield* Environment
-  const keys = [env.openai.key, env.anthropic.key, env.google.key, env.vertex.key, env.compatible.key]
+  const keys = Object.values(env).flatMap((each) =>
+    Object.values(each).filter((value) => Redacted.isRedacted(value))
+  )
   return {
     byName: {
       openai: openai(env.openai, fetch),
       anthropic: anthropic(env.anthropic, fetch),
       google: google(env.google, fetch),
       "google-vertex": vertex(env.vertex, fetch),
+      azure: azure(env.azure, fetch),
+      "amazon-bedrock": bedrock(env.bedrock, withReadableErrors(plainFetch, bedrockError)),
+      mistral: mistral(env.mistral, withReadableErrors(plainFetch, mistralError)),
+      openrouter: openrouter(env.openrouter, fetch),
       "openai-compatible": compatible(env.compatible, fetch)
     },
     scrub: scrubber(keys)
@@ -113,45 +146,63 @@ export const loadProviders = Effect.gen(function* () {
 
 const reveal = (key: Redacted.Redacted | null): string => (key === null ? "" : Redacted.value(key))
 
+/** Loads a package and makes a model with it. */
+const loaded = <Package>(
+  load: () => Promise<Package>,
+  make: (loaded: Package) => LanguageModelV4
+): Effect.Effect<LanguageModelV4, unknown> =>
+  Effect.tryPromise({ try: () => load().then(make), catch: (error) => error })
+
 const openaiAddress = "https://api.openai.com/v1"
 
-/** Chat completions are what most servers behind OPENAI_BASE_URL speak; the Responses API is asked to keep nothing, as chat completions do by themselves. */
-const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Provider => ({
-  defaultModel: "gpt-4o",
-  missing:
-    env.key === null
-      ? "set OPENAI_API_KEY"
-      : [null, "chat", "responses"].includes(env.api)
-        ? null
-        : "set TROPISM_OPENAI_API to chat or to responses, or leave it out",
-  address: env.baseUrl ?? openaiAddress,
-  makeModel: (name) => {
-    const provider = createOpenAI({
-      apiKey: reveal(env.key),
-      baseURL: env.baseUrl ?? openaiAddress,
-      fetch: env.api === "responses" ? fetch : withLenientAnswers(fetch)
-    })
-    return env.api === "responses" ? provider.responses(name) : provider.chat(name)
-  },
-  requestOptions: { openai: { store: false } }
-})
+const unknownApi = (api: string | null): string | null =>
+  [null, "chat", "responses"].includes(api)
+    ? null
+    : "set TROPISM_OPENAI_API to chat or to responses, or leave it out"
+
+/** Most servers behind OPENAI_BASE_URL speak chat completions only; OpenAI's own newer models refuse tools with reasoning there. The Responses API is asked to store nothing, which chat completions do by themselves. */
+const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Provider => {
+  const api = env.api ?? (env.baseUrl === null ? "responses" : "chat")
+  return {
+    defaultModel: "gpt-5.4",
+    missing: env.key === null ? "set OPENAI_API_KEY" : unknownApi(env.api),
+    address: env.baseUrl ?? openaiAddress,
+    makeModel: (name) =>
+      loaded(
+        () => import("@ai-sdk/openai"),
+        ({ createOpenAI }) => {
+          const provider = createOpenAI({
+            apiKey: reveal(env.key),
+            baseURL: env.baseUrl ?? openaiAddress,
+            fetch: api === "responses" ? fetch : withLenientAnswers(fetch)
+          })
+          return api === "responses" ? provider.responses(name) : provider.chat(name)
+        }
+      ),
+    optionsName: "openai",
+    requestOptions: { store: false }
+  }
+}
 
 const anthropicAddress = "https://api.anthropic.com/v1"
 
 const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch): Provider => ({
-  defaultModel: "claude-sonnet-5",
+  defaultModel: "claude-sonnet-5-5",
   missing: env.key === null ? "set ANTHROPIC_API_KEY" : null,
   address: env.baseUrl ?? anthropicAddress,
   makeModel: (name) =>
-    createAnthropic({
-      apiKey: reveal(env.key),
-      baseURL: env.baseUrl ?? anthropicAddress,
-      fetch
-    })(name),
+    loaded(
+      () => import("@ai-sdk/anthropic"),
+      ({ createAnthropic }) =>
+        createAnthropic({
+          apiKey: reveal(env.key),
+          baseURL: env.baseUrl ?? anthropicAddress,
+          fetch
+        })(name)
+    ),
+  optionsName: "anthropic",
   // Anthropic caches nothing unless asked: a conversation's next request reads what this one wrote, at a tenth of the price.
-  ...(env.promptCache === "off"
-    ? {}
-    : { requestOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } })
+  ...(env.promptCache === "off" ? {} : { requestOptions: { cacheControl: { type: "ephemeral" } } })
 })
 
 const googleAddress = "https://generativelanguage.googleapis.com/v1beta"
@@ -161,11 +212,12 @@ const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Pro
   missing: env.key === null ? "set GOOGLE_GENERATIVE_AI_API_KEY" : null,
   address: env.baseUrl ?? googleAddress,
   makeModel: (name) =>
-    createGoogle({
-      apiKey: reveal(env.key),
-      baseURL: env.baseUrl ?? googleAddress,
-      fetch
-    })(name)
+    loaded(
+      () => import("@ai-sdk/google"),
+      ({ createGoogle }) =>
+        createGoogle({ apiKey: reveal(env.key), baseURL: env.baseUrl ?? googleAddress, fetch })(name)
+    ),
+  optionsName: "google"
 })
 
 /** With a key alone; or with a project and a location, where Google's own library finds the credentials. */
@@ -177,13 +229,138 @@ const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Pro
       : "set GOOGLE_VERTEX_API_KEY, or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION beside Google Cloud credentials",
   address: env.baseUrl,
   makeModel: (name) =>
-    createGoogleVertex({
-      ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
-      ...(env.project === null ? {} : { project: env.project }),
-      ...(env.location === null ? {} : { location: env.location }),
-      ...(env.baseUrl === null ? {} : { baseURL: env.baseUrl }),
-      fetch
-    })(name)
+    loaded(
+      () => import("@ai-sdk/google-vertex"),
+      ({ createGoogleVertex }) =>
+        createGoogleVertex({
+          ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
+          ...(env.project === null ? {} : { project: env.project }),
+          ...(env.location === null ? {} : { location: env.location }),
+          ...(env.baseUrl === null ? {} : { baseURL: env.baseUrl }),
+          fetch
+        })(name)
+    ),
+  optionsName: "vertex"
+})
+
+const azureName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
+
+/** A model's name is that of a deployment, which only the operator knows. */
+const azure = (env: Environment["azure"], fetch: typeof globalThis.fetch): Provider => {
+  const address = env.baseUrl ?? (env.resource && `https://${env.resource}.openai.azure.com/openai/v1`)
+  const isChat = env.api === "chat"
+  return {
+    defaultModel: "",
+    missing:
+      env.key === null
+        ? "set AZURE_API_KEY, and AZURE_RESOURCE_NAME or AZURE_BASE_URL"
+        : address === null
+          ? "set AZURE_RESOURCE_NAME, or AZURE_BASE_URL"
+          : env.baseUrl === null && !azureName.test(env.resource ?? "")
+            ? "set AZURE_RESOURCE_NAME to the name of a resource: letters, digits and hyphens"
+            : unknownApi(env.api),
+    address,
+    makeModel: (name) =>
+      loaded(
+        () => import("@ai-sdk/azure"),
+        ({ createAzure }) => {
+          const provider = createAzure({
+            apiKey: reveal(env.key),
+            baseURL: address ?? "",
+            fetch: isChat ? withLenientAnswers(fetch) : fetch
+          })
+          return isChat ? provider.chat(name) : provider.responses(name)
+        }
+      ),
+    optionsName: "azure",
+    requestOptions: { store: false },
+    // The package knows by its name what a model can, and a deployment's name tells it nothing.
+    effortOptions: () => ({ forceReasoning: true })
+  }
+}
+
+const regionName = /^[a-z]{2,8}(?:-[a-z0-9]+){1,4}$/
+
+/** With a Bedrock API key, or with an access key, whose requests are signed. */
+const bedrock = (env: Environment["bedrock"], fetch: typeof globalThis.fetch): Provider => {
+  const address = env.baseUrl ?? (env.region && `https://bedrock-runtime.${env.region}.amazonaws.com`)
+  const signs = env.accessKeyId !== null && env.secretAccessKey !== null
+  return {
+    defaultModel: "global.anthropic.claude-sonnet-5-5",
+    missing:
+      env.key === null && !signs
+        ? "set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION"
+        : regionName.test(env.region ?? "")
+          ? null
+          : "set AWS_REGION to a region such as us-east-1",
+    mustBeNamed: env.key === null,
+    address,
+    makeModel: (name) =>
+      loaded(
+        () => import("@ai-sdk/amazon-bedrock"),
+        ({ createAmazonBedrock }) =>
+          createAmazonBedrock({
+            region: env.region ?? "",
+            baseURL: address ?? "",
+            ...(env.key === null
+              ? {
+                  // A text of blanks: the package looks for no key in the environment.
+                  apiKey: " ",
+                  accessKeyId: reveal(env.accessKeyId),
+                  secretAccessKey: reveal(env.secretAccessKey),
+                  ...(env.sessionToken === null ? {} : { sessionToken: reveal(env.sessionToken) })
+                }
+              : { apiKey: reveal(env.key) }),
+            fetch
+          })(name)
+      ),
+    optionsName: "amazonBedrock"
+  }
+}
+
+const mistralAddress = "https://api.mistral.ai/v1"
+
+const mistral = (env: Environment["mistral"], fetch: typeof globalThis.fetch): Provider => ({
+  defaultModel: "mistral-medium-3-5",
+  missing: env.key === null ? "set MISTRAL_API_KEY" : null,
+  address: env.baseUrl ?? mistralAddress,
+  makeModel: (name) =>
+    loaded(
+      () => import("@ai-sdk/mistral"),
+      ({ createMistral }) =>
+        createMistral({
+          apiKey: reveal(env.key),
+          baseURL: env.baseUrl ?? mistralAddress,
+          fetch: withLenientAnswers(fetch)
+        })(name)
+    ),
+  optionsName: "mistral"
+})
+
+const openrouterAddress = "https://openrouter.ai/api/v1"
+
+/** Asks for usage; Anthropic's models behind it cache on request only, as at Anthropic itself. */
+const openrouter = (env: Environment["openrouter"], fetch: typeof globalThis.fetch): Provider => ({
+  defaultModel: "openrouter/auto",
+  missing: env.key === null ? "set OPENROUTER_API_KEY" : null,
+  address: env.baseUrl ?? openrouterAddress,
+  makeModel: (name) =>
+    loaded(
+      () => import("@openrouter/ai-sdk-provider"),
+      ({ createOpenRouter }) =>
+        createOpenRouter({
+          apiKey: reveal(env.key),
+          baseURL: env.baseUrl ?? openrouterAddress,
+          fetch: withLenientAnswers(fetch, true)
+        }).chat(name, {
+          usage: { include: true },
+          ...(env.promptCache !== "off" && name.startsWith("anthropic/")
+            ? { cache_control: { type: "ephemeral" } }
+            : {})
+        })
+    ),
+  optionsName: "openrouter",
+  effortOptions: (effort) => ({ reasoning: { effort } })
 })
 
 /** Any other server: the address makes it usable, since many local ones ask for no key. Nobody knows what its models are called. */
@@ -195,14 +372,19 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
       : null,
   address: env.baseUrl,
   makeModel: (name) =>
-    createOpenAICompatible({
-      name: "openai-compatible",
-      baseURL: env.baseUrl ?? "",
-      includeUsage: true,
-      transformRequestBody: withBothReasoningNames,
-      ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
-      fetch: withLenientAnswers(fetch)
-    }).chatModel(name)
+    loaded(
+      () => import("@ai-sdk/openai-compatible"),
+      ({ createOpenAICompatible }) =>
+        createOpenAICompatible({
+          name: "openai-compatible",
+          baseURL: env.baseUrl ?? "",
+          includeUsage: true,
+          transformRequestBody: withBothReasoningNames,
+          ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
+          fetch: withLenientAnswers(fetch)
+        }).chatModel(name)
+    ),
+  optionsName: "openai-compatible"
 })
 
 /** vLLM and OpenRouter call `reasoning` what DeepSeek and others call `reasoning_content`; each reads its own. */

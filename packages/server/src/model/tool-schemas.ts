@@ -26,6 +26,7 @@ export interface SchemaRules {
 export const schemaRulesOf = (provider: string): SchemaRules => {
   switch (provider) {
     case "openai":
+    case "azure":
       return { descriptionMaxChars: 1_024 }
     case "google":
     case "google-vertex":

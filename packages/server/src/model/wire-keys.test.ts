@@ -4,8 +4,11 @@ import { Cause, Clock, Effect, Exit, Logger, Stream, Tracer } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { anthropicMessages } from "../../testing/providers/anthropic-messages.ts"
 import { gemini, geminiOnVertex } from "../../testing/providers/gemini.ts"
-import { openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
-import { openaiResponses } from "../../testing/providers/openai-responses.ts"
+import { openaiChat, openrouterChat } from "../../testing/providers/openai-chat.ts"
+import { azureResponses, openaiResponses } from "../../testing/providers/openai-responses.ts"
+import { bedrock } from "../../testing/providers/bedrock.ts"
+import { mistral } from "../../testing/providers/mistral.ts"
+import { formats } from "../../testing/providers/formats.ts"
 import { conversation } from "../../testing/providers/wire-format.ts"
 import { makeFakeClock } from "./fake-clock.ts"
 import { type FakeAnswer, serveAnswers, streaming } from "./fake-model-server.ts"
@@ -14,14 +17,7 @@ import { ask, modelsIn } from "./models-for-tests.ts"
 
 const key = "secret-key-abcdef-0123456789"
 
-for (const format of [
-  openaiChat,
-  openaiResponses,
-  anthropicMessages,
-  gemini,
-  geminiOnVertex,
-  openaiCompatible
-]) {
+for (const format of formats) {
   const told = `the key ${key} is not known here`
   const answers: ReadonlyArray<readonly [string, FakeAnswer]> = [
     ["a refusal", { kind: "json", status: 503, body: format.refusal(503, told) }],
@@ -90,12 +86,25 @@ describe("where a provider is found without an address of one's own", () => {
     )
 
   for (const [format, env, address] of [
-    [openaiChat, { OPENAI_API_KEY: key }, "https://api.openai.com/v1/chat/completions"],
     [
-      openaiResponses,
-      { OPENAI_API_KEY: key, TROPISM_OPENAI_API: "responses" },
-      "https://api.openai.com/v1/responses"
+      openaiChat,
+      { OPENAI_API_KEY: key, TROPISM_OPENAI_API: "chat" },
+      "https://api.openai.com/v1/chat/completions"
     ],
+    // OpenAI's newer models refuse tools beside reasoning in chat completions.
+    [openaiResponses, { OPENAI_API_KEY: key }, "https://api.openai.com/v1/responses"],
+    [
+      azureResponses,
+      { AZURE_API_KEY: key, AZURE_RESOURCE_NAME: "ours" },
+      "https://ours.openai.azure.com/openai/v1/responses"
+    ],
+    [
+      bedrock,
+      { AWS_BEARER_TOKEN_BEDROCK: key, AWS_REGION: "eu-west-1" },
+      `https://bedrock-runtime.eu-west-1.amazonaws.com${bedrock.path}`
+    ],
+    [mistral, { MISTRAL_API_KEY: key }, "https://api.mistral.ai/v1/chat/completions"],
+    [openrouterChat, { OPENROUTER_API_KEY: key }, "https://openrouter.ai/api/v1/chat/completions"],
     [anthropicMessages, { ANTHROPIC_API_KEY: key }, "https://api.anthropic.com/v1/messages"],
     [
       gemini,

@@ -218,7 +218,10 @@ const jsonBeginning = (value: unknown, maxChars: number): string | undefined => 
 /** The names that the conventions have for providers; the others go by their own. */
 const providerNames: Readonly<Record<string, string>> = {
   google: "gcp.gemini",
-  "google-vertex": "gcp.vertex_ai"
+  "google-vertex": "gcp.vertex_ai",
+  azure: "azure.ai.openai",
+  "amazon-bedrock": "aws.bedrock",
+  mistral: "mistral_ai"
 }
 
 /** An answer in the form of the conventions. */

@@ -167,6 +167,15 @@ export const openaiChat: WireFormat = {
   hasTextArguments: true
 }
 
+/** The same answer with another model's finish. */
+const publishedBy = ({ name, provider }: ModelConfig) =>
+  openaiChat.published.map((answer) => ({
+    ...answer,
+    parts: answer.parts.map((part) =>
+      Object(part).type === "finish" ? { ...Object(part), provider, name } : part
+    )
+  }))
+
 const localModel: ModelConfig = { ...model, provider: "openai-compatible", name: "llama3.1:8b" }
 
 /** As Ollama, vLLM, llama.cpp and LM Studio speak it: late instructions come from the user, since chat templates refuse them elsewhere. */
@@ -175,17 +184,74 @@ export const openaiCompatible: WireFormat = {
   title: "an OpenAI-compatible server",
   model: localModel,
   env: (url, key) => ({ OPENAI_COMPATIBLE_API_KEY: key, OPENAI_COMPATIBLE_BASE_URL: `${url}/v1` }),
-  published: openaiChat.published.map((answer) => ({
-    ...answer,
-    parts: answer.parts.map((part) =>
-      Object(part).type === "finish"
-        ? { ...Object(part), provider: localModel.provider, name: localModel.name }
-        : part
-    )
-  })),
+  published: publishedBy(localModel),
   request: {
     model: "llama3.1:8b",
     ...request,
     messages: [...messages("No such city"), { role: "system", content: "Finish now." }]
+  }
+}
+
+const deployment: ModelConfig = { ...model, provider: "azure", name: "our-deployment" }
+
+/** Azure's v1 API: a deployment is the model, and the key has a header of its own. */
+export const azureChat: WireFormat = {
+  ...openaiChat,
+  title: "Azure chat completions",
+  model: deployment,
+  env: (url, key) => ({
+    AZURE_API_KEY: key,
+    AZURE_BASE_URL: `${url}/openai/v1`,
+    TROPISM_OPENAI_API: "chat"
+  }),
+  path: "/openai/v1/chat/completions",
+  keyHeader: "api-key",
+  published: publishedBy(deployment),
+  // Azure puts its own numbers where OpenAI has names (learn.microsoft.com, error responses).
+  refusal: (status, message) => ({ error: { code: String(status), message } }),
+  request: {
+    model: "our-deployment",
+    ...request,
+    messages: [...messages("No such city"), { role: "system", content: "Finish now." }]
+  }
+}
+
+const routed: ModelConfig = { ...model, provider: "openrouter", name: "anthropic/claude-sonnet-5" }
+
+/** OpenRouter adds comments while it waits, and its errors have a number and the provider's own words (openrouter.ai/docs, errors). */
+export const openrouterChat: WireFormat = {
+  ...openaiChat,
+  title: "OpenRouter chat completions",
+  model: routed,
+  env: (url, key) => ({ OPENROUTER_API_KEY: key, OPENROUTER_BASE_URL: `${url}/api/v1` }),
+  path: "/api/v1/chat/completions",
+  published: publishedBy(routed).map((answer) => ({
+    ...answer,
+    chunks: [": OPENROUTER PROCESSING\n\n", ...answer.chunks]
+  })),
+  streamedError: (message) =>
+    dataEvents({
+      id: "gen-1",
+      object: "chat.completion.chunk",
+      created: 1,
+      model: "m",
+      error: { code: 503, message },
+      choices: [{ index: 0, delta: { content: "" }, finish_reason: "error" }]
+    }),
+  refusal: (status, message) => ({ error: { code: status, message } }),
+  request: {
+    model: "anthropic/claude-sonnet-5",
+    stream: true,
+    usage: { include: true },
+    cache_control: { type: "ephemeral" },
+    temperature: 0.5,
+    max_tokens: 99,
+    tool_choice: "auto",
+    tools: request.tools,
+    messages: [
+      { role: "system", content: [{ type: "text", text: "You are a helpful assistant." }] },
+      ...messages("No such city").slice(1),
+      { role: "user", content: "<system>\nFinish now.\n</system>" }
+    ]
   }
 }

@@ -119,6 +119,41 @@ const paris: StreamedCall = {
   pieces: ['{"', "location", '":"', "Paris", ",", " France", '"}']
 }
 
+/** The package of Azure has no form of its own for a failed call. */
+const requestOf = (name: string, failure: string) => ({
+  model: name,
+  stream: true,
+  store: false,
+  temperature: 0.5,
+  max_output_tokens: 99,
+  tool_choice: "auto",
+  input: [
+    { role: "system", content: "You are a helpful assistant." },
+    { role: "user", content: [{ type: "input_text", text: "Compare Paris and Rome." }] },
+    { role: "assistant", content: "Looking." },
+    {
+      type: "function_call",
+      call_id: "call_paris",
+      name: "get_weather",
+      arguments: '{"location":"Paris"}'
+    },
+    { type: "function_call", call_id: "call_rome", name: "get_weather", arguments: '{"location":"Rome"}' },
+    { type: "function_call_output", call_id: "call_paris", output: '{"celsius":18}' },
+    { type: "function_call_output", call_id: "call_rome", output: failure },
+    { role: "system", content: "Finish now." }
+  ],
+  tools: [
+    {
+      type: "function",
+      name: "get_weather",
+      description: "Get the current weather in a given location",
+      // Strict would make every optional argument a required one.
+      strict: false,
+      parameters: { type: "object", required: ["location"] }
+    }
+  ]
+})
+
 export const openaiResponses: WireFormat & { readonly exhausted: ReadonlyArray<string> } = {
   title: "OpenAI responses",
   model,
@@ -190,38 +225,27 @@ export const openaiResponses: WireFormat & { readonly exhausted: ReadonlyArray<s
   refusal: (_status, message) => ({
     error: { message, type: "invalid_request_error", param: null, code: null }
   }),
-  request: {
-    model: "gpt-4o",
-    stream: true,
-    store: false,
-    temperature: 0.5,
-    max_output_tokens: 99,
-    tool_choice: "auto",
-    input: [
-      { role: "system", content: "You are a helpful assistant." },
-      { role: "user", content: [{ type: "input_text", text: "Compare Paris and Rome." }] },
-      { role: "assistant", content: "Looking." },
-      {
-        type: "function_call",
-        call_id: "call_paris",
-        name: "get_weather",
-        arguments: '{"location":"Paris"}'
-      },
-      { type: "function_call", call_id: "call_rome", name: "get_weather", arguments: '{"location":"Rome"}' },
-      { type: "function_call_output", call_id: "call_paris", output: '{"celsius":18}' },
-      { type: "function_call_output", call_id: "call_rome", output: '{"error":"No such city"}' },
-      { role: "system", content: "Finish now." }
-    ],
-    tools: [
-      {
-        type: "function",
-        name: "get_weather",
-        description: "Get the current weather in a given location",
-        // Strict would make every optional argument a required one.
-        strict: false,
-        parameters: { type: "object", required: ["location"] }
-      }
-    ]
-  },
+  request: requestOf("gpt-4o", '{"error":"No such city"}'),
   hasTextArguments: true
+}
+
+const deployment: ModelConfig = { ...model, provider: "azure", name: "our-deployment" }
+
+/** Azure's v1 API speaks it too; it is what Azure is asked in unless the operator says otherwise. */
+export const azureResponses: WireFormat = {
+  ...openaiResponses,
+  title: "Azure responses",
+  model: deployment,
+  env: (url, key) => ({ AZURE_API_KEY: key, AZURE_BASE_URL: `${url}/openai/v1` }),
+  path: "/openai/v1/responses",
+  keyHeader: "api-key",
+  published: openaiResponses.published.map((answer) => ({
+    ...answer,
+    parts: answer.parts.map((part) =>
+      Object(part).type === "finish"
+        ? { ...Object(part), provider: deployment.provider, name: deployment.name }
+        : part
+    )
+  })),
+  request: requestOf("our-deployment", "No such city")
 }

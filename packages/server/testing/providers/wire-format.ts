@@ -14,10 +14,13 @@ export interface StreamedCall {
   readonly pieces: ReadonlyArray<string>
 }
 
+/** A piece of a body: text, or bytes where the provider does not send text. */
+export type Piece = string | Uint8Array
+
 /** An answer that a provider published, and what it says. */
 export interface PublishedAnswer {
   readonly what: string
-  readonly chunks: ReadonlyArray<string>
+  readonly chunks: ReadonlyArray<Piece>
   readonly parts: ReadonlyArray<unknown>
 }
 
@@ -30,23 +33,25 @@ export interface WireFormat {
   readonly keyHeader: string
   readonly published: ReadonlyArray<PublishedAnswer>
   /** The opening of an answer and its words, without an end. */
-  readonly begin: (...words: ReadonlyArray<string>) => ReadonlyArray<string>
+  readonly begin: (...words: ReadonlyArray<string>) => ReadonlyArray<Piece>
   /** A whole answer: words, then calls; `length` stops it for its length. */
   readonly answer: (content: {
     readonly words?: ReadonlyArray<string>
     readonly calls?: ReadonlyArray<StreamedCall>
     readonly stop?: "length" | "filter"
-  }) => ReadonlyArray<string>
+  }) => ReadonlyArray<Piece>
   /** An answer that is cut in the middle of a call's arguments. */
-  readonly cutInArguments: (call: StreamedCall) => ReadonlyArray<string>
+  readonly cutInArguments: (call: StreamedCall) => ReadonlyArray<Piece>
   /** An error that comes inside a stream that began with 200. */
-  readonly streamedError: (message: string) => ReadonlyArray<string>
+  readonly streamedError: (message: string) => ReadonlyArray<Piece>
   /** The body of a refusal. */
   readonly refusal: (status: number, message: string) => unknown
   /** What the provider must be sent for `conversation`. */
   readonly request: object
   /** Whether calls carry arguments as text, which can be broken; the others send JSON. */
   readonly hasTextArguments: boolean
+  /** Whether it can withhold an answer; absent is yes. */
+  readonly withholds?: boolean
 }
 
 /** Server-sent events with `data` only. */
