@@ -8,6 +8,7 @@
 import { Schema } from "effect"
 import { RequestedToolCall } from "./context-event.ts"
 import { Timestamp } from "./ids.ts"
+import { ReasoningEffort } from "./model-config.ts"
 import { ModelPrice } from "./model-price.ts"
 import { Usage } from "./run.ts"
 
@@ -71,6 +72,8 @@ export const ModelExchange = Schema.Struct({
     parameters: Schema.Struct({
       temperature: Schema.NullOr(Schema.Finite),
       maxOutputTokens: Schema.NullOr(Schema.Int),
+      /** Absent where the definition says nothing of it. */
+      reasoning: Schema.optionalKey(ReasoningEffort),
       toolChoice: Schema.Literals(["auto", "none"])
     })
   }),

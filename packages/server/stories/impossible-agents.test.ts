@@ -57,6 +57,50 @@ const impossible: ReadonlyArray<readonly [string, Record<string, unknown>, strin
     "run.exit_loop"
   ],
   ["a tool that spawns, and nobody to spawn", { tools: ["run.spawn_agent"], subAgents: [] }, "/subAgents"],
+  [
+    "reasoning of a script",
+    { model: { ...scripted([{ say: "Hi." }]), reasoning: "low" } },
+    "/model/reasoning",
+    "scripted"
+  ],
+  [
+    "options of a recorded run",
+    { model: { provider: "replay", name: "r", providerOptions: { a: 1 } } },
+    "/model/providerOptions",
+    "replay"
+  ],
+  [
+    "an option that sends requests elsewhere",
+    { model: { provider: "openai-compatible", name: "m", providerOptions: { base_url: "http://a" } } },
+    "/model/providerOptions/base_url",
+    "base_url"
+  ],
+  [
+    "an option inside others that holds a key",
+    { model: { provider: "anthropic", name: "m", providerOptions: { a: [{ authorizationToken: "t" }] } } },
+    "/model/providerOptions/a/0/authorizationToken"
+  ],
+  [
+    "an option in place of what the server sends",
+    { model: { provider: "openrouter", name: "m", providerOptions: { messages: [] } } },
+    "/model/providerOptions/messages"
+  ],
+  [
+    "options that are too long",
+    { model: { provider: "openai", name: "m", providerOptions: { user: "u".repeat(5_000) } } },
+    "/model/providerOptions",
+    "4096"
+  ],
+  [
+    "an option of a step's model that keeps requests at the provider",
+    {
+      flowType: "loop",
+      steps: [
+        { name: "a", prompt: "A", model: { provider: "openai", name: "m", providerOptions: { store: true } } }
+      ]
+    },
+    "/steps/0/model/providerOptions/store"
+  ],
   ["a prompt of blanks", { prompt: " \n\t" }, "/prompt"],
   [
     "a step's prompt of blanks",

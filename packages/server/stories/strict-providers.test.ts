@@ -131,6 +131,39 @@ layer(strictServer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect(
+      "Claude is asked to think as much as the agent's definition says, with its options, and each version keeps both",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const providerOptions = { metadata: { userId: "team-7" } }
+          const model = { ...modelOf("claude"), reasoning: "high", providerOptions }
+          const agent = yield* agentOf(story, model)
+          const run = yield* story.post(`/agents/${agent.id}/trigger`)
+          expect(run).toMatchObject({ status: "completed", summary: "Done." })
+          expect(strictRequests.get("claude")?.at(-1)).toMatchObject({
+            thinking: { type: expect.stringMatching(/enabled|adaptive/) },
+            metadata: { user_id: "team-7" },
+            cache_control: { type: "ephemeral" }
+          })
+          const call = yield* story.get(`/runs/${run.id}/model-calls/1`)
+          expect(call.request.parameters).toMatchObject({ reasoning: "high" })
+          yield* story.patch(`/agents/${agent.id}`, { model: { ...model, reasoning: "none" } })
+          const versions = [
+            yield* story.get(`/agents/${agent.id}/versions/1`),
+            yield* story.get(`/agents/${agent.id}/versions/2`)
+          ]
+          expect(versions.map(({ definition }) => definition.model)).toMatchObject([
+            { reasoning: "high", providerOptions },
+            { reasoning: "none", providerOptions }
+          ])
+          yield* story.post(`/agents/${agent.id}/trigger`)
+          expect(strictRequests.get("claude")?.at(-1)).not.toMatchObject({
+            thinking: { type: expect.stringMatching(/enabled|adaptive/) }
+          })
+        })
+    )
+
     it.effect("Claude is named the tools of earlier calls where none is offered", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

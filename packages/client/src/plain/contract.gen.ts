@@ -1927,6 +1927,7 @@ export interface ModelExchange {
     readonly parameters: {
       readonly temperature: number | null
       readonly maxOutputTokens: number | null
+      readonly reasoning?: "none" | "low" | "medium" | "high" | undefined
       readonly toolChoice: "auto" | "none"
     }
   }

@@ -53,6 +53,8 @@ const rich: AgentInput = {
     },
     temperature: 0,
     maxOutputTokens: 900,
+    reasoning: "high",
+    providerOptions: { serviceTier: "flex" },
     // Of a provider that reads none, it is kept all the same.
     script: { values: { names: ["Ada"] }, rules: [{ say: "Hello." }] },
     fallback: { provider: "anthropic", name: "c", price: { inputPerMillion: 1, outputPerMillion: 2 } },

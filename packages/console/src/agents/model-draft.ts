@@ -32,6 +32,10 @@ export interface GuardDraft {
 export interface ModelDraft extends ModelRefDraft {
   readonly temperature: string
   readonly maxOutputTokens: string
+  /** Empty is the model's own default. */
+  readonly reasoning: string
+  /** JSON, in the provider's words. */
+  readonly providerOptions: string
   /** JSON, for the provider `scripted`. */
   readonly script: string
   /** Null is nobody. */
@@ -47,6 +51,8 @@ export const emptyModel: ModelDraft = {
   price: null,
   temperature: "",
   maxOutputTokens: "",
+  reasoning: "",
+  providerOptions: "",
   script: "",
   fallback: null,
   race: false,
@@ -60,6 +66,8 @@ export const modelDraftOf = (model: ModelConfig | null | undefined): ModelDraft 
     ...refDraftOf(model),
     temperature: numberText(model.temperature),
     maxOutputTokens: numberText(model.maxOutputTokens),
+    reasoning: model.reasoning ?? "",
+    providerOptions: jsonText(model.providerOptions),
     script: jsonText(model.script),
     fallback: fallback ? refDraftOf(fallback) : null,
     race: model.race ?? false,
@@ -84,10 +92,18 @@ export const modelOf = (draft: ModelDraft, pointer: string): Result.Result<Sent,
       `${pointer}/script`,
       '{"rules": [{"say": "Hello."}]}'
     )
+    const options = yield* objectGiven(
+      "providerOptions",
+      draft.providerOptions,
+      `${pointer}/providerOptions`,
+      '{"serviceTier": "flex"}'
+    )
     const model: Sent = {
       ...refOf(draft),
       ...numberGiven("temperature", draft.temperature),
       ...numberGiven("maxOutputTokens", draft.maxOutputTokens),
+      ...given("reasoning", draft.reasoning),
+      ...options,
       ...script,
       ...(fallback !== null && { fallback: refOf(fallback) }),
       ...(draft.race && { race: true }),

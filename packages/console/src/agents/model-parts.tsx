@@ -1,7 +1,7 @@
 /**
  * A model as it is chosen, for an agent or for a step: its provider, how it is asked, and who stands by.
  */
-import { ModelProvider } from "@tropism/domain/model-config"
+import { ModelProvider, ReasoningEffort } from "@tropism/domain/model-config"
 import { useQuery } from "@tanstack/react-query"
 import type { ReactNode } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -94,6 +94,7 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
           value={model.maxOutputTokens}
           onChange={(maxOutputTokens) => onChange({ maxOutputTokens })}
         />
+        <ReasoningFields {...props} />
         <PriceFields
           label="Price of the model"
           price={model.price}
@@ -107,6 +108,30 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
     </>
   )
 }
+
+const efforts = ReasoningEffort.literals.map((value) => ({ value, label: value }))
+
+const ReasoningFields = ({ model, pointer, at, onChange }: ModelPartsProps): ReactNode =>
+  model.provider === "scripted" || model.provider === "replay" ? null : (
+    <>
+      <ChoiceField
+        label="Reasoning"
+        hint="How much the model thinks before it answers"
+        {...at(`${pointer}/reasoning`)}
+        value={model.reasoning}
+        choices={[{ value: "", label: "The model's default" }, ...efforts]}
+        onChange={(reasoning) => onChange({ reasoning })}
+      />
+      <TextField
+        label="Options of the provider"
+        hint="A JSON object of options that its API has; no keys, no addresses"
+        {...at(`${pointer}/providerOptions`)}
+        value={model.providerOptions}
+        onChange={(providerOptions) => onChange({ providerOptions })}
+        isMono
+      />
+    </>
+  )
 
 const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): ReactNode => {
   const offeredBy = useOfferedModel()

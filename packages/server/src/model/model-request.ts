@@ -10,7 +10,7 @@
  */
 import type { AnswerPart } from "@tropism/domain/answer-part"
 import type { Message } from "@tropism/domain/message"
-import type { ModelProvider } from "@tropism/domain/model-config"
+import type { ModelProvider, ReasoningEffort } from "@tropism/domain/model-config"
 import type { Spoken } from "@tropism/domain/context-window"
 import type { ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
@@ -47,6 +47,7 @@ export interface ModelRequest {
 export interface ModelParameters {
   readonly temperature: number | null
   readonly maxOutputTokens: number | null
+  readonly reasoning?: ReasoningEffort
   readonly toolChoice: "auto" | "none"
 }
 

@@ -182,7 +182,7 @@ export class Models extends Context.Service<
           where
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)
-        const parameters = { temperature, maxOutputTokens }
+        const parameters = { temperature, maxOutputTokens, ...(reasoning === null ? {} : { reasoning }) }
         return { provider: ref.provider, name: ref.name, price, port, where, parameters }
       })
 

@@ -45,6 +45,7 @@ const watch = Effect.fnUntraced(function* (
         parameters: {
           temperature: parameters?.temperature ?? null,
           maxOutputTokens: parameters?.maxOutputTokens ?? null,
+          ...(parameters?.reasoning === undefined ? {} : { reasoning: parameters.reasoning }),
           toolChoice: request.toolChoice ?? "auto"
         },
         startedAtMs,
