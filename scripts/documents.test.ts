@@ -7,6 +7,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "vitest"
+import { ModelProvider } from "../packages/domain/src/model-config.ts"
 import { entryTransitions } from "../packages/domain/src/processing.ts"
 import { transitions } from "../packages/domain/src/run.ts"
 import { taskTransitions } from "../packages/domain/src/task.ts"
@@ -166,5 +167,45 @@ describe("the settings", () => {
 
   it("that the table tells of are read by the program", () => {
     expect([...told].filter((name) => !known.has(name))).toEqual([])
+  })
+})
+
+describe("the table of what was tried with each provider", () => {
+  const [, table = ""] = read("docs/models.md").split("## What was tried")
+  const rows = table
+    .split("\n")
+    .filter((line) => line.startsWith("| `"))
+    .map((line) =>
+      line
+        .slice(1, -1)
+        .split("|")
+        .map((cell) => cell.trim())
+    )
+
+  /** What a cell may say without a test. */
+  const claimless = ["untested", "none to carry", "not asked for"]
+
+  /** The cells of a row that claim something which no test holds. */
+  const findEmptyClaims = ([, ...cells]: ReadonlyArray<string>): ReadonlyArray<string> =>
+    cells.filter((cell) => {
+      if (claimless.includes(cell)) return false
+      const [, file = "", title = ""] = /^\[[^\]]+\]\((\S+) "(.+)"\)$/.exec(cell) ?? []
+      const path = join("docs", file)
+      return file === "" || title === "" || !existsSync(join(root, path)) || !read(path).includes(title)
+    })
+
+  it("has a row for every provider that is asked over the network", () => {
+    const asked = ModelProvider.literals.filter((each) => each !== "scripted" && each !== "replay")
+    expect(new Set(rows.map(([name = ""]) => /`([^`]+)`/.exec(name)?.[1]))).toEqual(new Set(asked))
+  })
+
+  it("claims nothing that no test holds", () => {
+    expect(rows.flatMap(findEmptyClaims)).toEqual([])
+  })
+
+  it("is found wanting where a test has another name, or is not named", () => {
+    const path = "../packages/server/src/model/wire-answers.test.ts"
+    const cells = [`[yes](${path} "does what it never did")`, '[yes](gone.test.ts "x")', "yes"]
+    expect(findEmptyClaims(["`openai`", ...cells, "untested"])).toEqual(cells)
   })
 })

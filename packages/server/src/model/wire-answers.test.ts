@@ -36,6 +36,22 @@ const askFor = (
 const priced = new Set(["openai", "anthropic", "google", "google-vertex", "mistral"])
 
 const paris: StreamedCall = { id: "call_1", name: "get_weather", pieces: ['{"loc', 'ation": "Pa', 'ris"}'] }
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+const picture: ModelRequest = {
+  tools: [],
+  messages: [
+    {
+      role: "user",
+      content: [
+        { type: "text", text: "What is it?" },
+        { type: "file", mediaType: "image/png", data: pixel }
+      ]
+    }
+  ]
+}
+
 const rome: StreamedCall = { id: "call_2", name: "get_weather", pieces: ['{"location"', ': "Rome"}'] }
 
 const call = (location: string) => ({
@@ -141,6 +157,13 @@ for (const format of formats) {
             { type: "finish", reason, usage: { inputTokens: 11, outputTokens: 7 } }
           ])
         }
+      })
+    )
+
+    it.live("is sent a picture of the user's", () =>
+      Effect.gen(function* () {
+        const { asked } = yield* askFor(format, format.answer({ words: ["Done."] }), picture)
+        expect(JSON.stringify(asked?.body)).toContain(pixel)
       })
     )
 
