@@ -55,6 +55,7 @@ const foundIn = (secrets: Secrets, text: string): ReadonlyArray<string> =>
 /** What an operator gives to a server. */
 const given = () => ({
   "provider key": modelKey,
+  "AWS secret": canary("aws-secret"),
   "MCP server": canary("mcp-server"),
   "MCP program": canary("mcp-program"),
   "JWT secret": canary("jwt-secret"),
@@ -65,7 +66,7 @@ const given = () => ({
 const start = Effect.fnUntraced(function* (secrets: ReturnType<typeof given>) {
   const models = yield* serveAnswers(
     // Providers tell a key back when they do not know it.
-    refuses(401, `Incorrect API key provided: ${modelKey}`),
+    refuses(401, `Incorrect API key provided: ${modelKey}, ${secrets["AWS secret"]}`),
     says("Heard.")
   )
   const collector = yield* startCollector
@@ -83,6 +84,9 @@ const start = Effect.fnUntraced(function* (secrets: ReturnType<typeof given>) {
             PATH: process.env["PATH"] ?? "",
             OPENAI_COMPATIBLE_BASE_URL: `${models.url}/v1`,
             OPENAI_COMPATIBLE_API_KEY: secrets["provider key"],
+            AWS_REGION: "us-east-1",
+            AWS_ACCESS_KEY_ID: "AKIAIOSFODNN7EXAMPLE",
+            AWS_SECRET_ACCESS_KEY: secrets["AWS secret"],
             TROPISM_SECRET_SHOP: secrets["MCP server"],
             TROPISM_SECRET_PROGRAM: secrets["MCP program"],
             TROPISM_JWT_SECRET: secrets["JWT secret"],

@@ -73,6 +73,26 @@ for (const format of formats) {
   })
 }
 
+it.live("Bedrock is sent a signature of the account's key, and not the key", () =>
+  Effect.gen(function* () {
+    const server = yield* serveAnswers(streaming(bedrock.answer({ words: ["Hello"] })))
+    const env = {
+      AWS_ACCESS_KEY_ID: "AKIAIOSFODNN7EXAMPLE",
+      AWS_SECRET_ACCESS_KEY: key,
+      AWS_SESSION_TOKEN: "a-session-token",
+      AWS_REGION: "eu-west-1",
+      AWS_ENDPOINT_URL_BEDROCK_RUNTIME: server.url
+    }
+    yield* Effect.provide(ask(bedrock.model, conversation), modelsIn(env))
+    const [asked] = server.requests
+    expect(asked?.headers.authorization).toMatch(
+      /^AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE\/\d{8}\/eu-west-1\/bedrock\/aws4_request, .*Signature=[0-9a-f]{64}$/
+    )
+    expect(asked?.headers["x-amz-security-token"]).toBe("a-session-token")
+    expect(JSON.stringify(asked)).not.toContain(key)
+  }).pipe(Effect.scoped)
+)
+
 describe("where a provider is found without an address of one's own", () => {
   /** Sends every request to the test's server and notes where it was meant to go. */
   const redirected = (url: string, meant: Array<string>): typeof globalThis.fetch =>
