@@ -122,15 +122,25 @@ export const Trigger = Schema.Struct({
 export type Trigger = typeof Trigger.Type
 
 /** Tokens of the model requests of a run, a step or an agent. */
-export const Usage = Schema.Struct({ inputTokens: Schema.Int, outputTokens: Schema.Int })
+export const Usage = Schema.Struct({
+  inputTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  /** Those of the input that the provider read from its cache; absent where there were none, or it does not say. */
+  cachedInputTokens: Schema.optionalKey(Schema.Int)
+})
 export type Usage = typeof Usage.Type
 
 export const noUsage: Usage = { inputTokens: 0, outputTokens: 0 }
 
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,
-  outputTokens: a.outputTokens + b.outputTokens
+  outputTokens: a.outputTokens + b.outputTokens,
+  ...cachedOf((a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0))
 })
+
+/** The field of a usage that says how much came from a cache, where something did. */
+export const cachedOf = (cachedInputTokens: number): Pick<Usage, "cachedInputTokens"> =>
+  cachedInputTokens === 0 ? {} : { cachedInputTokens }
 
 /** What one run may use. Null is unbounded. */
 export const RunLimits = Schema.Struct({

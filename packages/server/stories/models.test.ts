@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Logger } from "effect"
-import { serveAnswers, streaming } from "../src/model/fake-model-server.ts"
+import { chatChunk, events, serveAnswers, streaming } from "../src/model/fake-model-server.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Json, newProject, startServer } from "../testing/platform.ts"
 import { openaiChat } from "../testing/providers/openai-chat.ts"
@@ -106,6 +106,53 @@ describe("An agent whose model answers over the network", () => {
         expect(told[0].content).toContain("items")
         expect(told[1].content).not.toContain("items")
         expect(told[2].content).toContain("search_objects")
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "is counted what its provider had in a cache, with its calls, its run, its day and the server's metrics",
+    () =>
+      Effect.gen(function* () {
+        const usage = {
+          prompt_tokens: 100,
+          completion_tokens: 5,
+          total_tokens: 105,
+          prompt_tokens_details: { cached_tokens: 80 }
+        }
+        const call = {
+          index: 0,
+          id: "c",
+          type: "function",
+          function: { name: "search_objects", arguments: "{}" }
+        }
+        const server = yield* serveAnswers(
+          events(
+            chatChunk({ tool_calls: [call] }),
+            chatChunk({}, "tool_calls"),
+            { ...Object(chatChunk({})), choices: [], usage },
+            "[DONE]"
+          ),
+          events(
+            chatChunk({ content: "Done." }),
+            chatChunk({}, "stop"),
+            { ...Object(chatChunk({})), choices: [], usage },
+            "[DONE]"
+          )
+        )
+        const story = yield* storyIn(openaiChat.env(server.url, key))
+        const agent = yield* story.post("/agents", worker({ provider: "openai", name: "gpt-4o" }))
+        const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
+        const total = { inputTokens: 200, outputTokens: 10, cachedInputTokens: 160 }
+        // 40 tokens at $2.5, 160 at $1.25 and 10 at $10 the million.
+        expect(run).toMatchObject({ status: "completed", usage: total, costUsd: 0.0004 })
+        const calls = yield* story.get(`/runs/${run.id}/model-calls`)
+        expect(calls.items.map(({ usage }: Json) => usage.cachedInputTokens)).toEqual([80, 80])
+        const days = yield* story.get(`/agents/${agent.id}/usage`)
+        expect(days.items).toMatchObject([{ runs: 1, usage: total }])
+        const metrics = yield* story.send("GET", "/metrics")
+        expect(JSON.stringify(metrics.body)).toMatch(
+          /tropism_model_cached_input_tokens_total\{[^}]*gpt-4o[^}]*\} 160/
+        )
       }).pipe(Effect.scoped)
   )
 

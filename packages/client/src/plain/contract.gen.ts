@@ -918,6 +918,7 @@ export interface BacktestReport {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly costUsd: number
 }
@@ -994,6 +995,7 @@ export interface ComparedVariant {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly costUsd: number
   readonly durationMs: number | null
@@ -1229,6 +1231,7 @@ export interface GuardVerdictEvent {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
 }
 
@@ -1263,6 +1266,7 @@ export interface ContextNotedEvent {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
 }
 
@@ -1282,6 +1286,7 @@ export interface ContextSummarizedEvent {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
 }
 
@@ -1523,6 +1528,7 @@ export interface AssistantMessageEvent {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly parts?: ReadonlyArray<{
     readonly type: "reasoning"
@@ -1912,6 +1918,7 @@ export interface ModelExchange {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly isUsageEstimated: boolean
   readonly costUsd: number | null
@@ -1984,6 +1991,7 @@ export interface ModelCall {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly isUsageEstimated: boolean
   readonly costUsd: number | null
@@ -2038,6 +2046,7 @@ export interface RunStep {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly costUsd: number | null
   /** An instant, ISO 8601 in UTC with milliseconds */
@@ -2120,12 +2129,14 @@ export interface Run {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly costUsd: number
   readonly total: {
     readonly usage: {
       readonly inputTokens: number
       readonly outputTokens: number
+      readonly cachedInputTokens?: number | undefined
     }
     readonly costUsd: number
   }
@@ -2736,12 +2747,14 @@ export interface UnfinishedRun {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly costUsd: number
   readonly total: {
     readonly usage: {
       readonly inputTokens: number
       readonly outputTokens: number
+      readonly cachedInputTokens?: number | undefined
     }
     readonly costUsd: number
   }
@@ -2769,6 +2782,7 @@ export interface AgentDay {
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
   }
   readonly costUsd: number
 }

@@ -3,6 +3,7 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentDay, SpendingLimit } from "@tropism/domain/budget"
+import type { Usage } from "@tropism/domain/run"
 import { useQuery } from "@tanstack/react-query"
 import { DateTime } from "effect"
 import type { ReactNode } from "react"
@@ -39,7 +40,7 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
       )}
       {data !== undefined && data.items.length > 0 && (
         <table className="w-full text-left text-sm">
-          <TableHead titles={["Day (UTC)", "Runs", "Read", "Written", "Cost"]} />
+          <TableHead titles={["Day (UTC)", "Runs", "Read", "From the cache", "Written", "Cost"]} />
           <tbody>
             {data.items.map(({ date, runs, usage, costUsd }) => (
               <tr key={date} className="border-b border-line">
@@ -48,6 +49,7 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
                 </th>
                 <td className="pr-3">{runs.toLocaleString("en")}</td>
                 <td className="pr-3">{tokensText(usage.inputTokens)}</td>
+                <td className="pr-3">{cachedText(usage)}</td>
                 <td className="pr-3">{tokensText(usage.outputTokens)}</td>
                 <td>{moneyText(costUsd)}</td>
               </tr>
@@ -58,6 +60,10 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
     </section>
   )
 }
+
+/** The share of what was read that the provider had in its cache. */
+const cachedText = ({ cachedInputTokens = 0, inputTokens }: Usage): string =>
+  inputTokens === 0 ? "–" : `${Math.round((100 * cachedInputTokens) / inputTokens)}%`
 
 /** `Left of today's budget: 48 k tokens of 50 k tokens, $0.90 of $1.00.` */
 const leftText = ({ maxCostUsd, maxTokens }: SpendingLimit, day: AgentDay | undefined): string => {

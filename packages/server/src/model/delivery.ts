@@ -106,9 +106,9 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     const parts = answerParts.finish()
     const usage = keepableUsage({
       inputTokens: inputCount ?? tokensOf(charsOf(request)),
-      outputTokens: outputCount ?? tokensOf(saidChars)
+      outputTokens: outputCount ?? tokensOf(saidChars),
+      cachedInputTokens: inputTokens.cacheRead ?? 0
     })
-    const cachedInputTokens = keepableCount(inputTokens.cacheRead ?? 0)
     const cacheWriteTokens = keepableCount(inputTokens.cacheWrite ?? 0)
     return [
       ...textOf(spoken.rest()),
@@ -118,7 +118,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         reason: part.reason,
         usage,
         isUsageEstimated: inputCount === undefined || outputCount === undefined,
-        costMicros: costMicrosOf(model.price, { ...usage, cachedInputTokens, cacheWriteTokens }),
+        costMicros: costMicrosOf(model.price, { ...usage, cacheWriteTokens }),
         provider: model.provider,
         name: model.name,
         ...(parts === undefined ? {} : { parts })

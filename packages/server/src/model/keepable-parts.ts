@@ -10,7 +10,7 @@
  */
 import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"
-import type { Usage } from "@tropism/domain/run"
+import { cachedOf, type Usage } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 
@@ -45,9 +45,11 @@ export const makeKeepableText = () => {
 const endsInHalf = /[\uD800-\uDBFF]$/
 
 /** Counts of tokens that can be kept and added up. */
-export const keepableUsage = ({ inputTokens, outputTokens }: Usage): Usage => ({
+export const keepableUsage = ({ cachedInputTokens = 0, inputTokens, outputTokens }: Usage): Usage => ({
   inputTokens: keepableCount(inputTokens),
-  outputTokens: keepableCount(outputTokens)
+  outputTokens: keepableCount(outputTokens),
+  // No more can come from a cache than was read.
+  ...cachedOf(Math.min(keepableCount(cachedInputTokens), keepableCount(inputTokens)))
 })
 
 export const keepableCount = (tokens: number): number =>

@@ -5,6 +5,7 @@
  */
 import { microsPerDollar } from "@tropism/domain/chain"
 import type { ContextName } from "@tropism/domain/context-event"
+import { cachedOf } from "@tropism/domain/run"
 import type { FlowStepAtWork, ModelCall, ModelExchange } from "@tropism/domain/model-call"
 
 export interface ModelCallRow {
@@ -23,6 +24,7 @@ export interface ModelCallRow {
   readonly error: string | null
   readonly inputTokens: number
   readonly outputTokens: number
+  readonly cachedInputTokens: number
   readonly usageEstimated: boolean
   readonly costMicros: bigint | null
   readonly startedAt: Date
@@ -41,7 +43,11 @@ export const toModelCall = (row: ModelCallRow, flowStep: FlowStepAtWork | null):
   status: row.answerEvent === null ? "failed" : "answered",
   finishReason: row.finishReason,
   error: row.error,
-  usage: { inputTokens: row.inputTokens, outputTokens: row.outputTokens },
+  usage: {
+    inputTokens: row.inputTokens,
+    outputTokens: row.outputTokens,
+    ...cachedOf(row.cachedInputTokens)
+  },
   isUsageEstimated: row.usageEstimated,
   costUsd: toDollars(row.costMicros),
   startedAt: row.startedAt.toISOString(),

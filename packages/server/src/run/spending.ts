@@ -63,10 +63,10 @@ export const makeSpending = Effect.gen(function* () {
     behind: Statement.Fragment = sql.literal("")
   ) =>
     sql`spent as (
-      insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cost_micros)
+      insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cached_input_tokens, cost_micros)
       select ${run.projectId}::uuid, share.scope, share.id, share.period,
         case when share.scope <> 'chain' and asker.step_count = 0 and ${isStep}::boolean then 1 else 0 end,
-        ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${costMicros}::bigint
+        ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${usage.cachedInputTokens ?? 0}::bigint, ${costMicros}::bigint
       from appended
       cross join (select step_count from kb.agent_runs where id = ${run.id}) asker
       ${behind}
@@ -79,12 +79,14 @@ export const makeSpending = Effect.gen(function* () {
         runs = budget.runs + excluded.runs,
         input_tokens = budget.input_tokens + excluded.input_tokens,
         output_tokens = budget.output_tokens + excluded.output_tokens,
+        cached_input_tokens = budget.cached_input_tokens + excluded.cached_input_tokens,
         cost_micros = budget.cost_micros + excluded.cost_micros)`
 
   const used = (usage: Usage, costMicros: number) =>
-    sql`cost_micros = cost_micros + ${costMicros}::bigint, usage = jsonb_build_object(
+    sql`cost_micros = cost_micros + ${costMicros}::bigint, usage = jsonb_strip_nulls(jsonb_build_object(
         'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
-        'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint)`
+        'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint,
+        'cachedInputTokens', nullif(coalesce((usage->>'cachedInputTokens')::bigint, 0) + ${usage.cachedInputTokens ?? 0}::bigint, 0)))`
 
   /** What a step adds to its run. */
   const stepped = ({ costMicros, model, usage }: StepUse) =>

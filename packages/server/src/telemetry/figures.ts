@@ -5,6 +5,7 @@
  * Labels are bounded: what comes from a definition, such as a model's name, has
  * a limited number of values, and the others are told together.
  */
+import type { Usage } from "@tropism/domain/run"
 import { Effect, Metric } from "effect"
 import { telemetryLimits } from "../limits.ts"
 
@@ -26,6 +27,9 @@ const modelSeconds = Metric.histogram("tropism_model_request_duration_seconds", 
 })
 const tokens = Metric.counter("tropism_model_tokens_total", {
   description: "Tokens read and written by models."
+})
+const cachedTokens = Metric.counter("tropism_model_cached_input_tokens_total", {
+  description: "Those of the tokens that models read which their providers had in a cache."
 })
 const dollars = Metric.counter("tropism_model_cost_dollars_total", {
   description: "Dollars of model requests whose price is known."
@@ -109,14 +113,15 @@ export const countModelTry = (
 /** Counts what an answer used. */
 export const countUse = (
   model: { readonly provider: string; readonly name: string },
-  use: { readonly inputTokens: number; readonly outputTokens: number; readonly costUsd: number }
+  use: Usage & { readonly costUsd: number }
 ): Effect.Effect<void> => {
   const labels = { provider: model.provider, model: modelLabel(model.name) }
   return Effect.andThen(
-    Effect.andThen(
+    Effect.all([
       add(tokens, { ...labels, direction: "input" }, use.inputTokens),
-      add(tokens, { ...labels, direction: "output" }, use.outputTokens)
-    ),
+      add(tokens, { ...labels, direction: "output" }, use.outputTokens),
+      add(cachedTokens, labels, use.cachedInputTokens ?? 0)
+    ]),
     add(dollars, labels, use.costUsd)
   )
 }
