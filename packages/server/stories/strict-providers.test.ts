@@ -164,6 +164,20 @@ layer(strictServer, { excludeTestServices: true })((it) => {
         })
     )
 
+    it.effect("Mistral is sent what it thought before its calls", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* agentOf(story, modelOf("ministral"))
+        yield* story.post(`/agents/${agent.id}/trigger`)
+        const { messages } = strictRequests.get("ministral")?.at(-1) ?? {}
+        const calling = messages.filter(({ tool_calls }: Json) => tool_calls)
+        expect(calling.map(({ content }: Json) => content)).toMatchObject([
+          [{ type: "thinking", thinking: [{ text: "I think." }] }],
+          [{ type: "thinking", thinking: [{ text: "I think." }] }]
+        ])
+      })
+    )
+
     it.effect("Claude is named the tools of earlier calls where none is offered", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
