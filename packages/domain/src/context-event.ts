@@ -102,7 +102,11 @@ export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("
   model: Schema.String,
   usage: Usage,
   /** All parts in order; present only if the answer has reasoning or provider metadata. */
-  parts: Schema.optionalKey(Schema.Array(AnswerPart))
+  parts: Schema.optionalKey(Schema.Array(AnswerPart)),
+  /** Why the provider ended the answer, where it is not whole: `length`, `pause`, `content-filter`; any other of an empty one. */
+  finishReason: Schema.optionalKey(Text),
+  /** It goes on with the words of the answer before; absent is false. */
+  continues: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** Why a run is asked to come to an end by itself. */
@@ -138,6 +142,15 @@ export class LoopWarningEvent extends Schema.Class<LoopWarningEvent>("LoopWarnin
   type: Schema.tag("LoopWarningEvent"),
   ...base,
   reason: Schema.Literals(["cycle", "errorStreak"]),
+  content: Text
+}) {}
+
+/** The answer reached the provider's limit of output tokens: the model is told to go on with it. */
+export class ContinuationRequestedEvent extends Schema.Class<ContinuationRequestedEvent>(
+  "ContinuationRequestedEvent"
+)({
+  type: Schema.tag("ContinuationRequestedEvent"),
+  ...base,
   content: Text
 }) {}
 
@@ -196,7 +209,16 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
 }) {}
 
 /** What brought a turn down, for those who tell people of it. */
-export const TurnFailure = RunFailure.pick(["model", "prompt", "guard", "doomLoop", "refused", "noProgress"])
+export const TurnFailure = RunFailure.pick([
+  "model",
+  "contentFilter",
+  "emptyAnswer",
+  "prompt",
+  "guard",
+  "doomLoop",
+  "refused",
+  "noProgress"
+])
 export type TurnFailure = typeof TurnFailure.Type
 
 export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({
@@ -322,6 +344,7 @@ export const ContextEvent = Schema.Union([
   SoftStopEvent,
   FlowStepStartedEvent,
   LoopWarningEvent,
+  ContinuationRequestedEvent,
   RunResumedEvent,
   InterruptRequestedEvent,
   AgentTurnStartedEvent,

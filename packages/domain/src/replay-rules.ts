@@ -31,18 +31,21 @@ export const derive = (standpoints: ReadonlyArray<Standpoint>, event: ContextEve
 
 type Facts = Partial<Omit<DecisionInput, "context">>
 
-/** What the decider may have decided in a state, given what an event attests; whose run it was and which tools may be repeated is not in the log. */
+/** What the decider may have decided in a state, given what an event attests; whose run it was, which tools may be repeated and whether output is limited is not in the log. */
 const decisionsOf = ({ context }: Standpoint, facts: Facts = {}): ReadonlyArray<Decision> =>
   [context.run.id, ""].flatMap((runId) =>
-    [false, true].map((mayRepeat) =>
-      decide({
-        context,
-        runId,
-        ownTurnNumber: context.currentTurnNumber,
-        maxSteps: null,
-        mayRepeat: () => mayRepeat,
-        ...facts
-      })
+    [false, true].flatMap((mayRepeat) =>
+      [false, true].map((isOutputLimited) =>
+        decide({
+          context,
+          runId,
+          ownTurnNumber: context.currentTurnNumber,
+          maxSteps: null,
+          mayRepeat: () => mayRepeat,
+          isOutputLimited,
+          ...facts
+        })
+      )
     )
   )
 
@@ -88,6 +91,8 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
     }
     case "LoopWarningEvent":
       return when(decides((decision) => decision.type === "warn" && decision.reason === event.reason))
+    case "ContinuationRequestedEvent":
+      return when(decides(({ type }) => type === "goOn"))
     case "FlowStepStartedEvent":
       return when(!isTurnOpen && isNextPlace(now, event), { triggersAgentTurn: true })
     case "ToolCallStartedEvent":
