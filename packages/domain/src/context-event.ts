@@ -21,6 +21,7 @@ import {
   SetRetryConfigEvent,
   SetTimeoutEvent
 } from "./config-event.ts"
+import { Coerced } from "./coerced.ts"
 import { added, base, ContextEventId, ContextName, WaitsFor } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp, UserId } from "./ids.ts"
@@ -236,6 +237,8 @@ export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("To
   callId: Schema.String,
   tool: Schema.String,
   arguments: Schema.Json,
+  /** What the model had sent, where its arguments nearly fitted and were put right. */
+  coerced: Schema.optionalKey(Coerced),
   /** Where `tool` is a name that the context defines: the tool that was called, and with what (S004-F02). */
   standsFor: Schema.optionalKey(Schema.Struct({ tool: Schema.String, arguments: Schema.Json })),
   /** Who brings the outcome, where it comes later: a run that was spawned, a person who was asked, or a client (`ToolResultEvent`). */

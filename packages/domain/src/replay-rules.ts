@@ -96,7 +96,7 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
     case "FlowStepStartedEvent":
       return when(!isTurnOpen && isNextPlace(now, event), { triggersAgentTurn: true })
     case "ToolCallStartedEvent":
-      return startedCall(standpoint)
+      return startedCall(standpoint, event)
     case "ToolCallCompletedEvent":
     case "ToolCallFailedEvent": {
       const call = now.pendingCalls.find(({ id }) => id === event.callId)
@@ -143,14 +143,23 @@ const stopsFor = (reason: StopReason) => (decision: Decision) =>
   decision.type === "softStop" && decision.reason === reason
 
 /** The call that is to be made, as the model asked for it. */
-const startedCall = (standpoint: Standpoint): Derived | undefined => {
+const startedCall = (
+  standpoint: Standpoint,
+  {
+    arguments: made,
+    coerced,
+    standsFor: stoodFor
+  }: Extract<ContextEvent, { readonly type: "ToolCallStartedEvent" }>
+): Derived | undefined => {
   for (const decision of decisionsOf(standpoint)) {
     if (decision.type !== "callTool") continue
     const { arguments: args, id, name, standsFor } = decision.call
+    const call = { ...silent, callId: id, tool: name }
+    // By which schema arguments were put right is not in the log.
+    if (coerced !== undefined)
+      return { ...call, arguments: made, standsFor: stoodFor, coerced: { ...coerced, sent: args } }
     return {
-      ...silent,
-      callId: id,
-      tool: name,
+      ...call,
       arguments: args,
       standsFor: standsFor && { tool: standsFor.tool, arguments: standsFor.arguments }
     }

@@ -309,6 +309,7 @@ export interface ToolCallRecord {
   readonly callId: string
   readonly tool: string
   readonly arguments: unknown
+  readonly coerced: CoercedArguments | null
   readonly status: "started" | "completed" | "failed" | "refused" | "unknown" | "abandoned"
   readonly decision: "execute" | "suggest" | "refuse" | null
   readonly promotionId: string | null
@@ -317,6 +318,15 @@ export interface ToolCallRecord {
   readonly createdAt: string
   readonly completedAt: string | null
   readonly durationMs: number | null
+}
+
+export interface CoercedArguments {
+  readonly sent: unknown
+  readonly changes: ReadonlyArray<{
+    readonly pointer: string
+    readonly change: "unwrapped" | "parsed" | "renamed" | "dropped"
+    readonly to?: string | undefined
+  }>
 }
 
 export interface Denial {
@@ -1095,6 +1105,7 @@ export interface ToolCallStartedEvent {
   readonly callId: string
   readonly tool: string
   readonly arguments: unknown
+  readonly coerced?: CoercedArguments | undefined
   readonly standsFor?: {
     readonly tool: string
     readonly arguments: unknown
