@@ -327,6 +327,7 @@ const answer = (state: State, event: AssistantMessageEvent): Step => {
   const run = isSameRun ? state.run : newRun(runId)
   const unfinished = afterAnswer(run.unfinished, event)
   const reason = Option.getOrUndefined(unfinished)?.reason
+  const isNothing = event.continues === true && calls.length === 0 && content.trim() === ""
   const text = event.continues ? state.lastText + content : reason === "empty" ? "" : content
   return {
     state: {
@@ -345,7 +346,7 @@ const answer = (state: State, event: AssistantMessageEvent): Step => {
       // `decide` asks for no answer while a call is pending; a log that has one all the same keeps its calls paired.
       ...withoutOutcome(state),
       // A model is not shown an answer that says nothing: providers refuse one, and reasoning alone as well.
-      ...(reason === "empty" ? [] : [messageOf(event)])
+      ...(reason === "empty" || isNothing ? [] : [messageOf(event)])
     ]
   }
 }
