@@ -63,6 +63,7 @@ export const run = (number: number, more: Partial<Run> = {}): Run => ({
   isSummaryTruncated: false,
   errorMessage: null,
   failureReason: null,
+  finishReason: "stop",
   cancelledBy: null,
   taintedBy: [],
   missingTools: [],

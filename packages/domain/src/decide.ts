@@ -15,6 +15,7 @@ import { WaitsFor } from "./event-base.ts"
 import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
 import { areNotesDue } from "./notes-due.ts"
+import { sequelOf } from "./unfinished.ts"
 import { findLoopWarning, type LoopWarning, repetitionBounds, timesInARow } from "./repetition.ts"
 
 /** Why a call is not made. */
@@ -56,6 +57,10 @@ export type Decision =
   | { readonly type: "pause"; readonly reason: "stepLimit" | "timeout" | "budget" }
   /** The agent did not stop to repeat itself (S002-R35). */
   | { readonly type: "fail"; readonly reason: "doomLoop"; readonly call: ToolCall; readonly times: number }
+  /** The model's answer is none, and asking again would bring none. */
+  | { readonly type: "fail"; readonly reason: "contentFilter" | "emptyAnswer" }
+  /** The answer reached the limit of output tokens: tell the model to go on before it is asked again. */
+  | { readonly type: "goOn" }
   | { readonly type: "completeTurn"; readonly text: string }
   /** Nothing is left to do. */
   | { readonly type: "finish"; readonly text: string }
@@ -86,6 +91,8 @@ export interface DecisionInput {
   readonly flow?: FlowPlan | undefined
   /** Whether a tool may be called again and again with the same arguments. */
   readonly mayRepeat?: (tool: string) => boolean
+  /** Somebody set how many tokens an answer may have: one that reaches that ends there. */
+  readonly isOutputLimited?: boolean
 }
 
 export const decide = (input: DecisionInput): Decision => {
@@ -104,17 +111,22 @@ export const decide = (input: DecisionInput): Decision => {
   if (context.isTriggered && stopped === undefined && !isComplete(context))
     return { type: "interruptTurn", turnNumber, reason: "message" }
   if (context.pendingCalls.length > 0) return withCalls(input, isOwnRun, stopped !== undefined)
+  const unfinished = isOwnRun ? Option.getOrUndefined(context.run.unfinished) : undefined
+  const sequel = unfinished && sequelOf(unfinished, input.isOutputLimited ?? false)
+  if (sequel === "contentFilter") return { type: "fail", reason: sequel }
   if (stopped) {
     const isAnswered = context.run.steps > stopped.steps
     return isAnswered || isGraceOver
       ? { type: "pause", reason: stopped.reason }
       : { type: "requestModel", withTools: false }
   }
-  if (context.isAnswered) return { type: "completeTurn", text }
+  if (context.isAnswered || sequel === "complete") return { type: "completeTurn", text }
+  if (sequel === "emptyAnswer") return { type: "fail", reason: sequel }
   const steps = isOwnRun ? context.run.steps - context.run.stepsBeforeResume : 0
   if (maxSteps !== null && steps >= maxSteps) return { type: "softStop", reason: "stepLimit" }
   const reason = findLoopWarning(context.repetition, input.mayRepeat ?? never)
   if (reason) return { type: "warn", reason }
+  if (sequel === "goOn") return { type: sequel }
   return findSummaryDue(context) ? { type: "summarize" } : { type: "requestModel", withTools: true }
 }
 

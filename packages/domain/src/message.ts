@@ -7,6 +7,7 @@
  */
 import type { Schema } from "effect"
 import type { AnswerPart } from "./answer-part.ts"
+import type { Coerced } from "./coerced.ts"
 
 export interface ToolCall {
   readonly id: string
@@ -22,6 +23,8 @@ export interface ToolCall {
 /** A call with the text of the answer that asked for it. */
 export interface SpokenCall extends ToolCall {
   readonly words?: string
+  /** What was put right in its arguments; absent where they are as the model sent them. */
+  readonly coerced?: Coerced
 }
 
 /** What a call of a defined tool is a call of. */

@@ -23,7 +23,7 @@ export const modelLimits = {
   answerPartsMaxChars: 500_000,
   /** Tool calls of one answer. */
   answerMaxCalls: 128,
-  /** Models that are known to take no system message in the middle of a conversation. */
+  /** Models of which it is known that they refuse what others take. */
   strictModels: 1_000,
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,

@@ -309,6 +309,7 @@ export interface ToolCallRecord {
   readonly callId: string
   readonly tool: string
   readonly arguments: unknown
+  readonly coerced: CoercedArguments | null
   readonly status: "started" | "completed" | "failed" | "refused" | "unknown" | "abandoned"
   readonly decision: "execute" | "suggest" | "refuse" | null
   readonly promotionId: string | null
@@ -317,6 +318,15 @@ export interface ToolCallRecord {
   readonly createdAt: string
   readonly completedAt: string | null
   readonly durationMs: number | null
+}
+
+export interface CoercedArguments {
+  readonly sent: unknown
+  readonly changes: ReadonlyArray<{
+    readonly pointer: string
+    readonly change: "unwrapped" | "parsed" | "renamed" | "dropped"
+    readonly to?: string | undefined
+  }>
 }
 
 export interface Denial {
@@ -949,6 +959,7 @@ export interface ConversationMessage {
   readonly toolCalls: ReadonlyArray<ChatToolCall>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
+  readonly finishReason?: "length" | "content-filter" | "pause" | undefined
 }
 
 export interface ChatToolCall {
@@ -1029,6 +1040,7 @@ export interface UnfinishedChatAnswer {
   readonly status: "completed" | "waiting" | "working" | "interrupted" | "failed"
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
+  readonly finishReason?: "length" | "content-filter" | "pause" | undefined
   readonly runId: string | null
   readonly conversation_id: string
   readonly tool_calls: ReadonlyArray<ChatToolCall>
@@ -1039,6 +1051,7 @@ export interface ChatAnswer {
   readonly status: "completed" | "waiting" | "working" | "interrupted" | "failed"
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
+  readonly finishReason?: "length" | "content-filter" | "pause" | undefined
   readonly runId: string | null
   readonly conversation_id: string
   readonly tool_calls: ReadonlyArray<ChatToolCall>
@@ -1051,7 +1064,7 @@ export interface ChatInput {
   readonly message: string
 }
 
-export type LoggedEvent = SessionStartedEvent | SessionEndedEvent | ContextForkedEvent | HistoryGivenEvent | SystemPromptEvent | UserMessageEvent | FileAttachmentEvent | AssistantMessageEvent | SetLlmConfigEvent | SetTimeoutEvent | SetRetryConfigEvent | SetRacingEvent | SetGuardEvent | SetMemoryConfigEvent | SetReducerEvent | DefineToolEvent | DefineWorkflowEvent | ComparisonStartedEvent | ContextSummarizedEvent | ContextNotedEvent | MemoryRecalledEvent | GuardVerdictEvent | SoftStopEvent | FlowStepStartedEvent | LoopWarningEvent | RunResumedEvent | InterruptRequestedEvent | AgentTurnStartedEvent | AgentTurnCompletedEvent | AgentTurnInterruptedEvent | AgentTurnFailedEvent | ToolCallStartedEvent | ToolCallCompletedEvent | ToolCallFailedEvent
+export type LoggedEvent = SessionStartedEvent | SessionEndedEvent | ContextForkedEvent | HistoryGivenEvent | SystemPromptEvent | UserMessageEvent | FileAttachmentEvent | AssistantMessageEvent | SetLlmConfigEvent | SetTimeoutEvent | SetRetryConfigEvent | SetRacingEvent | SetGuardEvent | SetMemoryConfigEvent | SetReducerEvent | DefineToolEvent | DefineWorkflowEvent | ComparisonStartedEvent | ContextSummarizedEvent | ContextNotedEvent | MemoryRecalledEvent | GuardVerdictEvent | SoftStopEvent | FlowStepStartedEvent | LoopWarningEvent | ContinuationRequestedEvent | RunResumedEvent | InterruptRequestedEvent | AgentTurnStartedEvent | AgentTurnCompletedEvent | AgentTurnInterruptedEvent | AgentTurnFailedEvent | ToolCallStartedEvent | ToolCallCompletedEvent | ToolCallFailedEvent
 
 export interface ToolCallFailedEvent {
   readonly type: "ToolCallFailedEvent"
@@ -1092,6 +1105,7 @@ export interface ToolCallStartedEvent {
   readonly callId: string
   readonly tool: string
   readonly arguments: unknown
+  readonly coerced?: CoercedArguments | undefined
   readonly standsFor?: {
     readonly tool: string
     readonly arguments: unknown
@@ -1109,7 +1123,7 @@ export interface AgentTurnFailedEvent {
   readonly triggersAgentTurn: boolean
   readonly turnNumber: number
   readonly error: string
-  readonly reason?: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | undefined
+  readonly reason?: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | undefined
 }
 
 export interface AgentTurnInterruptedEvent {
@@ -1170,6 +1184,17 @@ export interface RunResumedEvent {
   readonly by: string
   readonly content: string
   readonly userId?: string | undefined
+}
+
+export interface ContinuationRequestedEvent {
+  readonly type: "ContinuationRequestedEvent"
+  readonly id: string
+  /** An instant, ISO 8601 in UTC with milliseconds */
+  readonly timestamp: string
+  readonly agentName: string
+  readonly parentEventId: string | null
+  readonly triggersAgentTurn: boolean
+  readonly content: string
 }
 
 export interface LoopWarningEvent {
@@ -1535,6 +1560,8 @@ export interface AssistantMessageEvent {
     readonly id: string
     readonly metadata?: { readonly [name: string]: JsonObject } | undefined
   }> | undefined
+  readonly finishReason?: string | undefined
+  readonly continues?: boolean | undefined
 }
 
 export interface FileAttachmentEvent {
@@ -2110,7 +2137,8 @@ export interface Run {
   readonly summary: string | null
   readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
-  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly failureReason: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly finishReason: string | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
@@ -2619,7 +2647,7 @@ export interface ProcessingEntry {
   readonly reason: string | null
   readonly dueAt: string | null
   readonly errorMessage: string | null
-  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly failureReason: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly deadLetteredAt: string | null
   readonly startedAt: string | null
   readonly completedAt: string | null
@@ -2726,7 +2754,8 @@ export interface UnfinishedRun {
   readonly summary: string | null
   readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
-  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly failureReason: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly finishReason: string | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number

@@ -16,8 +16,9 @@ import type {
 } from "@tropism/api/openai-completions"
 import { type Reading, readEvent, readingAfter, unsaid } from "@tropism/domain/conversation-reading"
 import type { ConversationMessage } from "@tropism/domain/conversation"
-import type { LoggedEvent } from "@tropism/domain/context-event"
+import { AgentTurnFailedEvent, type LoggedEvent, type TurnFailure } from "@tropism/domain/context-event"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
+import { lastFault } from "@tropism/domain/chat-calls"
 import { failedResponse } from "@tropism/domain/chat-sentences"
 import type { OpenQuestion, TurnPart, TurnRest } from "../chat/turns.ts"
 
@@ -68,18 +69,28 @@ export const hear = (
 const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof hear> => {
   const { reading, told } = readEvent(before.reading, event)
   const content = told?.message.role === "assistant" ? told.message.content : ""
-  const words = event.type === "AgentTurnCompletedEvent" ? content : ""
+  const { begun } = before.reading
+  const isFailure = event.type === "AgentTurnFailedEvent"
+  // What was begun of an answer has passed by.
+  const words = event.type === "AgentTurnCompletedEvent" && begun === undefined ? content : ""
+  const isSaid = told?.message.role === "assistant" && !isFailure
   const answer: HeardAnswer = {
     ...before,
     reading,
-    messages:
-      told && told.message.role === "assistant" ? [...before.messages, told.message] : before.messages,
+    messages: [
+      ...before.messages,
+      ...(isSaid ? [told.message] : []),
+      ...(isFailure && begun !== undefined ? [begun] : [])
+    ],
     usage: "usage" in event ? addUsage(before.usage, event.usage as Usage) : before.usage,
-    failure: event.type === "AgentTurnFailedEvent" && content !== "" ? content : before.failure,
+    failure: isFailure ? failedResponse(lastFault(before.reading.carried), reasonOf(event)) : before.failure,
     told: content === "" ? before.told : { before: true, now: false }
   }
   return { answer, words: words === "" ? "" : behindTold(before, words) }
 }
+
+const reasonOf = (event: LoggedEvent): TurnFailure | null =>
+  event instanceof AgentTurnFailedEvent ? (event.reason ?? null) : null
 
 /** Words behind what was told before, a blank line apart. */
 const behindTold = ({ told }: HeardAnswer, words: string): string =>
@@ -133,8 +144,19 @@ const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => 
 /** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
 const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
 
-const finishOf = ({ rest }: HeardAnswer): FinishReason =>
-  rest !== undefined && limits.has(rest.ending) ? "length" : "stop"
+const finishOf = (answer: HeardAnswer): FinishReason => {
+  const { rest } = answer
+  if (isFiltered(answer)) return "content_filter"
+  const isCut = messagesOf(answer).at(-1)?.finishReason !== undefined
+  return isCut || (rest !== undefined && limits.has(rest.ending)) ? "length" : "stop"
+}
+
+/** Whether the filter of the model's provider stopped the answer: OpenAI's own API gives what came, too. */
+const isFiltered = ({ rest }: HeardAnswer): boolean => rest?.failure === "contentFilter"
+
+/** Whether the client gets an error in the place of an answer. */
+export const isFailed = (answer: HeardAnswer): boolean =>
+  answer.rest?.status === "failed" && !isFiltered(answer)
 
 export const usageOf = ({ usage }: HeardAnswer): CompletionUsage => ({
   prompt_tokens: usage.inputTokens,

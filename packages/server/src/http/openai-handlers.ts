@@ -20,7 +20,7 @@ import { isPassing } from "../database/database-away.ts"
 import { looking } from "./access.ts"
 import { Closing, comeAgain } from "./closing.ts"
 import { unfitBody } from "./input-faults.ts"
-import { type AnswerTerms, beginHearing, completionOf, hear } from "./openai-answer.ts"
+import { type AnswerTerms, beginHearing, completionOf, hear, isFailed } from "./openai-answer.ts"
 import {
   answerUnknown,
   failedTurn,
@@ -92,7 +92,7 @@ const wholeAnswer = Effect.fnUntraced(function* (
     () => beginHearing(number),
     (heard, part) => hear(heard, part).answer
   )
-  if (answer.rest?.status === "failed") return yield* failedTurn(answer.failure)
+  if (isFailed(answer)) return yield* failedTurn(answer.failure)
   return yield* Effect.orDie(HttpServerResponse.json(completionOf(terms, answer)))
 })
 

@@ -11,7 +11,14 @@ import { Cause, Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { isBrokenInPassing } from "../database/database-away.ts"
 import type { TurnPart } from "../chat/turns.ts"
-import { type AnswerTerms, beginHearing, chunksOf, type HeardAnswer, hear } from "./openai-answer.ts"
+import {
+  type AnswerTerms,
+  beginHearing,
+  chunksOf,
+  type HeardAnswer,
+  hear,
+  isFailed
+} from "./openai-answer.ts"
 import { failedTurn, type OpenAiFault, serverFault } from "./openai-faults.ts"
 import { openAiLimits } from "./openai-limits.ts"
 import { streamHeaders } from "./sse.ts"
@@ -68,7 +75,7 @@ export const streamedAnswer = (
 }
 
 const endOf = (answer: HeardAnswer, chunks: ReturnType<typeof chunksOf>): ReadonlyArray<string> =>
-  answer.rest?.status === "failed"
+  isFailed(answer)
     ? [faultEvent(failedTurn(answer.failure))]
     : [...chunks.last(answer).map(event), "data: [DONE]\n\n"]
 

@@ -4,14 +4,15 @@
  * One adapter for every provider: the packages speak the wire formats, this
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
- * model alike. Only a request that was refused with a system message in its middle is
- * made again at once, without one: some servers' chat templates take none there.
+ * model alike. Only a request that was refused for the order of its roles or for its
+ * `tool_choice` is made again at once, as the model may take it.
  */
 import {
   APICallError,
   type LanguageModelV4,
   type LanguageModelV4CallOptions,
   type LanguageModelV4Prompt,
+  type LanguageModelV4StreamResult,
   type SharedV4ProviderOptions
 } from "@ai-sdk/provider"
 import { Effect, type Schema, Stream } from "effect"
@@ -26,7 +27,9 @@ export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
   /** provider:name, as events record the model of an answer. */
   readonly name: string
-  readonly lateSystemMessages: LateSystemMessages
+  readonly habits: KnownHabits
+  /** The ids of calls that the provider takes. */
+  readonly callIds?: RegExp | undefined
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
@@ -38,11 +41,21 @@ export interface AiSdkModelOptions extends Teller {
   readonly requestOptions?: SharedV4ProviderOptions | undefined
 }
 
-/** Whether a model takes a system message in the middle of a conversation. */
-export interface LateSystemMessages {
-  readonly areTaken: () => boolean
-  /** Called when the model answered without one what it had refused with one. */
-  readonly refused: () => void
+/** What a model refuses that others take. */
+export interface Habits {
+  /** It takes no system message in the middle of a conversation. */
+  readonly tagsNotices: boolean
+  /** It takes no user directly behind a tool's result. */
+  readonly answersTools: boolean
+  /** It does not know `tool_choice: none`, so the tools are left out. */
+  readonly leavesOutTools: boolean
+}
+
+/** What is known of a model's habits so far. */
+export interface KnownHabits {
+  readonly now: () => Habits
+  /** Called when the model answered by these what it had refused before. */
+  readonly learned: (habits: Habits) => void
 }
 
 /** Makes a model that asks the given AI SDK model. */
@@ -55,23 +68,30 @@ export const fromAiSdk =
           Effect.sync(() => new AbortController()),
           (controller) => Effect.sync(() => controller.abort())
         )
-        const open = (prompt: LanguageModelV4Prompt) =>
-          Effect.tryPromise({
+        const { callIds, joinsNeighbours, name } = options
+        const known = options.habits.now()
+        const open = (habits: Habits): Effect.Effect<LanguageModelV4StreamResult, unknown> => {
+          const { answersTools, tagsNotices } = habits
+          const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages: !tagsNotices }
+          const prompt = toAiSdkPrompt(request.prompt, asked)
+          return Effect.tryPromise({
             try: () =>
               Promise.resolve(
-                options.model.doStream(callOptions(options, request, prompt, controller.signal))
+                options.model.doStream(callOptions(options, request, prompt, habits, controller.signal))
               ),
             catch: (error) => error
-          })
-        const { joinsNeighbours, lateSystemMessages, name } = options
-        const promptWith = (isTaken: boolean) =>
-          toAiSdkPrompt(request.prompt, { name, joinsNeighbours, lateSystemMessages: isTaken })
-        const prompt = promptWith(lateSystemMessages.areTaken())
-        const result = yield* open(prompt).pipe(
-          Effect.catchIf(
-            (error) => hasLateSystemMessage(prompt) && mayRefuseTheRole(error),
-            () => Effect.tap(open(promptWith(false)), () => Effect.sync(lateSystemMessages.refused))
-          ),
+          }).pipe(
+            Effect.tap(() =>
+              habits === known ? Effect.void : Effect.sync(() => options.habits.learned(habits))
+            ),
+            Effect.catch((error) => {
+              // Each refusal teaches one habit more, so this ends.
+              const other = habitsAfter(habits, error, prompt, request)
+              return other === undefined ? Effect.fail(error) : open(other)
+            })
+          )
+        }
+        const result = yield* open(known).pipe(
           Effect.catch((error) => Effect.flatMap(toAiError(error, options), Effect.fail))
         )
         return Stream.fromReadableStream({
@@ -94,24 +114,38 @@ export const fromAiSdk =
       })
     )
 
-const hasLateSystemMessage = (prompt: LanguageModelV4Prompt): boolean =>
-  prompt.slice(1).some(({ role }) => role === "system")
-
-/** Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500. */
-const mayRefuseTheRole = (error: unknown): boolean =>
-  APICallError.isInstance(error) &&
-  [400, 422, 500].includes(error.statusCode ?? 0) &&
-  /system|template|role/i.test(`${error.message} ${error.responseBody ?? ""}`)
+/** How a refused request may be made again; undefined where the refusal says nothing of it. */
+const habitsAfter = (
+  habits: Habits,
+  error: unknown,
+  prompt: LanguageModelV4Prompt,
+  { toolChoice, tools }: PortRequest
+): Habits | undefined => {
+  if (!APICallError.isInstance(error)) return undefined
+  const words = `${error.message} ${error.responseBody ?? ""}`
+  const isRefusal = [400, 422].includes(error.statusCode ?? 0)
+  const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
+  if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
+  // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
+  if (!(isRefusal || error.statusCode === 500) || !/system|template|role/i.test(words)) return undefined
+  if (!habits.tagsNotices && prompt.slice(1).some(({ role }) => role === "system"))
+    return { ...habits, tagsNotices: true }
+  const hasUserAfterTool = prompt.some(
+    ({ role }, index) => role === "user" && prompt[index - 1]?.role === "tool"
+  )
+  return !habits.answersTools && hasUserAfterTool ? { ...habits, answersTools: true } : undefined
+}
 
 const callOptions = (
   options: AiSdkModelOptions,
   request: PortRequest,
   prompt: LanguageModelV4Prompt,
+  habits: Habits,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => ({
   prompt,
   abortSignal,
-  ...toolsOf(request, options),
+  ...toolsOf(request, options, habits),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
@@ -120,8 +154,10 @@ const callOptions = (
 /** Anthropic refuses a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
 const toolsOf = (
   request: PortRequest,
-  { namesCalledTools, schemaRules }: AiSdkModelOptions
+  { namesCalledTools, schemaRules }: AiSdkModelOptions,
+  { leavesOutTools }: Habits
 ): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
+  if (leavesOutTools && request.toolChoice === "none") return {}
   if (request.tools.length > 0)
     return {
       tools: toAiSdkTools(request.tools, schemaRules),

@@ -46,10 +46,14 @@ export const toResponsePart = (
       return Effect.succeed([
         { type: "tool-call", id: part.toolCallId, name: part.toolName, ...toCall(part) }
       ])
-    case "finish":
-      return part.finishReason.unified === "interrupted" || part.finishReason.unified === "error"
-        ? Effect.fail(cutShort(endedTooEarly(teller.where)))
-        : Effect.succeed([{ type: "finish", reason: part.finishReason.unified, usage: toUsage(part.usage) }])
+    case "finish": {
+      const { raw, unified } = part.finishReason
+      if (unified === "interrupted" || unified === "error")
+        return Effect.fail(cutShort(endedTooEarly(teller.where)))
+      // The package counts Anthropic's pause as an end.
+      const reason = raw === "pause_turn" ? "pause" : unified
+      return Effect.succeed([{ type: "finish", reason, usage: toUsage(part.usage) }])
+    }
     case "error":
       return Effect.flatMap(toAiError(part.error, teller), Effect.fail)
     default:

@@ -4,7 +4,7 @@
  * Messages keep their order and nothing is cut. Three habits of providers are
  * met here so that no caller needs to know them: Anthropic, Gemini and several
  * local chat templates take no system message in the middle of a conversation,
- * Anthropic refuses empty texts, and Gemini wants
+ * Anthropic refuses texts without a word, and Gemini wants
  * the results of one answer's calls together. Where the user speaks for the system,
  * in a tag, nobody else's words have that tag. A prompt that grew from that of an
  * earlier request is translated from there on; what a provider package makes of
@@ -41,15 +41,30 @@ export interface Asked {
   readonly lateSystemMessages: boolean
   /** Whether neighbours of one role become one message: several chat templates (Gemma, Mistral, Llama) refuse two in a row. */
   readonly joinsNeighbours: boolean
+  /** Whether an assistant's turn stands between a tool's result and the user: Mistral refuses one directly behind the other. */
+  readonly answersTools: boolean
+  /** The ids of calls that it takes; any where there is no pattern. */
+  readonly callIds?: RegExp | undefined
 }
 
 /** Translates a prompt for a model. */
 export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageModelV4Prompt => {
   const { messages, opening } = translatorOf(asked)(prompt.content)
   // Some chat templates take one system message only, so the opening ones are joined.
-  return opening.length === 0
-    ? messages.slice()
-    : [{ role: "system", content: opening.join("\n\n") }, ...messages]
+  const instructions = opening.join("\n\n")
+  return [
+    ...(instructions.trim() === "" ? [] : [{ role: "system" as const, content: instructions }]),
+    ...messages.slice(0, -1),
+    ...messages.slice(-1).map(trimmed)
+  ]
+}
+
+/** Claude refuses an answer to go on with that ends with white space. */
+const trimmed = (message: LanguageModelV4Message): LanguageModelV4Message => {
+  const last = message.role === "assistant" ? message.content.at(-1) : undefined
+  return message.role === "assistant" && last?.type === "text"
+    ? { ...message, content: [...message.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }
+    : message
 }
 
 /** A prompt as far as it is translated. */
@@ -61,7 +76,8 @@ interface Translation {
   readonly messages: Array<LanguageModelV4Message>
 }
 
-const makeTranslated = ({ joinsNeighbours, lateSystemMessages, name }: Asked) => {
+const makeTranslated = (asked: Asked) => {
+  const { lateSystemMessages, name } = asked
   const said = lateSystemMessages ? (text: string) => text : withoutTags
   return foldGrown<Prompt.Message, Translation>(
     () => ({ foreignIds: new Map(), opening: [], messages: [] }),
@@ -71,8 +87,8 @@ const makeTranslated = ({ joinsNeighbours, lateSystemMessages, name }: Asked) =>
       else
         for (const each of message.role === "system"
           ? [toNotice(message.content, lateSystemMessages)]
-          : toMessages(message, { foreignIds, name, said }))
-          join(messages, each, joinsNeighbours)
+          : toMessages(message, { foreignIds, name, said, callIds: asked.callIds }))
+          join(messages, each, asked)
       return translation
     }
   )
@@ -89,7 +105,7 @@ const translators = new Map<string, ReturnType<typeof makeTranslated>>()
 const translatorsMax = 256
 
 const translatorOf = (asked: Asked) => {
-  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.name}`
+  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.answersTools} ${asked.name}`
   const known = translators.get(key) ?? makeTranslated(asked)
   if (translators.size >= translatorsMax) translators.clear()
   translators.set(key, known)
@@ -103,9 +119,10 @@ const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\
 const join = (
   messages: Array<LanguageModelV4Message>,
   next: LanguageModelV4Message,
-  joinsNeighbours: boolean
+  { answersTools, joinsNeighbours }: Asked
 ): void => {
   const last = messages.at(-1)
+  if (answersTools && last?.role === "tool" && next.role === "user") messages.push(nod)
   if (last?.role === "tool" && next.role === "tool")
     messages[messages.length - 1] = { ...last, content: [...last.content, ...next.content] }
   else if (joinsNeighbours && last?.role === "user" && next.role === "user")
@@ -114,6 +131,9 @@ const join = (
     messages[messages.length - 1] = { ...last, content: joinTexts(last.content, next.content) }
   else messages.push(next)
 }
+
+/** What the assistant says where it has to say something. */
+const nod: LanguageModelV4Message = { role: "assistant", content: [{ type: "text", text: "OK." }] }
 
 /** Two texts that meet become one, so that a message of text alone stays a string on the wire. */
 const joinTexts = <Part extends { readonly type: string }>(
@@ -134,13 +154,12 @@ const isPlainText = <Part extends { readonly type: string }>(
 const toMessages = (
   message: Exclude<Prompt.Message, Prompt.SystemMessage>,
   {
+    callIds,
     foreignIds,
     name,
     said
-  }: Pick<Translation, "foreignIds"> & {
-    readonly name: string
-    readonly said: (text: string) => string
-  }
+  }: Pick<Translation, "foreignIds"> &
+    Pick<Asked, "callIds" | "name"> & { readonly said: (text: string) => string }
 ): ReadonlyArray<LanguageModelV4Message> => {
   switch (message.role) {
     case "user": {
@@ -149,7 +168,7 @@ const toMessages = (
     }
     case "assistant": {
       const content = answeredBy(message, name) ?? message.content.flatMap(toAssistantPart)
-      if (!isAnswerOf(message, name)) renameCalls(content, foreignIds)
+      renameCalls(content, foreignIds, (id) => isAnswerOf(message, name) && (callIds?.test(id) ?? true))
       return content.length === 0 ? [] : [{ role: "assistant", content }]
     }
     case "tool": {
@@ -167,8 +186,9 @@ const toUserPart = (
 ): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
   part.type === "text" ? toText(said(part.text)) : [toFile(part)]
 
+/** Anthropic refuses a text of white space alone, and no other provider misses it. */
 const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> =>
-  text === "" ? [] : [{ type: "text", text }]
+  text.trim() === "" ? [] : [{ type: "text", text }]
 
 const toFile = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
   type: "file",
@@ -207,10 +227,14 @@ const isAnswerOf = ({ options }: Prompt.AssistantMessage, name: string): boolean
     onSome: ({ model }) => model === name
   })
 
-/** Gives calls of another model ids that every provider takes: Mistral takes nine letters and digits and nothing else. */
-const renameCalls = (content: Array<AssistantPart>, foreignIds: Translation["foreignIds"]): void =>
+/** Gives calls ids that every provider takes, those of another model and those that this one would refuse: Mistral takes nine letters and digits and nothing else. */
+const renameCalls = (
+  content: Array<AssistantPart>,
+  foreignIds: Translation["foreignIds"],
+  isTaken: (id: string) => boolean
+): void =>
   content.forEach((part, index) => {
-    if (part.type !== "tool-call") return
+    if (part.type !== "tool-call" || isTaken(part.toolCallId)) return
     const id = safeCallId(part.toolCallId)
     foreignIds.set(part.toolCallId, id)
     content[index] = { ...part, toolCallId: id }
@@ -234,7 +258,9 @@ const answeredBy = (
     if (part.type === "text") {
       const piece = text.slice(from, from + part.chars)
       from += part.chars
-      return toText(piece).map((each) => ({ ...each, ...attached }))
+      // A signature may come with white space alone.
+      if (part.metadata !== undefined && piece !== "") return [{ type: "text", text: piece, ...attached }]
+      return toText(piece)
     }
     const call = calls.get(part.id)
     return call === undefined ? [] : toAssistantPart(call).map((each) => ({ ...each, ...attached }))

@@ -107,6 +107,8 @@ export interface RecordedAnswer {
     readonly name: string
     readonly arguments: Schema.Json
   }>
+  /** Why it ended, where it was not whole. */
+  readonly finishReason?: string | null
 }
 
 /** Reads the answer to a run's request, by its number from 0; null where there is none, or no such run in the project. */
@@ -129,6 +131,8 @@ export const ModelFailureReason = Schema.Literals([
   "quota",
   "authentication",
   "refused",
+  /** The provider's content filter let no word through. */
+  "filtered",
   "unavailable",
   "timeout",
   "silent",

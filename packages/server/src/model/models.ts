@@ -15,7 +15,7 @@ import type { Script } from "@tropism/domain/script"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { modelLimits } from "../limits.ts"
-import { fromAiSdk } from "./ai-sdk-model.ts"
+import { fromAiSdk, type Habits } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./delivery.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import type { ModelPort } from "./model-port.ts"
@@ -69,7 +69,7 @@ export class Models extends Context.Service<
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
 
       /** Models that have refused a system message in the middle of a conversation, until the server starts anew. */
-      const strict = new Set<string>()
+      const strict = new Map<string, Habits>()
 
       const pick = Effect.fnUntraced(function* (
         choice: ModelChoice
@@ -161,13 +161,19 @@ export class Models extends Context.Service<
         const port = fromAiSdk({
           model,
           name: nameOf(ref),
-          lateSystemMessages: {
-            areTaken: () => takesLateSystem(ref.provider) && !strict.has(nameOf(ref)),
-            refused: () => {
+          habits: {
+            now: () =>
+              strict.get(nameOf(ref)) ?? {
+                tagsNotices: !takesLateSystem(ref.provider),
+                answersTools: false,
+                leavesOutTools: false
+              },
+            learned: (habits) => {
               if (strict.size >= modelLimits.strictModels) strict.clear()
-              strict.add(nameOf(ref))
+              strict.set(nameOf(ref), habits)
             }
           },
+          callIds: ref.provider === "anthropic" ? /^[a-zA-Z0-9_-]{1,64}$/ : undefined,
           joinsNeighbours: ref.provider !== "openai",
           namesCalledTools: ref.provider === "anthropic",
           schemaRules: schemaRulesOf(ref.provider),

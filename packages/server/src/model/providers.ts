@@ -149,10 +149,17 @@ const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch
       fetch
     })(name),
   // Anthropic caches nothing unless asked: a conversation's next request reads what this one wrote, at a tenth of the price.
-  ...(env.promptCache === "off"
-    ? {}
-    : { requestOptions: { anthropic: { cacheControl: { type: "ephemeral" } } } })
+  requestOptions: {
+    anthropic: {
+      ...(env.promptCache === "off" ? {} : { cacheControl: { type: "ephemeral" } }),
+      // A field of Anthropic's own, which compatible servers refuse: `eager_input_streaming`.
+      ...(isAnthropics(env.baseUrl) ? {} : { toolStreaming: false })
+    }
+  }
 })
+
+const isAnthropics = (address: string | null): boolean =>
+  address === null || (URL.canParse(address) && new URL(address).host === new URL(anthropicAddress).host)
 
 const googleAddress = "https://generativelanguage.googleapis.com/v1beta"
 

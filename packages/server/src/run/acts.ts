@@ -35,6 +35,8 @@ import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import {
   abortReasons,
+  answerFailures,
+  continuationSentence,
   doomLoopSentence,
   refusalSentences,
   summaryOf,
@@ -48,6 +50,11 @@ import { makeWriting } from "./writing.ts"
 import { makeDropping } from "../task/dropping.ts"
 
 type Refusal = Extract<Decision, { readonly type: "refuseTool" }>
+
+const failureSentence = (decision: Extract<Decision, { readonly type: "fail" }>): string =>
+  decision.reason === "doomLoop"
+    ? doomLoopSentence(decision.call, decision.times)
+    : answerFailures[decision.reason]
 
 /** The acts, one for each decision. */
 export const makeActs = Effect.gen(function* () {
@@ -220,12 +227,13 @@ export const makeActs = Effect.gen(function* () {
         ])
       case "wait":
         return wait(run, context, decision.for)
+      case "goOn":
+        return append(run, context, [{ type: "ContinuationRequestedEvent", content: continuationSentence }])
       case "pause":
         return pause(run, context, decision.reason)
       case "fail":
-        return Effect.tap(
-          fail(run, context, doomLoopSentence(decision.call, decision.times), decision.reason),
-          () => descendants.cancelBelow(run.projectId, run.id)
+        return Effect.tap(fail(run, context, failureSentence(decision), decision.reason), () =>
+          descendants.cancelBelow(run.projectId, run.id)
         )
       case "completeTurn":
       case "finish": {

@@ -9,6 +9,7 @@
  */
 import { fold, promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
+import { isContinued, keptFinishReason } from "@tropism/domain/unfinished"
 import { addUsage } from "@tropism/domain/run"
 import { Clock, Effect, Exit, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
@@ -113,6 +114,13 @@ export const makeModelStep = Effect.gen(function* () {
     { answer, verdict }: Heard
   ) {
     const { run } = bench
+    const continues = context.run.id === run.id && isContinued(context.run.unfinished)
+    const finishReason = keptFinishReason(answer.finishReason, {
+      content: answer.text,
+      toolCalls: answer.toolCalls,
+      continues,
+      isScripted: answer.model.startsWith("scripted:")
+    })
     const said: NewEvent = {
       type: "AssistantMessageEvent",
       content: answer.text,
@@ -120,12 +128,15 @@ export const makeModelStep = Effect.gen(function* () {
       runId: run.id,
       model: answer.model,
       usage: answer.usage,
-      ...(answer.parts === undefined ? {} : { parts: answer.parts })
+      ...(answer.parts === undefined ? {} : { parts: answer.parts }),
+      ...(finishReason === undefined ? {} : { finishReason }),
+      ...(continues ? { continues } : {})
     }
     const told = verdict ? [verdict.event, said] : [said]
     const spent: StepUse = {
       usage: verdict ? addUsage(verdict.event.usage, answer.usage) : answer.usage,
       model: answer.model,
+      finishReason: answer.finishReason,
       costMicros: (verdict?.costMicros ?? 0) + (answer.costMicros ?? 0)
     }
     const recording = (eventsBehind: number) =>

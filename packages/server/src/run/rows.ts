@@ -74,6 +74,7 @@ export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   ...toldSummary(row, summaryMaxChars),
   errorMessage: row.errorMessage,
   failureReason: row.failureReason,
+  finishReason: row.finishReason,
   cancelledBy: row.cancelledBy,
   stepCount: row.stepCount,
   attempt: row.attempt,

@@ -14,7 +14,7 @@ import type { Schema } from "effect"
 import type { CallStatus } from "./tool-calls.ts"
 
 export const startedEvent = (
-  { arguments: args, calledAs, id: callId, name }: MadeCall,
+  { arguments: args, calledAs, coerced, id: callId, name }: MadeCall,
   waitsFor?: WaitsFor
 ): NewEvent => ({
   type: "ToolCallStartedEvent",
@@ -22,6 +22,7 @@ export const startedEvent = (
   ...(calledAs === undefined
     ? { tool: name, arguments: args }
     : { tool: calledAs.name, arguments: calledAs.arguments, standsFor: { tool: name, arguments: args } }),
+  ...(coerced === undefined ? {} : { coerced }),
   ...(waitsFor === undefined ? {} : { waitsFor })
 })
 

@@ -82,7 +82,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   ) {
     const { agentId, contextName, runId, userId } = principal
     const id = (yield* ids.next) as ToolCallId
-    const { arguments: args, id: callId, name: tool } = call
+    const { arguments: args, coerced, id: callId, name: tool } = call
     yield* toolCalls.keep({
       id,
       runId,
@@ -92,6 +92,7 @@ export const makeForeignRecords = Effect.gen(function* () {
       callId,
       tool,
       arguments: args,
+      coerced: coerced ?? null,
       status,
       decision,
       promotionId: null,

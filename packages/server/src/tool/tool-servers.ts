@@ -11,6 +11,7 @@
 import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { ClientTool, DefinedTool } from "@tropism/domain/context-config"
+import { isJsonObject } from "@tropism/domain/json"
 import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { SpokenCall, ToolCall } from "@tropism/domain/message"
@@ -25,11 +26,13 @@ import {
   type BuiltInServer,
   builtInServerNames,
   type BuiltInToolName,
+  changesNothing,
   isBuiltInTool,
   toolsOf,
   withReasoningRequired
 } from "./built-in-tools.ts"
-import { findClientTool, findMisuse, withDefined } from "./defined-tools.ts"
+import { fitArguments } from "./coerced-arguments.ts"
+import { findClientTool, findMisuse, withDefined, withoutGiven } from "./defined-tools.ts"
 import { findArgumentsFault, withoutPatterns } from "./foreign-arguments.ts"
 import { toolLimits } from "../limits.ts"
 import { type Abort, ForeignCalls } from "./foreign-calls.ts"
@@ -37,6 +40,7 @@ import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { type Beside, type Outcome, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
+import type { JsonSchema } from "./schema-refs.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
 
 /** A call on its way through the protocol, for whom it is made, and where its caller last saw the log end. */
@@ -224,12 +228,20 @@ export class ToolServers extends Context.Service<
           })
 
         const call = (
-          wanted: SpokenCall,
+          sent: SpokenCall,
           end: LogEnd,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
           { abort, beside, client }: Circumstances & { readonly client: ClientTool | undefined }
         ): Effect.Effect<Outcome | undefined, AttemptLost> => {
+          const name = sent.standsFor?.tool ?? sent.name
+          const tool = judged.find((each) => each.name === name)
+          const outside = isForeignName(name) ? foreign.find(name) : undefined
+          // What a model is shown of a foreign tool, or of a client's, is not what its calls are judged by.
+          const own = outside && "tool" in outside ? outside.tool : tool
+          const isReadOnly = outside && "tool" in outside ? outside.tool.isReadOnly : changesNothing(name)
+          const schema = client ? withoutPatterns(client.inputSchema) : own?.inputSchema
+          const wanted = schema === undefined ? sent : fitted(sent, schema, isReadOnly)
           const made = madeCall(wanted)
           if (client) {
             const refusal = caller.backtest ? inBacktest(made.name) : clientFaultOf(wanted, client)
@@ -237,18 +249,11 @@ export class ToolServers extends Context.Service<
               ? toolbox.refuse(caller, made, refusal)
               : toolbox.hold(caller, made, client.timeoutMs, end)
           }
-          const tool = judged.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
           if (isForeignName(made.name)) {
             if (caller.backtest) return toolbox.refuse(caller, made, inBacktest(made.name))
-            return foreignCalls.call(
-              caller,
-              made,
-              end,
-              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown),
-              abort
-            )
+            return foreignCalls.call(caller, made, end, fault ?? outside ?? notOffered(wanted, shown), abort)
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
           return refusal
@@ -297,6 +302,23 @@ const faultOf = (
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args)
   if (fault === undefined && isObject) return standsFor && findMisuse(call, standsFor, tool)
   return refused("invalid", unreadable(fault ?? "The arguments of a tool must be one JSON object"))
+}
+
+/** The call with arguments that nearly fit put right; as it was sent where it names what is given already. */
+const fitted = (call: SpokenCall, schema: JsonSchema, isReadOnly: boolean): SpokenCall => {
+  const { arguments: sent, fault, standsFor } = call
+  const given = standsFor?.given ?? []
+  const isMisused = isJsonObject(sent) && given.some((name) => Object.hasOwn(sent, name))
+  if (fault !== undefined || isMisused) return call
+  const { arguments: args, coerced } = fitArguments(withoutGiven(schema, given), sent, isReadOnly)
+  if (coerced === undefined) return call
+  if (standsFor === undefined) return { ...call, arguments: args, coerced }
+  const values = isJsonObject(standsFor.arguments) ? standsFor.arguments : {}
+  const merged = {
+    ...(args as object),
+    ...Object.fromEntries(Object.entries(values).filter(([name]) => given.includes(name)))
+  } as Schema.Json
+  return { ...call, arguments: args, coerced, standsFor: { ...standsFor, arguments: merged } }
 }
 
 /** The same for a client tool, by its own schema. */

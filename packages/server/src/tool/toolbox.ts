@@ -156,6 +156,7 @@ export class Toolbox extends Context.Service<
             callId: call.id,
             tool: call.name,
             arguments: call.arguments,
+            coerced: call.coerced ?? null,
             status,
             decision,
             promotionId: promotionId ?? null,
