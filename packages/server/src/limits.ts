@@ -155,14 +155,16 @@ export const runLimits = {
   breakInPageEvents: 200,
   /** For so long the claims of a project wait for its spent runs to be ended; whatever holds those up holds up nobody else. */
   giveUpPatienceMs: 500,
-  /** Runs that one program works on at once. */
-  concurrentRuns: 16,
-  /** Of those, kept free for a project that has none of its runs at work: nobody waits for another's slow models. */
-  spareHands: 2,
+  /** Runs that one server works on at once, most of which wait for their model; an operator may say otherwise. */
+  concurrentRuns: 256,
+  mostConcurrentRuns: 10_000,
+  /** One of so many slots is kept free for projects that have no run at work, and one of so many is for runs of backtests. */
+  slotsPerSpare: 8,
+  slotsPerBacktest: 4,
+  /** Runs claimed in one round: what is claimed and not begun yet could be with another server. */
+  claimBatchRuns: 64,
   /** One of so many runs that are taken from a project's queue is its oldest; the others are those that somebody waits for, while there are any. */
   claimsPerOldest: 4,
-  /** Runs of backtests that one program works on at once: real work goes first. */
-  concurrentBacktestRuns: 4,
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,

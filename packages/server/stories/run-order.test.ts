@@ -6,13 +6,13 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { runLimits } from "../src/limits.ts"
+import { sharesOf } from "../src/run/worker.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
+import { eventually, type Json, scripted, slots, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { endedRuns, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
 
-const hands = runLimits.concurrentRuns - runLimits.spareHands
+const hands = slots - sharesOf(slots).spare
 
 /** Holds every hand that this project may have, and answers what gives one back and what gives back all. */
 const holdHands = Effect.fnUntraced(function* (story: Story) {
