@@ -29,12 +29,12 @@ const shorten = (story: Story) =>
     [story.projectId]
   )
 
-/** The runs whose lease a beat has extended since. */
+/** The runs whose lease a beat of their first attempt has extended since. */
 const extended = (story: Story) =>
   Effect.map(
     ask(
       story.access,
-      "select id from kb.agent_runs where project_id = $1 and lease_expires_at > now() + interval '10 seconds' order by id",
+      "select id from kb.agent_runs where project_id = $1 and attempt = 1 and lease_expires_at > now() + interval '10 seconds' order by id",
       [story.projectId]
     ),
     (rows) => rows.map(([id]) => id)
