@@ -452,6 +452,7 @@ export type Task = {
   readonly target: GraphObject | null
   readonly relationship: Relationship | null
   readonly staleness: Staleness | null
+  readonly denial: string | null
   readonly rerun: {
     readonly runId: string
     readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
