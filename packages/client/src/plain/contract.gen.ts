@@ -1693,7 +1693,7 @@ export interface SetMemoryConfigInput {
   readonly type: "SetMemoryConfigEvent"
   readonly recallPassages: number
   readonly keepsSummary: boolean
-  readonly embeddingModel?: {
+  readonly embeddingModel?: string | {
     readonly provider: string
     readonly name: string
   } | null | undefined
