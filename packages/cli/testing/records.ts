@@ -129,6 +129,7 @@ export const task = (number: number, more: Partial<SuggestionTask> = {}): Sugges
   },
   relationship: null,
   staleness: null,
+  denial: null,
   rerun: null,
   resolvedBy: null,
   resolutionNote: null,

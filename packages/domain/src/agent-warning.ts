@@ -6,13 +6,13 @@
  */
 import { Schema } from "effect"
 import { builtInNames, isForbiddenTool, spawnTool } from "./built-in-tools.ts"
-import type { Capabilities } from "./capability.ts"
+import type { Capabilities, ExecutionMode } from "./capability.ts"
 import { pointerStep } from "./json.ts"
-import { allows, isBuiltInPattern } from "./tool-pattern.ts"
+import { allows, isBuiltInPattern, isClientPattern } from "./tool-pattern.ts"
 
 /**
- * **Details** `noTools`: it can only answer in words. `nothingAllowed`: its capabilities refuse every call of every tool
- * that it has. `unknownServer`: no server of this name is registered. `unknownTool`: the server offers agents no such tool
+ * **Details** `noTools`: it can only answer in words. `nothingAllowed`: its capabilities, or its mode, refuse every call of
+ * every tool that it has. `unknownServer`: no server of this name is registered. `unknownTool`: the server offers agents no such tool
  * now, or is disabled.
  */
 export const AgentWarning = Schema.Struct({
@@ -27,6 +27,8 @@ export type AgentWarning = typeof AgentWarning.Type
 export interface OfferingServer {
   readonly name: string
   readonly tools: ReadonlyArray<string>
+  /** Those among them that do not say that they only read: an agent that may only suggest cannot call them. */
+  readonly acting: ReadonlyArray<string>
 }
 
 /** What of a definition says which tools the agent has and what they may do. */
@@ -35,13 +37,14 @@ export interface Equipped {
   readonly steps: ReadonlyArray<{ readonly tools: ReadonlyArray<string> | null }>
   readonly subAgents: ReadonlyArray<string>
   readonly capabilities: Capabilities | null
+  readonly executionMode: ExecutionMode
 }
 
 export const findWarnings = (
   agent: Equipped,
   servers: ReadonlyArray<OfferingServer>
 ): ReadonlyArray<AgentWarning> => {
-  const idle = findIdle(agent)
+  const idle = findIdle(agent, servers)
   return [
     ...(idle ? [idle] : []),
     ...missingIn("/tools", agent.tools, servers),
@@ -59,31 +62,50 @@ export const findMissing = (
   patterns.filter(
     (pattern) =>
       !isBuiltInPattern(pattern) &&
+      !isClientPattern(pattern) &&
       !builtInNames.some((name) => allows([pattern], name)) &&
       !offered.some((name) => allows([pattern], name))
   )
 
 /** Whether the agent has no tool, or only tools that it may not use. */
-const findIdle = ({ capabilities, steps, subAgents, tools }: Equipped): AgentWarning | undefined => {
+const findIdle = (
+  { capabilities, executionMode, steps, subAgents, tools }: Equipped,
+  servers: ReadonlyArray<OfferingServer>
+): AgentWarning | undefined => {
   const patterns = [...new Set([...tools, ...steps.flatMap((step) => step.tools ?? [])])]
-  if (patterns.some((pattern) => !isBuiltInPattern(pattern))) return undefined
+  const foreign = servers.flatMap((server) => server.tools).filter((name) => allows(patterns, name))
+  const acting = servers.flatMap((server) => server.acting)
+  // What is not there now may come, and what a client brings is its own affair.
+  const isOpen =
+    patterns.some(isClientPattern) ||
+    findMissing(
+      patterns,
+      servers.flatMap((server) => server.tools)
+    ).length > 0 ||
+    foreign.some((name) => executionMode !== "suggest" || !acting.includes(name))
+  if (isOpen) return undefined
   const had = builtInNames.filter(
     (name) => allows(patterns, name) && (subAgents.length > 0 || !spawning.includes(name))
   )
-  if (had.length === 0)
+  if (had.length + foreign.length === 0)
     return {
       code: "noTools",
       pointer: "/tools",
       message:
         "The agent has no tools: it can only answer in words. Leave tools out for those of the graph, or name some"
     }
-  return had.every((name) => isForbiddenTool(capabilities, name))
+  if (!had.every((name) => isForbiddenTool(capabilities, name))) return undefined
+  return foreign.length === 0
     ? {
         code: "nothingAllowed",
         pointer: "/capabilities",
         message: `The capabilities forbid each tool that the agent has (${patterns.join(", ")}): every call is refused`
       }
-    : undefined
+    : {
+        code: "nothingAllowed",
+        pointer: "/executionMode",
+        message: `The agent may only suggest, and what its tools do cannot be suggested (${patterns.join(", ")}): every call is refused. Let it execute, or give it tools that read or change the graph`
+      }
 }
 
 /** They come only with somebody to spawn. */

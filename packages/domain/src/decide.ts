@@ -102,14 +102,14 @@ export const decide = (input: DecisionInput): Decision => {
   const turnNumber = context.currentTurnNumber
   if (Option.isNone(context.agentTurnStartedAtEventId)) return betweenTurns(input, isOwnRun, text)
   // What a person wants outlives the worker that was to do it.
-  if (context.isInterruptRequested) return toInterrupt(context)
+  if (context.isInterruptRequested) return toInterrupt(context, "user")
   if (ownTurnNumber !== turnNumber) return { type: "interruptTurn", turnNumber, reason: "crash" }
   const stopped = isOwnRun ? Option.getOrUndefined(context.run.softStop) : undefined
   // A complete answer ends its turn, however late it came; what was asked meanwhile has a turn of its own.
   if (isTimeUp && stopped === undefined && !isComplete(context))
     return { type: "softStop", reason: "timeout" }
   if (context.isTriggered && stopped === undefined && !isComplete(context))
-    return { type: "interruptTurn", turnNumber, reason: "message" }
+    return toInterrupt(context, "message")
   if (context.pendingCalls.length > 0) return withCalls(input, isOwnRun, stopped !== undefined)
   const unfinished = isOwnRun ? Option.getOrUndefined(context.run.unfinished) : undefined
   const sequel = unfinished && sequelOf(unfinished, input.isOutputLimited ?? false)
@@ -142,12 +142,15 @@ const never = () => false
 const waitedFor = (all: ReadonlyArray<WaitsFor>): WaitsFor =>
   WaitsFor.literals.find((each) => all.includes(each)) ?? "person"
 
-/** A person ends the turn: nobody waits any more for what others were to bring, and then it is over. */
-const toInterrupt = ({ currentTurnNumber, pendingCalls, waitingCalls }: ReducedContext): Decision => {
+/** Somebody ends the turn: nobody waits any more for what others were to bring, and then it is over. */
+const toInterrupt = (
+  { currentTurnNumber, pendingCalls, waitingCalls }: ReducedContext,
+  reason: "message" | "user"
+): Decision => {
   const call = pendingCalls.find(({ id }) => Object.hasOwn(waitingCalls, id))
   return call
     ? { type: "refuseTool", call, reason: "abandoned" }
-    : { type: "interruptTurn", turnNumber: currentTurnNumber, reason: "user" }
+    : { type: "interruptTurn", turnNumber: currentTurnNumber, reason }
 }
 
 /** No turn is open: a trigger, the next step of the flow, or the end. */

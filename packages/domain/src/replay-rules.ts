@@ -77,8 +77,12 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
       })
     case "AgentTurnFailedEvent":
       return when(isTurnOpen, { turnNumber: now.currentTurnNumber })
-    case "AgentTurnInterruptedEvent":
-      return when(isTurnOpen && mayInterrupt(event.reason, decides), { turnNumber: now.currentTurnNumber })
+    case "AgentTurnInterruptedEvent": {
+      // In a log of an earlier version calls may wait still when their turn ends.
+      const resting: Standpoint = { ...standpoint, context: { ...context, waitingCalls: {} } }
+      const interrupts: Decides = (does, facts) => decisionsOf(resting, facts).some(does)
+      return when(isTurnOpen && mayInterrupt(event.reason, interrupts), { turnNumber: now.currentTurnNumber })
+    }
     case "GuardVerdictEvent":
     case "AssistantMessageEvent":
       return when(decides(({ type }) => type === "requestModel", { runId: event.runId }))

@@ -462,6 +462,7 @@ export type Task = {
   readonly target: GraphObject | null
   readonly relationship: Relationship | null
   readonly staleness: Staleness | null
+  readonly denial: string | null
   readonly rerun: {
     readonly runId: string
     readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
@@ -1719,7 +1720,7 @@ export interface SetMemoryConfigInput {
   readonly type: "SetMemoryConfigEvent"
   readonly recallPassages: number
   readonly keepsSummary: boolean
-  readonly embeddingModel?: {
+  readonly embeddingModel?: string | {
     readonly provider: string
     readonly name: string
   } | null | undefined

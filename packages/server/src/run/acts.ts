@@ -80,7 +80,12 @@ export const makeActs = Effect.gen(function* () {
       : append(run, context, [failed])
   }
 
-  /** Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended, and a question is withdrawn. */
+  /**
+   * Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended, and a question is
+   * withdrawn.
+   *
+   * **Details** The call may be of another run, which ended without closing its log, as a restore ends runs: nobody brings its outcome.
+   */
   const abandonCall = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -88,15 +93,15 @@ export const makeActs = Effect.gen(function* () {
     failed: NewEvent,
     error: Schema.Json
   ) {
-    const abandoned = guarded(
-      run,
-      Effect.flatMap(toolCalls.end(run.id, call.id, "abandoned", error), (isFirst) =>
-        isFirst
-          ? Effect.tap(contexts.append(run.contextName, [failed]), dropQuestion(run.id, call.id))
-          : Effect.succeed([])
-      )
-    )
-    const after = yield* advance(run, context, yield* abandoned)
+    const abandon = Effect.gen(function* () {
+      const wasWaiting = yield* toolCalls.end(run.id, call.id, "abandoned", error)
+      if (wasWaiting)
+        return yield* Effect.tap(contexts.append(run.contextName, [failed]), dropQuestion(run.id, call.id))
+      const { pendingCalls } = yield* contexts.load(run.contextName, context)
+      const isUnanswered = pendingCalls.some(({ id }) => id === call.id)
+      return isUnanswered ? yield* contexts.append(run.contextName, [failed]) : []
+    })
+    const after = yield* advance(run, context, yield* guarded(run, abandon))
     yield* descendants.cancelBelow(run.projectId, run.id)
     return after
   })
