@@ -48,7 +48,10 @@ export const withInstructions = (
   instructions === null
     ? own
     : Option.some(
-        Option.match(own, { onNone: () => instructions, onSome: (text) => `${text}\n\n${instructions}` })
+        Option.match(own, {
+          onNone: () => instructions,
+          onSome: (text) => (text === "" ? instructions : `${text}\n\n${instructions}`)
+        })
       )
 
 /** The messages as a model is shown them; who says nothing in one is not shown. */

@@ -71,6 +71,7 @@ import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace
 import { statements as noProgress } from "./migrations/0075-progress.ts"
 import { statements as clientTools } from "./migrations/0076-client-tools.ts"
 import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
+import { statements as responses } from "./migrations/0079-responses.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -145,7 +146,8 @@ export const migrations = {
   "0074_runs_past_their_grace": run(pastGrace),
   "0075_progress": run(noProgress),
   "0076_client_tools": run(clientTools),
-  "0077_provider_outages": run(providerOutages)
+  "0077_provider_outages": run(providerOutages),
+  "0079_responses": run(responses)
 }
 
 /** The newest migration that this program knows. */

@@ -19,7 +19,11 @@ import type { ConversationMessage } from "@tropism/domain/conversation"
 import type { LoggedEvent } from "@tropism/domain/context-event"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
 import { failedResponse } from "@tropism/domain/chat-sentences"
+import { Effect } from "effect"
+import type { OpenAiError } from "@tropism/api/openai-api"
 import type { OpenQuestion, TurnPart, TurnRest } from "../chat/turns.ts"
+import type { AnswerForm } from "./openai-answering.ts"
+import { failedTurn } from "./openai-faults.ts"
 
 /** An answer as far as it was heard. */
 export interface HeardAnswer {
@@ -101,7 +105,7 @@ export interface AnswerTerms {
 }
 
 /** The whole answer, once it is at rest. */
-export const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
+const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
   const asked = askedIn(answer)
   const said = messagesOf(answer).flatMap(({ content }) => (content === "" ? [] : [content]))
   const { conversation: _conversation, ...shared } = terms
@@ -131,7 +135,7 @@ const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => 
 }
 
 /** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
-const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
+export const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
 
 const finishOf = ({ rest }: HeardAnswer): FinishReason =>
   rest !== undefined && limits.has(rest.ending) ? "length" : "stop"
@@ -152,7 +156,7 @@ const extraOf = ({ conversation }: AnswerTerms, answer: HeardAnswer): Completion
 type Choice = CompletionChunk["choices"][number]
 
 /** The chunks of a streamed answer; where usage is wanted, each but the last says that it tells none. */
-export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
+const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
   const { conversation: _conversation, ...shared } = terms
   const chunk = (
     delta: Choice["delta"],
@@ -174,5 +178,33 @@ export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
         ? [{ ...shared, object: "chat.completion.chunk", choices: [], usage: usageOf(answer) } as const]
         : [])
     ]
+  }
+}
+
+/** A chat completion, whole or as chunks; the last event of a stream is `[DONE]`. */
+export const completionForm = (
+  terms: AnswerTerms,
+  number: number,
+  isUsageWanted: boolean
+): AnswerForm<HeardAnswer, CompletionChunk | OpenAiError | "[DONE]"> => {
+  const chunks = chunksOf(terms, isUsageWanted)
+  const endOf = (answer: HeardAnswer) =>
+    answer.rest?.status === "failed"
+      ? [{ error: failedTurn(answer.failure).error }]
+      : [...chunks.last(answer), "[DONE]" as const]
+  return {
+    start: beginHearing(number),
+    first: [chunks.first],
+    hear: (before, part) => {
+      const { answer, words } = hear(before, part)
+      const texts = words === "" ? [] : [chunks.words(words)]
+      return [answer, part.type === "rest" ? [...texts, ...endOf(answer)] : texts]
+    },
+    fault: ({ error }) => ({ error }),
+    encode: (event) => `data: ${event === "[DONE]" ? event : JSON.stringify(event)}\n\n`,
+    whole: (answer) =>
+      answer.rest?.status === "failed"
+        ? failedTurn(answer.failure)
+        : Effect.succeed(completionOf(terms, answer))
   }
 }
