@@ -49,9 +49,7 @@ export { emptyContext, type ReducedContext } from "./reduced-context.ts"
 
 /** What a model is shown: the system prompt, what stands for what it is shown no more, and the messages. */
 export const promptOf = ({ messages, summary, systemPrompt }: ReducedContext): ReadonlyArray<Message> => {
-  const first = [systemPrompt, Option.map(summary, told)]
-    .flatMap(Option.toArray)
-    .filter((text) => text !== "")
+  const first = [systemPrompt, Option.map(summary, told)].flatMap(Option.toArray)
   return first.length === 0 ? messages : behindInstructions(first, messages)
 }
 

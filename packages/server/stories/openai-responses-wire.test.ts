@@ -457,7 +457,8 @@ describe("What the model is asked", () => {
       expect(JSON.stringify(bodies[0].messages)).toContain(png)
       expect(JSON.stringify(bodies[1].messages)).toContain("Before?")
       const log = yield* logOf(story, first.body.x_tropism.conversation)
-      expect(countOf(log, "HistoryGivenEvent")).toBe(2)
+      // The same instructions again are no event.
+      expect(countOf(log, "HistoryGivenEvent")).toBe(3)
     }).pipe(Effect.scoped)
   )
 

@@ -192,15 +192,20 @@ export class Completions extends Context.Service<
         const messages = more.messages.filter(
           ({ content, role }) => role !== "system" || !prompt.includes(content)
         )
-        const isSamePrompt = more.instructions === more.promptEnd
-        const instructions = isSamePrompt ? null : more.instructions
-        const own = withoutEnd(prompt, more.promptEnd)
-        const events: ReadonlyArray<NewEvent> = [
-          ...(isSamePrompt || own === prompt ? [] : [{ type: "SystemPromptEvent", content: own } as const]),
-          ...(instructions === null && messages.length === 0
+        const isNew = more.instructions !== more.promptEnd
+        const instructions = isNew ? more.instructions : null
+        const replaces = isNew ? more.promptEnd : null
+        const events: ReadonlyArray<NewEvent> =
+          instructions === null && replaces === null && messages.length === 0
             ? []
-            : [{ type: "HistoryGivenEvent", instructions, messages } as const])
-        ]
+            : [
+                {
+                  type: "HistoryGivenEvent",
+                  instructions,
+                  messages,
+                  ...(replaces === null ? {} : { replaces })
+                }
+              ]
         return events
       })
 
@@ -222,12 +227,6 @@ const isSame = (set: LlmConfig, wanted: LlmConfig): boolean =>
   (set.temperature ?? null) === (wanted.temperature ?? null) &&
   (set.maxOutputTokens ?? null) === (wanted.maxOutputTokens ?? null) &&
   set.toolChoice === wanted.toolChoice
-
-/** A system prompt without the instructions at its end; one that somebody has replaced since has none of them. */
-const withoutEnd = (prompt: string, end: string | null): string => {
-  if (end === null || !prompt.endsWith(end)) return prompt
-  return prompt === end ? "" : prompt.endsWith(`\n\n${end}`) ? prompt.slice(0, -end.length - 2) : prompt
-}
 
 const prefix = "completion-"
 

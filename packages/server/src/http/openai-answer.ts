@@ -135,10 +135,10 @@ const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => 
 }
 
 /** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
-export const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
+export const limitEndings: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
 
 const finishOf = ({ rest }: HeardAnswer): FinishReason =>
-  rest !== undefined && limits.has(rest.ending) ? "length" : "stop"
+  rest !== undefined && limitEndings.has(rest.ending) ? "length" : "stop"
 
 export const usageOf = ({ usage }: HeardAnswer): CompletionUsage => ({
   prompt_tokens: usage.inputTokens,

@@ -13,7 +13,7 @@ import { Effect } from "effect"
 import type { Schema } from "effect"
 import type { PlacedResponse } from "../chat/responses.ts"
 import type { TurnPart } from "../chat/turns.ts"
-import { beginHearing, hear, type HeardAnswer, limits } from "./openai-answer.ts"
+import { beginHearing, hear, type HeardAnswer, limitEndings } from "./openai-answer.ts"
 import type { AnswerForm } from "./openai-answering.ts"
 import { failedTurn } from "./openai-faults.ts"
 
@@ -359,7 +359,8 @@ const responseOf = (
   status: ResponseStatus
 ): AgentResponse => {
   const { inputTokens, outputTokens } = heard.usage
-  const isCutShort = status === "incomplete" && heard.rest !== undefined && limits.has(heard.rest.ending)
+  const isCutShort =
+    status === "incomplete" && heard.rest !== undefined && limitEndings.has(heard.rest.ending)
   return {
     id: responseId(id),
     object: "response",
