@@ -1620,6 +1620,7 @@ export interface HistoryGivenEvent {
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
   readonly instructions: string | null
+  readonly replaces?: string | undefined
   readonly messages: ReadonlyArray<{
     readonly role: "user"
     readonly content: string

@@ -72,6 +72,7 @@ import { statements as noProgress } from "./migrations/0075-progress.ts"
 import { statements as clientTools } from "./migrations/0076-client-tools.ts"
 import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
 import { statements as modelAnswers } from "./migrations/0078-model-answers.ts"
+import { statements as responses } from "./migrations/0079-responses.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -147,7 +148,8 @@ export const migrations = {
   "0075_progress": run(noProgress),
   "0076_client_tools": run(clientTools),
   "0077_provider_outages": run(providerOutages),
-  "0078_model_answers": run(modelAnswers)
+  "0078_model_answers": run(modelAnswers),
+  "0079_responses": run(responses)
 }
 
 /** The newest migration that this program knows. */

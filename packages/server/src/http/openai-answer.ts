@@ -20,7 +20,11 @@ import { AgentTurnFailedEvent, type LoggedEvent, type TurnFailure } from "@tropi
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
 import { lastFault } from "@tropism/domain/chat-calls"
 import { failedResponse } from "@tropism/domain/chat-sentences"
+import { Effect } from "effect"
+import type { OpenAiError } from "@tropism/api/openai-api"
 import type { OpenQuestion, TurnPart, TurnRest } from "../chat/turns.ts"
+import type { AnswerForm } from "./openai-answering.ts"
+import { failedTurn } from "./openai-faults.ts"
 
 /** An answer as far as it was heard. */
 export interface HeardAnswer {
@@ -112,7 +116,7 @@ export interface AnswerTerms {
 }
 
 /** The whole answer, once it is at rest. */
-export const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
+const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
   const asked = askedIn(answer)
   const said = messagesOf(answer).flatMap(({ content }) => (content === "" ? [] : [content]))
   const { conversation: _conversation, ...shared } = terms
@@ -142,14 +146,17 @@ const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => 
 }
 
 /** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
-const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
+const limitEndings: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
 
-const finishOf = (answer: HeardAnswer): FinishReason => {
+/** Why an answer is not whole; undefined where it is. */
+export const cutReason = (answer: HeardAnswer): "content_filter" | "length" | undefined => {
   const { rest } = answer
   if (isFiltered(answer)) return "content_filter"
   const isCut = messagesOf(answer).at(-1)?.finishReason !== undefined
-  return isCut || (rest !== undefined && limits.has(rest.ending)) ? "length" : "stop"
+  return isCut || (rest !== undefined && limitEndings.has(rest.ending)) ? "length" : undefined
 }
+
+const finishOf = (answer: HeardAnswer): FinishReason => cutReason(answer) ?? "stop"
 
 /** Whether the filter of the model's provider stopped the answer: OpenAI's own API gives what came, too. */
 const isFiltered = ({ rest }: HeardAnswer): boolean => rest?.failure === "contentFilter"
@@ -174,7 +181,7 @@ const extraOf = ({ conversation }: AnswerTerms, answer: HeardAnswer): Completion
 type Choice = CompletionChunk["choices"][number]
 
 /** The chunks of a streamed answer; where usage is wanted, each but the last says that it tells none. */
-export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
+const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
   const { conversation: _conversation, ...shared } = terms
   const chunk = (
     delta: Choice["delta"],
@@ -196,5 +203,31 @@ export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
         ? [{ ...shared, object: "chat.completion.chunk", choices: [], usage: usageOf(answer) } as const]
         : [])
     ]
+  }
+}
+
+/** A chat completion, whole or as chunks; the last event of a stream is `[DONE]`. */
+export const completionForm = (
+  terms: AnswerTerms,
+  number: number,
+  isUsageWanted: boolean
+): AnswerForm<HeardAnswer, CompletionChunk | OpenAiError | "[DONE]"> => {
+  const chunks = chunksOf(terms, isUsageWanted)
+  const endOf = (answer: HeardAnswer) =>
+    isFailed(answer)
+      ? [{ error: failedTurn(answer.failure).error }]
+      : [...chunks.last(answer), "[DONE]" as const]
+  return {
+    start: beginHearing(number),
+    first: [chunks.first],
+    hear: (before, part) => {
+      const { answer, words } = hear(before, part)
+      const texts = words === "" ? [] : [chunks.words(words)]
+      return [answer, part.type === "rest" ? [...texts, ...endOf(answer)] : texts]
+    },
+    fault: ({ error }) => ({ error }),
+    encode: (event) => `data: ${event === "[DONE]" ? event : JSON.stringify(event)}\n\n`,
+    whole: (answer) =>
+      isFailed(answer) ? failedTurn(answer.failure) : Effect.succeed(completionOf(terms, answer))
   }
 }
