@@ -91,7 +91,7 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
     case "FlowStepStartedEvent":
       return when(!isTurnOpen && isNextPlace(now, event), { triggersAgentTurn: true })
     case "ToolCallStartedEvent":
-      return startedCall(standpoint)
+      return startedCall(standpoint, event.callId)
     case "ToolCallCompletedEvent":
     case "ToolCallFailedEvent": {
       const call = now.pendingCalls.find(({ id }) => id === event.callId)
@@ -137,11 +137,12 @@ const factsOfStop: Readonly<Record<StopReason, Facts>> = {
 const stopsFor = (reason: StopReason) => (decision: Decision) =>
   decision.type === "softStop" && decision.reason === reason
 
-/** The call that is to be made, as the model asked for it. */
-const startedCall = (standpoint: Standpoint): Derived | undefined => {
+/** The call of this id, or the first where it is none that may be made, as the model asked for it. */
+const startedCall = (standpoint: Standpoint, callId: string): Derived | undefined => {
   for (const decision of decisionsOf(standpoint)) {
     if (decision.type !== "callTool") continue
-    const { arguments: args, id, name, standsFor } = decision.call
+    const wanted = decision.beside.find(({ id }) => id === callId) ?? decision.call
+    const { arguments: args, id, name, standsFor } = wanted
     return {
       ...silent,
       callId: id,

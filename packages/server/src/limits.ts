@@ -272,6 +272,8 @@ export const toolLimits = {
   callIdMaxBytes: 2_600,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,
+  /** Calls of one answer that are made side by side. */
+  callsAtOnce: 8,
   /** Calls of one run that wait for a client at once. */
   openClientCallsPerRun: 50,
   /** Between two looks for calls that a client has not answered in time, and runs of a project that one look takes. */

@@ -255,7 +255,7 @@ const outcomeOf = <R>(effect: Effect.Effect<ToolEffect, ChangeRefused | ToolFail
   )
 
 /** The tools that only look at the graph. */
-const readsOnly = (tool: string): boolean =>
+export const readsOnly = (tool: string): boolean =>
   tool === "search_objects" || tool === "get_object" || tool === "neighbors"
 
 /** What a refusal says to the model. */
