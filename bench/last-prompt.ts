@@ -66,6 +66,7 @@ const measure = async (steps: number) => {
     const prompt = toAiSdkPrompt(await Effect.runPromise(toPrompt(messages)), {
       name: "p:m",
       joinsNeighbours: false,
+      pictures: "result",
       lateSystemMessages: false
     })
     const made = nowMs()

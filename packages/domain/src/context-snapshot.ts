@@ -18,7 +18,7 @@ import { Usage } from "./run.ts"
 import { Speakers } from "./speakers.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 9
+export const foldVersion = 10
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 

@@ -29,7 +29,7 @@ import { startCall } from "./context-calls.ts"
 import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
 import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear, newestOf } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
-import { filePartOf } from "./attachment.ts"
+import { filePartOf, type Picture } from "./attachment.ts"
 import { type HistoryGivenEvent, messagesGiven, withInstructions } from "./given-history.ts"
 import { hold, type OwnState, release, say, sayNow, silently, type State, type Step } from "./context-step.ts"
 import { behindTexts } from "./grown.ts"
@@ -192,7 +192,13 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "ToolCallStartedEvent":
       return silently(startCall(state, event.callId, event.waitsFor))
     case "ToolCallCompletedEvent":
-      return withOutcome(endLoop(withAnswer(state, event.userId), event), event.callId, false, event.result)
+      return withOutcome(
+        endLoop(withAnswer(state, event.userId), event),
+        event.callId,
+        false,
+        event.result,
+        event.pictures
+      )
     case "ToolCallFailedEvent": {
       // Nobody made a call that was not wanted any more: it is no try of the model's.
       if (state.areCallsAbandoned) return withOutcome(state, event.callId, true, event.error)
@@ -353,10 +359,20 @@ const answeredBy = ({ model, parts, toolCalls }: AssistantMessageEvent): { optio
 }
 
 /** A second outcome of a call, or one of a call that nobody made, says nothing to the model. */
-const withOutcome = (state: State, callId: string, isFailure: boolean, result: Schema.Json): Step => {
+const withOutcome = (
+  state: State,
+  callId: string,
+  isFailure: boolean,
+  result: Schema.Json,
+  pictures?: ReadonlyArray<Picture>
+): Step => {
   const call = state.pendingCalls.find(({ id }) => id === callId)
   if (!call) return silently(state)
-  const { heldResults, said, unsaidCalls } = withResult(state, toolMessage(call, isFailure, result), callId)
+  const { heldResults, said, unsaidCalls } = withResult(
+    state,
+    toolMessage(call, isFailure, result, pictures),
+    callId
+  )
   return {
     state: {
       ...state,

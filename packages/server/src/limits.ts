@@ -25,6 +25,8 @@ export const modelLimits = {
   answerMaxCalls: 128,
   /** Models that are known to take no system message in the middle of a conversation. */
   strictModels: 1_000,
+  /** Models that are known to take no pictures of tool results. */
+  blindModels: 1_000,
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */

@@ -5,7 +5,8 @@
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
  * model alike. Only a request that was refused with a system message in its middle is
- * made again at once, without one: some servers' chat templates take none there.
+ * made again at once, without one: some servers' chat templates take none there. So is one that was refused with
+ * pictures of tool results.
  */
 import {
   APICallError,
@@ -15,9 +16,10 @@ import {
   type SharedV4ProviderOptions
 } from "@ai-sdk/provider"
 import { Effect, type Schema, Stream } from "effect"
+import type { Prompt } from "effect/ai"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
-import { toAiSdkPrompt } from "./ai-sdk-prompt.ts"
+import { type PicturePlace, toAiSdkPrompt } from "./ai-sdk-prompt.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 import { makeThinkTagReader } from "./think-tags.ts"
 import type { ModelPort, PortRequest } from "./model-port.ts"
@@ -27,6 +29,7 @@ export interface AiSdkModelOptions extends Teller {
   /** provider:name, as events record the model of an answer. */
   readonly name: string
   readonly lateSystemMessages: LateSystemMessages
+  readonly pictures: Pictures
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
@@ -42,6 +45,13 @@ export interface AiSdkModelOptions extends Teller {
 export interface LateSystemMessages {
   readonly areTaken: () => boolean
   /** Called when the model answered without one what it had refused with one. */
+  readonly refused: () => void
+}
+
+/** Where a model takes the pictures of tool results, until it has refused them. */
+export interface Pictures {
+  readonly place: () => PicturePlace
+  /** Called when the model answered without the pictures what it had refused with them. */
   readonly refused: () => void
 }
 
@@ -63,14 +73,27 @@ export const fromAiSdk =
               ),
             catch: (error) => error
           })
-        const { joinsNeighbours, lateSystemMessages, name } = options
-        const promptWith = (isTaken: boolean) =>
-          toAiSdkPrompt(request.prompt, { name, joinsNeighbours, lateSystemMessages: isTaken })
-        const prompt = promptWith(lateSystemMessages.areTaken())
-        const result = yield* open(prompt).pipe(
-          Effect.catchIf(
+        const { joinsNeighbours, lateSystemMessages, name, pictures } = options
+        const promptWith = (isTaken: boolean, place: PicturePlace) =>
+          toAiSdkPrompt(request.prompt, {
+            name,
+            joinsNeighbours,
+            lateSystemMessages: isTaken,
+            pictures: place
+          })
+        const openWith = (place: PicturePlace) => {
+          const prompt = promptWith(lateSystemMessages.areTaken(), place)
+          return Effect.catchIf(
+            open(prompt),
             (error) => hasLateSystemMessage(prompt) && mayRefuseTheRole(error),
-            () => Effect.tap(open(promptWith(false)), () => Effect.sync(lateSystemMessages.refused))
+            () => Effect.tap(open(promptWith(false, place)), () => Effect.sync(lateSystemMessages.refused))
+          )
+        }
+        const place = pictures.place()
+        const result = yield* openWith(place).pipe(
+          Effect.catchIf(
+            (error) => place !== "none" && hasPictures(request.prompt) && mayRefusePictures(error),
+            () => Effect.tap(openWith("none"), () => Effect.sync(pictures.refused))
           ),
           Effect.catch((error) => Effect.flatMap(toAiError(error, options), Effect.fail))
         )
@@ -102,6 +125,19 @@ const mayRefuseTheRole = (error: unknown): boolean =>
   APICallError.isInstance(error) &&
   [400, 422, 500].includes(error.statusCode ?? 0) &&
   /system|template|role/i.test(`${error.message} ${error.responseBody ?? ""}`)
+
+const hasPictures = ({ content }: Prompt.Prompt): boolean =>
+  content.some(
+    ({ content: parts, role }) =>
+      role === "tool" &&
+      parts.some((part) => part.type === "tool-result" && part.options["tropism"] !== undefined)
+  )
+
+/** Models without eyes name the image, the kind of content or, where the user shows it after a result, the role. */
+const mayRefusePictures = (error: unknown): boolean =>
+  APICallError.isInstance(error) &&
+  [400, 404, 415, 422, 500].includes(error.statusCode ?? 0) &&
+  /image|picture|vision|modal|media|content|role/i.test(`${error.message} ${error.responseBody ?? ""}`)
 
 const callOptions = (
   options: AiSdkModelOptions,

@@ -71,6 +71,9 @@ export class Models extends Context.Service<
       /** Models that have refused a system message in the middle of a conversation, until the server starts anew. */
       const strict = new Set<string>()
 
+      /** Models that have refused pictures of tool results, as long. */
+      const blind = new Set<string>()
+
       const pick = Effect.fnUntraced(function* (
         choice: ModelChoice
       ): Effect.fn.Return<ModelRef, ModelUnavailable> {
@@ -166,6 +169,13 @@ export class Models extends Context.Service<
             refused: () => {
               if (strict.size >= modelLimits.strictModels) strict.clear()
               strict.add(nameOf(ref))
+            }
+          },
+          pictures: {
+            place: () => (blind.has(nameOf(ref)) ? "none" : provider.picturePlace),
+            refused: () => {
+              if (blind.size >= modelLimits.blindModels) blind.clear()
+              blind.add(nameOf(ref))
             }
           },
           joinsNeighbours: ref.provider !== "openai",

@@ -23,6 +23,7 @@ import { whyDenied } from "./denials.ts"
 import { findArgumentsFault } from "./foreign-arguments.ts"
 import type { ForeignFault } from "./foreign-fault.ts"
 import { makeForeignRecords, type Settled } from "./foreign-records.ts"
+import type { FoundPicture } from "./foreign-result.ts"
 import { hasChanged, makeForeignWork } from "./foreign-work.ts"
 import type { LogCursor } from "./log-append.ts"
 import type { KeptServer } from "./mcp-servers.ts"
@@ -240,14 +241,21 @@ const abandonedOutcome = (why: string): Settled => ({
 
 /** What the work came to. */
 const outcomeOf = (
-  exit: Exit.Exit<{ readonly isError: boolean; readonly result: Schema.Json }, ForeignFault>,
+  exit: Exit.Exit<
+    {
+      readonly isError: boolean
+      readonly result: Schema.Json
+      readonly pictures: ReadonlyArray<FoundPicture>
+    },
+    ForeignFault
+  >,
   tool: PinnedTool,
   server: KeptServer
 ): Settled => {
   if (exit._tag === "Success")
     return exit.value.isError
       ? { status: "failed", result: { error: exit.value.result, reason: "toolFailed" } }
-      : { status: "completed", result: exit.value.result }
+      : { status: "completed", result: exit.value.result, pictures: exit.value.pictures }
   const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
   if (fault?.outcome === "unmade") return settledAs(fault, server)
   if (fault?.outcome === "answered")

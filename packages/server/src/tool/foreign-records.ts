@@ -10,6 +10,7 @@ import type { McpServerId, ToolCallId } from "@tropism/domain/ids"
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Effect, type Schema } from "effect"
+import { Attachments } from "../agent/attachments.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Authorities } from "../graph/authority.ts"
@@ -17,6 +18,7 @@ import { Ids } from "../ids.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
 import { Denials, type Why } from "./denials.ts"
+import type { FoundPicture } from "./foreign-result.ts"
 import { type LogCursor, makeLogAppend } from "./log-append.ts"
 import { McpServers } from "./mcp-servers.ts"
 import { type AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
@@ -27,6 +29,7 @@ import type { Outcome } from "./toolbox.ts"
 export interface Settled {
   readonly status: Exclude<CallStatus, "started">
   readonly result: Schema.Json
+  readonly pictures?: ReadonlyArray<FoundPicture>
   /** The right that was missing. */
   readonly denied?: Why | undefined
 }
@@ -47,6 +50,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   const toolCalls = yield* ToolCalls
   const denials = yield* Denials
   const ids = yield* Ids
+  const attachments = yield* Attachments
   const append = yield* makeLogAppend
 
   /** A transaction in which only the attempt that has the run writes. */
@@ -118,7 +122,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   const settle = (
     principal: RunPrincipal,
     call: MadeCall,
-    { denied, result, status }: Settled,
+    { denied, pictures = [], result, status }: Settled,
     { log, taint, wasBegun }: Before
   ): Effect.Effect<Outcome, AttemptLost> =>
     log
@@ -134,7 +138,14 @@ export const makeForeignRecords = Effect.gen(function* () {
               const id = yield* keep(principal, call, status, result, denied ? "refuse" : null)
               if (denied) yield* denials.ofCall(principal, id, call, denied)
             }
-            const events = [...(wasBegun ? [] : [startedEvent(call)]), endedEvent(call, status, result)]
+            const untrusted = (taint ?? []).length > 0
+            if (pictures.length > 0)
+              yield* attachments.keepFound(eachOnce(pictures).map((picture) => ({ ...picture, untrusted })))
+            const named = pictures.map(({ bytes: _bytes, ...picture }) => picture)
+            const events = [
+              ...(wasBegun ? [] : [startedEvent(call)]),
+              endedEvent(call, status, result, named)
+            ]
             const appended = yield* append(principal, end, events, taint)
             yield* CrashPoint.hit("tool.beforeCommit")
             return { status, result, appended }
@@ -152,3 +163,8 @@ export const makeForeignRecords = Effect.gen(function* () {
 
   return { look, begin, settle, isWanted }
 })
+
+/** The same bytes are kept once. */
+const eachOnce = (pictures: ReadonlyArray<FoundPicture>): ReadonlyArray<FoundPicture> => [
+  ...new Map(pictures.map((picture) => [picture.digest, picture])).values()
+]
