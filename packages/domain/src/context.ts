@@ -43,6 +43,7 @@ import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
 import { noSpeakers, withAnswer, withSetting, withSpeaker } from "./speakers.ts"
+import { withToolsInUse } from "./tools-in-use.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export { emptyContext, type ReducedContext } from "./reduced-context.ts"
@@ -104,6 +105,8 @@ const stepOf = (state: OwnState, event: LoggedEvent): Step => {
     state.triggeredAt = triggered(state, event.timestamp)
   }
   if (event instanceof UnknownEvent) return silently(state)
+  if (event.type === "ToolCallStartedEvent" || event.type === "ToolCallCompletedEvent")
+    state.toolsInUse = withToolsInUse(state.toolsInUse, event)
   return event.type === "UserMessageEvent" ? hearMessage(state, event) : stepOfKnown(state, event)
 }
 

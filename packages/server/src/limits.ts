@@ -274,6 +274,11 @@ export const toolLimits = {
   callIdMaxBytes: 2_600,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,
+  /** Tools that one search answers, and characters of their descriptions and schemas. */
+  foundTools: 10,
+  foundMaxChars: 60_000,
+  /** Shortened lists that are remembered of one list of tools. */
+  rememberedOffers: 64,
   /** Calls of one answer that are made side by side. */
   callsAtOnce: 8,
   /** Calls of one run that wait for a client at once. */

@@ -11,6 +11,7 @@
  * - `gemini`: the signature of a function call comes back with it (ai.google.dev, thought signatures).
  * - `qwen-vl`, `gpt-4o`: a tool's message is text, and follows its call (platform.openai.com, function calling); pictures come from the user.
  * - `llama`: takes no pictures at all (docs.vllm.ai, "is not a multimodal model").
+ * - `crowded`: "Invalid 'tools': array too long. Expected an array with maximum length 128" (platform.openai.com, function calling).
  * - `openai`: encrypted reasoning comes back before the calls that it led to (platform.openai.com, reasoning items).
  */
 import { createServer, type ServerResponse } from "node:http"
@@ -21,8 +22,13 @@ import type { Json } from "./platform.ts"
 const signature = "c2lnbmVkIGJ5IGl0cyBwcm92aWRlcg=="
 
 /** The tool that a request is answered with calls of: one that answers pictures, where there is one. */
-const toolIn = ({ tools }: Json): string =>
-  /"name":"(\w+__screen)"/.exec(JSON.stringify(tools ?? []))?.[1] ?? "search_objects"
+const toolIn = ({ model, tools = [] }: Json, step: number): string => {
+  const names: ReadonlyArray<string> = tools.map((each: Json) => each.function?.name ?? each.name)
+  // It looks for a tool, and calls what was found.
+  if (model === "crowded")
+    return step === 0 ? "find_tools" : (names.find((name) => name.includes("__")) ?? "none")
+  return /"name":"(\w+__screen)"/.exec(JSON.stringify(tools))?.[1] ?? "search_objects"
+}
 
 /** What a request may not be, by the model that is asked; undefined where it is right. */
 const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
@@ -68,6 +74,10 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
       .flatMap(({ parts }: Json) => parts)
       .some((part: Json) => part.functionCall && part.thoughtSignature !== signature)
       ? "Function call is missing a thought_signature in functionCall parts."
+      : undefined,
+  crowded: ({ tools }) =>
+    tools.length > 128
+      ? `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${tools.length} instead.`
       : undefined,
   "qwen-vl": ({ messages }) => misplaced(messages),
   "gpt-4o": ({ messages }) => misplaced(messages),
@@ -129,7 +139,7 @@ const strictServerWith = (openaiApi: "chat" | "responses") =>
               .end(JSON.stringify({ error: { message, type: "invalid_request_error" } }))
           response.writeHead(200, { "content-type": "text/event-stream" })
           const step = stepOf(body)
-          const tool = toolIn(body)
+          const tool = toolIn(body, step)
           if (body.contents) sendGemini(response, step, tool)
           else if (body.input) sendResponses(response, step, tool)
           else if (request.url?.endsWith("/messages")) sendClaude(response, step, tool)
@@ -198,7 +208,7 @@ const sendChat = (response: ServerResponse, model: string, step: number, tool: s
           ...(model === "gemini-chat" ? { extra_content: { google: { thought_signature: signature } } } : {})
         },
         // Two results come before anybody else speaks.
-        ...(tool === "search_objects"
+        ...(!tool.endsWith("__screen")
           ? []
           : [
               {

@@ -12,6 +12,7 @@
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
 import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
+import { toolsMaxOf } from "@tropism/domain/tools-in-use"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { modelLimits } from "../limits.ts"
@@ -214,6 +215,7 @@ export class Models extends Context.Service<
           provider: model.provider,
           name: model.name,
           price: model.price,
+          toolsMax: fewestOf(model, fallback),
           route: routeOf(model, fallback),
           request: (request) => askWithRetries(model, fallback, request, terms)
         }
@@ -249,6 +251,13 @@ const routeOf = (model: AskedModel, fallback: Fallback | null): string | null =>
   return asked.some(({ where }) => where === undefined)
     ? null
     : asked.map(({ name, where }) => `${where}, model ${name}`).join("; then ")
+}
+
+/** As many tools as both take. */
+const fewestOf = (model: AskedModel, fallback: Fallback | null): number | null => {
+  const asked = fallback === null || "unavailable" in fallback ? [model] : [model, fallback]
+  const limits = asked.map(({ provider }) => toolsMaxOf(provider)).filter((max) => max !== null)
+  return limits.length === 0 ? null : Math.min(...limits)
 }
 
 const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`

@@ -15,6 +15,7 @@ import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { SpokenCall, ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
+import { findToolsTool, toolsInUseBounds } from "@tropism/domain/tools-in-use"
 import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { allows } from "@tropism/domain/tool-pattern"
@@ -32,9 +33,11 @@ import {
 import { findClientTool, findMisuse, withDefined } from "./defined-tools.ts"
 import { findArgumentsFault, withoutPatterns } from "./foreign-arguments.ts"
 import { toolLimits } from "../limits.ts"
+import { FindTools, findTools } from "./find-tools.ts"
 import { ForeignCalls, type Way } from "./foreign-calls.ts"
 import { type ForeignOffer, ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
+import { read } from "./read-arguments.ts"
 import type { CallTraits } from "./side-by-side.ts"
 import { type Beside, type Outcome, readsOnly, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
@@ -237,6 +240,10 @@ export class ToolServers extends Context.Service<
             return refusal
               ? refuse(refusal)
               : write((end) => toolbox.hold(caller, made, client.timeoutMs, end))
+          }
+          if (made.name === findToolsTool && shown.length > toolsInUseBounds.perRequest) {
+            const answer = Effect.map(read(FindTools, made.arguments), ({ query }) => findTools(query, shown))
+            return write((end) => toolbox.tell(caller, made, answer, end, beside))
           }
           const tool = judged.find(({ name }) => name === made.name)
           const fault = tool && faultOf(wanted, tool)

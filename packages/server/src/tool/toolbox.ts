@@ -64,6 +64,14 @@ export class Toolbox extends Context.Service<
       end?: LogEnd,
       beside?: Beside
     ) => Effect.Effect<Outcome, AttemptLost>
+    /** Records a call that reads nothing of the project, with what it answers. */
+    readonly tell: (
+      principal: RunPrincipal,
+      call: MadeCall,
+      answer: Effect.Effect<Schema.Json, ChangeRefused>,
+      end?: LogEnd,
+      beside?: Beside
+    ) => Effect.Effect<Outcome, AttemptLost>
     /** Records a call that a client answers later, within a time. */
     readonly hold: (
       principal: RunPrincipal,
@@ -186,6 +194,8 @@ export class Toolbox extends Context.Service<
               ),
             { end, beside, isReading: readsOnly(call.name) }
           ),
+        tell: (principal, call, answer, end, beside) =>
+          recorded(principal, call, () => Effect.map(answer, answered), { end, beside }),
         hold: (principal, call, answerWithinMs, end) =>
           recorded(
             principal,
