@@ -151,6 +151,14 @@ layer(strictServer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is judged by a guard before the model is shown it", () =>
+      Effect.gen(function* () {
+        const guard = { provider: "openai-compatible", name: "watchman" }
+        yield* looking({ provider: "openai-compatible", name: "qwen-vl", guard })
+        expect(JSON.stringify(strictRequests.get("watchman")?.at(-1)).split(dataUrl)).toHaveLength(3)
+      })
+    )
+
     it.effect("is only named where it is none, of an unknown kind, or one too many", () =>
       Effect.gen(function* () {
         const { body, run, story } = yield* looking({ provider: "openai-compatible", name: "qwen-vl" }, [

@@ -194,7 +194,8 @@ const sendChat = (response: ServerResponse, model: string, step: number, tool: s
       model,
       choices: [{ index: 0, delta, finish_reason }]
     })
-  if (step >= 2) say({ role: "assistant", content: "Done." })
+  if (model === "watchman") say({ role: "assistant", content: "SAFE" })
+  else if (step >= 2) say({ role: "assistant", content: "Done." })
   else {
     say({ role: "assistant", [model === "vllm" ? "reasoning" : "reasoning_content"]: "I think." })
     say({
@@ -221,7 +222,7 @@ const sendChat = (response: ServerResponse, model: string, step: number, tool: s
       ]
     })
   }
-  say({}, step >= 2 ? "stop" : "tool_calls")
+  say({}, step >= 2 || model === "watchman" ? "stop" : "tool_calls")
   response.write("data: [DONE]\n\n")
 }
 
