@@ -67,6 +67,7 @@ const measure = async (steps: number) => {
       name: "p:m",
       joinsNeighbours: false,
       answersTools: false,
+      pictures: "result",
       lateSystemMessages: false
     })
     const made = nowMs()

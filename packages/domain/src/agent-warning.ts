@@ -8,15 +8,17 @@ import { Schema } from "effect"
 import { builtInNames, isForbiddenTool, spawnTool } from "./built-in-tools.ts"
 import type { Capabilities, ExecutionMode } from "./capability.ts"
 import { pointerStep } from "./json.ts"
+import type { ModelProvider } from "./model-config.ts"
+import { findToolsTool, toolsInUseBounds, toolsMaxOf } from "./tools-in-use.ts"
 import { allows, isBuiltInPattern, isClientPattern } from "./tool-pattern.ts"
 
 /**
  * **Details** `noTools`: it can only answer in words. `nothingAllowed`: its capabilities, or its mode, refuse every call of
  * every tool that it has. `unknownServer`: no server of this name is registered. `unknownTool`: the server offers agents no such tool
- * now, or is disabled.
+ * now, or is disabled. `tooManyTools`: its model takes fewer tools in one request, so it has to find those of foreign servers.
  */
 export const AgentWarning = Schema.Struct({
-  code: Schema.Literals(["noTools", "nothingAllowed", "unknownServer", "unknownTool"]),
+  code: Schema.Literals(["noTools", "nothingAllowed", "unknownServer", "unknownTool", "tooManyTools"]),
   /** Where in the definition: a JSON pointer. */
   pointer: Schema.String,
   message: Schema.String
@@ -38,6 +40,7 @@ export interface Equipped {
   readonly subAgents: ReadonlyArray<string>
   readonly capabilities: Capabilities | null
   readonly executionMode: ExecutionMode
+  readonly model?: { readonly provider: ModelProvider } | null
 }
 
 export const findWarnings = (
@@ -50,8 +53,33 @@ export const findWarnings = (
     ...missingIn("/tools", agent.tools, servers),
     ...agent.steps.flatMap(({ tools }, index) =>
       missingIn(`/steps${pointerStep(index)}/tools`, tools ?? [], servers)
+    ),
+    ...tooManyIn("/tools", agent.tools, agent, servers),
+    ...agent.steps.flatMap(({ tools }, index) =>
+      tooManyIn(`/steps${pointerStep(index)}/tools`, tools ?? [], agent, servers)
     )
   ]
+}
+
+/** More tools than a model takes at once; where the definition names none, one with a limit may answer. */
+const tooManyIn = (
+  pointer: string,
+  patterns: ReadonlyArray<string>,
+  { model }: Pick<Equipped, "model">,
+  servers: ReadonlyArray<OfferingServer>
+): ReadonlyArray<AgentWarning> => {
+  const max = model ? toolsMaxOf(model.provider) : toolsInUseBounds.perRequest
+  const names = [...builtInNames, ...servers.flatMap(({ tools }) => tools)]
+  const count = names.filter((name) => allows(patterns, name)).length
+  return max === null || count <= max
+    ? []
+    : [
+        {
+          code: "tooManyTools",
+          pointer,
+          message: `${model?.provider ?? "A model"} takes ${max} tools in one request, and these are ${count}: the agent is shown those of this program, and looks for the others with ${findToolsTool}. Name fewer to show it all of them`
+        }
+      ]
 }
 
 /** Names and globs of foreign tools that stand for none of the tools given. */

@@ -8,7 +8,7 @@
  */
 import { AnswerPart } from "./answer-part.ts"
 import { Option, Schema } from "effect"
-import { Digest, MimeType } from "./attachment.ts"
+import { Digest, MimeType, Picture } from "./attachment.ts"
 import {
   ComparisonStartedEvent,
   DefineToolEvent,
@@ -251,6 +251,8 @@ export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>
   callId: Schema.String,
   tool: Schema.String,
   result: Schema.Json,
+  /** Pictures of the result; their bytes lie under their digests, as those of attached files. */
+  pictures: Schema.optionalKey(Schema.Array(Picture)),
   /** Who answered, where a person or a client was asked; absent for other tools, and in logs of an earlier version (S003-R44). */
   userId: Schema.optionalKey(UserId)
 }) {}

@@ -130,6 +130,7 @@ const KeptContext = Schema.Struct({
   unjudgedInstructions: OrNull(Schema.String),
   notes: Schema.Struct({ content: OrNull(Schema.String), told: Schema.Int, tried: Schema.Int }),
   recalled: Schema.Array(ContextEventId),
+  toolsInUse: Schema.Array(Schema.String),
   messages: Schema.Array(KeptMessage),
   heldMessages: Schema.Array(KeptMessage),
   config: KeptConfig,

@@ -29,7 +29,7 @@ import { startCall } from "./context-calls.ts"
 import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
 import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear, newestOf } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
-import { filePartOf } from "./attachment.ts"
+import { filePartOf, type Picture } from "./attachment.ts"
 import { type HistoryGivenEvent, messagesGiven, withInstructions } from "./given-history.ts"
 import { hold, type OwnState, release, say, sayNow, silently, type State, type Step } from "./context-step.ts"
 import { behindTexts } from "./grown.ts"
@@ -44,6 +44,7 @@ import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
 import { noSpeakers, withAnswer, withSetting, withSpeaker } from "./speakers.ts"
+import { withToolsInUse } from "./tools-in-use.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export { emptyContext, type ReducedContext } from "./reduced-context.ts"
@@ -105,6 +106,8 @@ const stepOf = (state: OwnState, event: LoggedEvent): Step => {
     state.triggeredAt = triggered(state, event.timestamp)
   }
   if (event instanceof UnknownEvent) return silently(state)
+  if (event.type === "ToolCallStartedEvent" || event.type === "ToolCallCompletedEvent")
+    state.toolsInUse = withToolsInUse(state.toolsInUse, event)
   return event.type === "UserMessageEvent" ? hearMessage(state, event) : stepOfKnown(state, event)
 }
 
@@ -195,7 +198,13 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "ToolCallStartedEvent":
       return silently(startCall(state, event.callId, event.waitsFor))
     case "ToolCallCompletedEvent":
-      return withOutcome(endLoop(withAnswer(state, event.userId), event), event.callId, false, event.result)
+      return withOutcome(
+        endLoop(withAnswer(state, event.userId), event),
+        event.callId,
+        false,
+        event.result,
+        event.pictures
+      )
     case "ToolCallFailedEvent": {
       // Nobody made a call that was not wanted any more: it is no try of the model's.
       if (state.areCallsAbandoned) return withOutcome(state, event.callId, true, event.error)
@@ -372,10 +381,20 @@ const answeredBy = ({ model, parts, toolCalls }: AssistantMessageEvent): { optio
 }
 
 /** A second outcome of a call, or one of a call that nobody made, says nothing to the model. */
-const withOutcome = (state: State, callId: string, isFailure: boolean, result: Schema.Json): Step => {
+const withOutcome = (
+  state: State,
+  callId: string,
+  isFailure: boolean,
+  result: Schema.Json,
+  pictures?: ReadonlyArray<Picture>
+): Step => {
   const call = state.pendingCalls.find(({ id }) => id === callId)
   if (!call) return silently(state)
-  const { heldResults, said, unsaidCalls } = withResult(state, toolMessage(call, isFailure, result), callId)
+  const { heldResults, said, unsaidCalls } = withResult(
+    state,
+    toolMessage(call, isFailure, result, pictures),
+    callId
+  )
   return {
     state: {
       ...state,

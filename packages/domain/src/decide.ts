@@ -16,7 +16,14 @@ import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
 import { areNotesDue } from "./notes-due.ts"
 import { sequelOf } from "./unfinished.ts"
-import { findLoopWarning, type LoopWarning, repetitionBounds, timesInARow } from "./repetition.ts"
+import {
+  findLoopWarning,
+  type LoopWarning,
+  type Repetition,
+  repetitionBounds,
+  timesInARow,
+  withCall
+} from "./repetition.ts"
 
 /** Why a call is not made. */
 export type RefusalReason =
@@ -45,7 +52,8 @@ export type Decision =
   | { readonly type: "summarize" }
   /** Enough was said since the last notes: a model makes new ones, for the agent's other contexts. */
   | { readonly type: "takeNotes" }
-  | { readonly type: "callTool"; readonly call: ToolCall }
+  /** A call is made, and beside it any of the calls after it that their tools allow. */
+  | { readonly type: "callTool"; readonly call: ToolCall; readonly beside: ReadonlyArray<ToolCall> }
   | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
   /** Every pending call was made, and others bring the outcomes: runs first, then people, then clients. */
   | { readonly type: "wait"; readonly for: WaitsFor }
@@ -190,7 +198,7 @@ const quietFrom = (
   return untilMs > nowMs ? untilMs : undefined
 }
 
-/** The first pending call that nobody has made yet; where all were made, the run waits. */
+/** The pending calls that nobody has made yet, up to the first that is refused; where all were made, the run waits. */
 const withCalls = (
   { context, mayRepeat = never }: DecisionInput,
   isOwnRun: boolean,
@@ -198,14 +206,41 @@ const withCalls = (
 ): Decision => {
   const reason = context.areCallsAbandoned || !isOwnRun ? "abandoned" : isStopped ? "softStop" : undefined
   const isWaiting = (call: ToolCall) => Object.hasOwn(context.waitingCalls, call.id)
-  const call = context.pendingCalls.find((pending) => reason !== undefined || !isWaiting(pending))
+  const [call, ...others] = context.pendingCalls.filter(
+    (pending) => reason !== undefined || !isWaiting(pending)
+  )
   if (!call) return { type: "wait", for: waitedFor(Object.values(context.waitingCalls)) }
   if (reason) return { type: "refuseTool", call, reason }
-  const made = madeCall(call)
-  const times = mayRepeat(made.name) ? 1 : timesInARow(context.repetition, made)
-  const isMade = context.repetition.recent.some(({ id }) => id === call.id)
-  if (isMade || times < repetitionBounds.warnAt) return { type: "callTool", call }
+  const { isMade, repetition, times } = repeated(context.repetition, call, mayRepeat)
+  if (isMade || times < repetitionBounds.warnAt)
+    return { type: "callTool", call, beside: callable(others, repetition, mayRepeat) }
   return times < repetitionBounds.failAt
     ? { type: "refuseTool", call, reason: "doomLoop" }
     : { type: "fail", reason: "doomLoop", call, times }
+}
+
+/** How often a call comes in a row, and what is known of repetitions once it is made. */
+const repeated = (before: Repetition, call: ToolCall, mayRepeat: (tool: string) => boolean) => {
+  const made = madeCall(call)
+  const isMade = before.recent.some(({ id }) => id === call.id)
+  return {
+    isMade,
+    repetition: isMade ? before : withCall(before, made),
+    times: mayRepeat(made.name) ? 1 : timesInARow(before, made)
+  }
+}
+
+/** The calls up to the first that comes too often, each judged as if those before it had been made. */
+const callable = (
+  calls: ReadonlyArray<ToolCall>,
+  before: Repetition,
+  mayRepeat: (tool: string) => boolean
+): ReadonlyArray<ToolCall> => {
+  let known = before
+  const refusedAt = calls.findIndex((call) => {
+    const { isMade, repetition, times } = repeated(known, call, mayRepeat)
+    known = repetition
+    return !isMade && times >= repetitionBounds.warnAt
+  })
+  return refusedAt < 0 ? calls : calls.slice(0, refusedAt)
 }

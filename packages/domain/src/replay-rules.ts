@@ -146,18 +146,20 @@ const factsOfStop: Readonly<Record<StopReason, Facts>> = {
 const stopsFor = (reason: StopReason) => (decision: Decision) =>
   decision.type === "softStop" && decision.reason === reason
 
-/** The call that is to be made, as the model asked for it. */
+/** The call of this event, or the first where it is none that may be made, as the model asked for it. */
 const startedCall = (
   standpoint: Standpoint,
   {
     arguments: made,
+    callId,
     coerced,
     standsFor: stoodFor
   }: Extract<ContextEvent, { readonly type: "ToolCallStartedEvent" }>
 ): Derived | undefined => {
   for (const decision of decisionsOf(standpoint)) {
     if (decision.type !== "callTool") continue
-    const { arguments: args, id, name, standsFor } = decision.call
+    const wanted = decision.beside.find(({ id }) => id === callId) ?? decision.call
+    const { arguments: args, id, name, standsFor } = wanted
     const call = { ...silent, callId: id, tool: name }
     // By which schema arguments were put right is not in the log.
     if (coerced !== undefined)

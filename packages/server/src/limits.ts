@@ -25,6 +25,7 @@ export const modelLimits = {
   answerMaxCalls: 128,
   /** Models of which it is known that they refuse what others take. */
   strictModels: 1_000,
+  /** Models that are known to take no pictures of tool results. */
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */
@@ -274,6 +275,13 @@ export const toolLimits = {
   callIdMaxBytes: 2_600,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,
+  /** Tools that one search answers, and characters of their descriptions and schemas. */
+  foundTools: 10,
+  foundMaxChars: 60_000,
+  /** Shortened lists that are remembered of one list of tools. */
+  rememberedOffers: 64,
+  /** Calls of one answer that are made side by side. */
+  callsAtOnce: 8,
   /** Calls of one run that wait for a client at once. */
   openClientCallsPerRun: 50,
   /** Between two looks for calls that a client has not answered in time, and runs of a project that one look takes. */

@@ -9,6 +9,9 @@
  * - `gemma`: "Conversation roles must alternate user/assistant", and no system but at the beginning (the chat template of Gemma 2 and 3).
  * - `claude`: with thinking, an answer with tool calls begins with its signed thinking (docs.anthropic.com, extended thinking).
  * - `gemini`: the signature of a function call comes back with it (ai.google.dev, thought signatures).
+ * - `qwen-vl`, `gpt-4o`: a tool's message is text, and follows its call (platform.openai.com, function calling); pictures come from the user.
+ * - `llama`: takes no pictures at all (docs.vllm.ai, "is not a multimodal model").
+ * - `crowded`: "Invalid 'tools': array too long. Expected an array with maximum length 128" (platform.openai.com, function calling).
  * - `openai`: encrypted reasoning comes back before the calls that it led to (platform.openai.com, reasoning items).
  */
 import { createServer, type ServerResponse } from "node:http"
@@ -17,7 +20,15 @@ import { SharedServer } from "./shared-server.ts"
 import type { Json } from "./platform.ts"
 
 const signature = "c2lnbmVkIGJ5IGl0cyBwcm92aWRlcg=="
-const tool = "search_objects"
+
+/** The tool that a request is answered with calls of: one that answers pictures, where there is one. */
+const toolIn = ({ model, tools = [] }: Json, step: number): string => {
+  const names: ReadonlyArray<string> = tools.map((each: Json) => each.function?.name ?? each.name)
+  // It looks for a tool, and calls what was found.
+  if (model === "crowded")
+    return step === 0 ? "find_tools" : (names.find((name) => name.includes("__")) ?? "none")
+  return /"name":"(\w+__screen)"/.exec(JSON.stringify(tools))?.[1] ?? "search_objects"
+}
 
 /** What a request may not be, by the model that is asked; undefined where it is right. */
 const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
@@ -64,6 +75,16 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
       .some((part: Json) => part.functionCall && part.thoughtSignature !== signature)
       ? "Function call is missing a thought_signature in functionCall parts."
       : undefined,
+  crowded: ({ tools }) =>
+    tools.length > 128
+      ? `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${tools.length} instead.`
+      : undefined,
+  "qwen-vl": ({ messages }) => misplaced(messages),
+  "gpt-4o": ({ messages }) => misplaced(messages),
+  llama: ({ messages }) =>
+    JSON.stringify(messages).includes('"image_url"')
+      ? "llama is not a multimodal model"
+      : misplaced(messages),
   openai: ({ input }) =>
     input.some(
       (item: Json, index: number) =>
@@ -72,6 +93,17 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
     )
       ? "Item 'function_call' was provided without its required 'reasoning' item."
       : undefined
+}
+
+/** What chat completions refuse of the results of calls. */
+const misplaced = (messages: ReadonlyArray<Json>): string | undefined => {
+  if (messages.some(({ content, role }) => role === "tool" && typeof content !== "string"))
+    return "Invalid type for 'messages.content': tool messages are text."
+  return messages.some(
+    ({ role }, index) => role === "tool" && !["assistant", "tool"].includes(messages[index - 1].role)
+  )
+    ? "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+    : undefined
 }
 
 /** The messages after the last text of the user. */
@@ -90,52 +122,59 @@ const callers = (messages: Json): ReadonlyArray<Json> =>
 export const strictRequests = new Map<string, Array<Json>>()
 
 /** A server of one's own whose providers are all as strict as that. */
-export const strictServer = Layer.unwrap(
-  Effect.gen(function* () {
-    const server = createServer((request, response) => {
-      const chunks: Array<Buffer> = []
-      request.on("data", (chunk: Buffer) => chunks.push(chunk))
-      request.on("end", () => {
-        const body: Json = JSON.parse(Buffer.concat(chunks).toString("utf8"))
-        const model = body.model ?? /models\/([^:]+):/.exec(request.url ?? "")?.[1]
-        strictRequests.set(model, [...(strictRequests.get(model) ?? []), body])
-        const message = refusals[model]?.(body)
-        if (message !== undefined)
-          return void response
-            .writeHead(400, { "content-type": "application/json" })
-            .end(JSON.stringify({ error: { message, type: "invalid_request_error" } }))
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        const step = stepOf(body)
-        if (body.contents) sendGemini(response, step)
-        else if (body.input) sendResponses(response, step)
-        else if (request.url?.endsWith("/messages")) sendClaude(response, step)
-        else sendChat(response, model, step)
-        response.end()
-      })
-    })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.sync(() => void (server.closeAllConnections(), server.close()))
-    )
-    const address = server.address()
-    const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
-    return Layer.provide(
-      SharedServer.own,
-      ConfigProvider.layer(
-        ConfigProvider.fromUnknown({
-          OPENAI_COMPATIBLE_BASE_URL: `${url}/v1`,
-          ANTHROPIC_API_KEY: "key",
-          ANTHROPIC_BASE_URL: `${url}/v1`,
-          GOOGLE_GENERATIVE_AI_API_KEY: "key",
-          GOOGLE_GENERATIVE_AI_BASE_URL: `${url}/v1beta`,
-          OPENAI_API_KEY: "key",
-          OPENAI_BASE_URL: `${url}/v1`,
-          TROPISM_OPENAI_API: "responses"
+const strictServerWith = (openaiApi: "chat" | "responses") =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const server = createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        request.on("data", (chunk: Buffer) => chunks.push(chunk))
+        request.on("end", () => {
+          const body: Json = JSON.parse(Buffer.concat(chunks).toString("utf8"))
+          const model = body.model ?? /models\/([^:]+):/.exec(request.url ?? "")?.[1]
+          strictRequests.set(model, [...(strictRequests.get(model) ?? []), body])
+          const message = refusals[model]?.(body)
+          if (message !== undefined)
+            return void response
+              .writeHead(400, { "content-type": "application/json" })
+              .end(JSON.stringify({ error: { message, type: "invalid_request_error" } }))
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          const step = stepOf(body)
+          const tool = toolIn(body, step)
+          if (body.contents) sendGemini(response, step, tool)
+          else if (body.input) sendResponses(response, step, tool)
+          else if (request.url?.endsWith("/messages")) sendClaude(response, step, tool)
+          else sendChat(response, model, step, tool)
+          response.end()
         })
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void (server.closeAllConnections(), server.close()))
       )
-    )
-  })
-)
+      const address = server.address()
+      const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
+      return Layer.provide(
+        SharedServer.own,
+        ConfigProvider.layer(
+          ConfigProvider.fromUnknown({
+            OPENAI_COMPATIBLE_BASE_URL: `${url}/v1`,
+            ANTHROPIC_API_KEY: "key",
+            ANTHROPIC_BASE_URL: `${url}/v1`,
+            GOOGLE_GENERATIVE_AI_API_KEY: "key",
+            GOOGLE_GENERATIVE_AI_BASE_URL: `${url}/v1beta`,
+            OPENAI_API_KEY: "key",
+            OPENAI_BASE_URL: `${url}/v1`,
+            TROPISM_OPENAI_API: openaiApi
+          })
+        )
+      )
+    })
+  )
+
+export const strictServer = strictServerWith("responses")
+
+/** The same where OpenAI is asked for chat completions. */
+export const strictChatServer = strictServerWith("chat")
 
 /** How many tool results a request carries. */
 const stepOf = ({ contents, input, messages }: Json): number =>
@@ -146,7 +185,7 @@ const stepOf = ({ contents, input, messages }: Json): number =>
 const write = (response: ServerResponse, value: Json) =>
   response.write(`${value.type ? `event: ${value.type}\n` : ""}data: ${JSON.stringify(value)}\n\n`)
 
-const sendChat = (response: ServerResponse, model: string, step: number) => {
+const sendChat = (response: ServerResponse, model: string, step: number, tool: string) => {
   const say = (delta: Json, finish_reason: string | null = null) =>
     write(response, {
       id: "c",
@@ -155,7 +194,8 @@ const sendChat = (response: ServerResponse, model: string, step: number) => {
       model,
       choices: [{ index: 0, delta, finish_reason }]
     })
-  if (step >= 2) say({ role: "assistant", content: "Done." })
+  if (model === "watchman") say({ role: "assistant", content: "SAFE" })
+  else if (step >= 2) say({ role: "assistant", content: "Done." })
   else {
     say({ role: "assistant", [model === "vllm" ? "reasoning" : "reasoning_content"]: "I think." })
     say({
@@ -167,15 +207,26 @@ const sendChat = (response: ServerResponse, model: string, step: number) => {
           type: "function",
           function: { name: tool, arguments: `{"query":"step ${step}"}` },
           ...(model === "gemini-chat" ? { extra_content: { google: { thought_signature: signature } } } : {})
-        }
+        },
+        // Two results come before anybody else speaks.
+        ...(!tool.endsWith("__screen")
+          ? []
+          : [
+              {
+                index: 1,
+                id: `functions.${tool}:1`,
+                type: "function",
+                function: { name: tool, arguments: "{}" }
+              }
+            ])
       ]
     })
   }
-  say({}, step >= 2 ? "stop" : "tool_calls")
+  say({}, step >= 2 || model === "watchman" ? "stop" : "tool_calls")
   response.write("data: [DONE]\n\n")
 }
 
-const sendClaude = (response: ServerResponse, step: number) => {
+const sendClaude = (response: ServerResponse, step: number, tool: string) => {
   const block = (index: number, content_block: Json, ...deltas: ReadonlyArray<Json>) => {
     write(response, { type: "content_block_start", index, content_block })
     for (const delta of deltas) write(response, { type: "content_block_delta", index, delta })
@@ -216,7 +267,7 @@ const sendClaude = (response: ServerResponse, step: number) => {
   write(response, { type: "message_stop" })
 }
 
-const sendGemini = (response: ServerResponse, step: number) =>
+const sendGemini = (response: ServerResponse, step: number, tool: string) =>
   write(response, {
     candidates: [
       {
@@ -238,7 +289,7 @@ const sendGemini = (response: ServerResponse, step: number) =>
     usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
   })
 
-const sendResponses = (response: ServerResponse, step: number) => {
+const sendResponses = (response: ServerResponse, step: number, tool: string) => {
   const item = (output_index: number, before: Json, after: Json) => {
     write(response, { type: "response.output_item.added", output_index, item: before })
     write(response, { type: "response.output_item.done", output_index, item: after })

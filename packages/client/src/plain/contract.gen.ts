@@ -1092,6 +1092,11 @@ export interface ToolCallCompletedEvent {
   readonly callId: string
   readonly tool: string
   readonly result: unknown
+  readonly pictures?: ReadonlyArray<{
+    readonly digest: string
+    readonly mimeType: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf" | "application/json" | "text/plain" | "text/markdown" | "text/csv"
+    readonly sizeBytes: number
+  }> | undefined
   readonly userId?: string | undefined
 }
 
@@ -2359,7 +2364,7 @@ export interface Agent {
 }
 
 export interface AgentWarning {
-  readonly code: "noTools" | "nothingAllowed" | "unknownServer" | "unknownTool"
+  readonly code: "noTools" | "nothingAllowed" | "unknownServer" | "unknownTool" | "tooManyTools"
   readonly pointer: string
   readonly message: string
 }

@@ -4,8 +4,8 @@
  * One adapter for every provider: the packages speak the wire formats, this
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
- * model alike. Only a request that was refused for the order of its roles or for its
- * `tool_choice` is made again at once, as the model may take it.
+ * model alike. Only a request that was refused for the order of its roles, for its
+ * `tool_choice` or for its pictures is made again at once, as the model may take it.
  */
 import {
   APICallError,
@@ -16,9 +16,10 @@ import {
   type SharedV4ProviderOptions
 } from "@ai-sdk/provider"
 import { Effect, type Schema, Stream } from "effect"
+import type { Prompt } from "effect/ai"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { toResponsePart } from "./ai-sdk-parts.ts"
-import { toAiSdkPrompt } from "./ai-sdk-prompt.ts"
+import { type PicturePlace, toAiSdkPrompt } from "./ai-sdk-prompt.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 import { makeThinkTagReader } from "./think-tags.ts"
 import type { ModelPort, PortRequest } from "./model-port.ts"
@@ -30,6 +31,8 @@ export interface AiSdkModelOptions extends Teller {
   readonly habits: KnownHabits
   /** The ids of calls that the provider takes. */
   readonly callIds?: RegExp | undefined
+  /** Where the model takes the pictures of tool results. */
+  readonly pictures: PicturePlace
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
@@ -49,6 +52,8 @@ export interface Habits {
   readonly answersTools: boolean
   /** It does not know `tool_choice: none`, so the tools are left out. */
   readonly leavesOutTools: boolean
+  /** It takes no pictures of tool results. */
+  readonly leavesOutPictures: boolean
 }
 
 /** What is known of a model's habits so far. */
@@ -71,8 +76,10 @@ export const fromAiSdk =
         const { callIds, joinsNeighbours, name } = options
         const known = options.habits.now()
         const open = (habits: Habits): Effect.Effect<LanguageModelV4StreamResult, unknown> => {
-          const { answersTools, tagsNotices } = habits
-          const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages: !tagsNotices }
+          const { answersTools, leavesOutPictures, tagsNotices } = habits
+          const pictures = leavesOutPictures ? "none" : options.pictures
+          const lateSystemMessages = !tagsNotices
+          const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages, pictures }
           const prompt = toAiSdkPrompt(request.prompt, asked)
           return Effect.tryPromise({
             try: () =>
@@ -119,22 +126,39 @@ const habitsAfter = (
   habits: Habits,
   error: unknown,
   prompt: LanguageModelV4Prompt,
-  { toolChoice, tools }: PortRequest
+  request: PortRequest
 ): Habits | undefined => {
   if (!APICallError.isInstance(error)) return undefined
+  const { toolChoice, tools } = request
+  const status = error.statusCode ?? 0
   const words = `${error.message} ${error.responseBody ?? ""}`
-  const isRefusal = [400, 422].includes(error.statusCode ?? 0)
+  const isRefusal = [400, 422].includes(status)
   const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
   if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
   // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
-  if (!(isRefusal || error.statusCode === 500) || !/system|template|role/i.test(words)) return undefined
-  if (!habits.tagsNotices && prompt.slice(1).some(({ role }) => role === "system"))
-    return { ...habits, tagsNotices: true }
-  const hasUserAfterTool = prompt.some(
-    ({ role }, index) => role === "user" && prompt[index - 1]?.role === "tool"
-  )
-  return !habits.answersTools && hasUserAfterTool ? { ...habits, answersTools: true } : undefined
+  if ((isRefusal || status === 500) && /system|template|role/i.test(words)) {
+    if (!habits.tagsNotices && prompt.slice(1).some(({ role }) => role === "system"))
+      return { ...habits, tagsNotices: true }
+    if (!habits.answersTools && hasUserAfterTool(prompt)) return { ...habits, answersTools: true }
+  }
+  return !habits.leavesOutPictures && mayRefusePictures(status, words) && hasPictures(request.prompt)
+    ? { ...habits, leavesOutPictures: true }
+    : undefined
 }
+
+const hasUserAfterTool = (prompt: LanguageModelV4Prompt): boolean =>
+  prompt.some(({ role }, index) => role === "user" && prompt[index - 1]?.role === "tool")
+
+const hasPictures = ({ content }: Prompt.Prompt): boolean =>
+  content.some(
+    ({ content: parts, role }) =>
+      role === "tool" &&
+      parts.some((part) => part.type === "tool-result" && part.options["tropism"] !== undefined)
+  )
+
+/** Models without eyes name the image, the kind of content or, where the user shows it after a result, the role. */
+const mayRefusePictures = (status: number, words: string): boolean =>
+  [400, 404, 415, 422, 500].includes(status) && /image|picture|vision|modal|media|content|role/i.test(words)
 
 const callOptions = (
   options: AiSdkModelOptions,

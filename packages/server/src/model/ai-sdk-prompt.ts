@@ -45,7 +45,12 @@ export interface Asked {
   readonly answersTools: boolean
   /** The ids of calls that it takes; any where there is no pattern. */
   readonly callIds?: RegExp | undefined
+  /** Where the pictures of tool results are put. */
+  readonly pictures: PicturePlace
 }
+
+/** In the result itself, in a message of the user after the results of an answer, or nowhere. */
+export type PicturePlace = "result" | "user" | "none"
 
 /** Translates a prompt for a model. */
 export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageModelV4Prompt => {
@@ -74,10 +79,12 @@ interface Translation {
   /** What the system says before anybody else. */
   readonly opening: Array<string>
   readonly messages: Array<LanguageModelV4Message>
+  /** The last message, where it shows the pictures of the results before it. */
+  shown?: LanguageModelV4Message | undefined
 }
 
 const makeTranslated = (asked: Asked) => {
-  const { lateSystemMessages, name } = asked
+  const { lateSystemMessages, name, pictures } = asked
   const said = lateSystemMessages ? (text: string) => text : withoutTags
   return foldGrown<Prompt.Message, Translation>(
     () => ({ foreignIds: new Map(), opening: [], messages: [] }),
@@ -87,8 +94,9 @@ const makeTranslated = (asked: Asked) => {
       else
         for (const each of message.role === "system"
           ? [toNotice(message.content, lateSystemMessages)]
-          : toMessages(message, { foreignIds, name, said, callIds: asked.callIds }))
-          join(messages, each, asked)
+          : toMessages(message, { foreignIds, name, said, pictures, callIds: asked.callIds }))
+          join(messages, each, asked, translation)
+      if (pictures === "user" && message.role === "tool") showPictures(translation, message)
       return translation
     }
   )
@@ -105,7 +113,7 @@ const translators = new Map<string, ReturnType<typeof makeTranslated>>()
 const translatorsMax = 256
 
 const translatorOf = (asked: Asked) => {
-  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.answersTools} ${asked.name}`
+  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.answersTools} ${asked.pictures} ${asked.name}`
   const known = translators.get(key) ?? makeTranslated(asked)
   if (translators.size >= translatorsMax) translators.clear()
   translators.set(key, known)
@@ -119,8 +127,12 @@ const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\
 const join = (
   messages: Array<LanguageModelV4Message>,
   next: LanguageModelV4Message,
-  { answersTools, joinsNeighbours }: Asked
+  { answersTools, joinsNeighbours }: Asked,
+  translation: Translation
 ): void => {
+  const { shown } = translation
+  // Whoever speaks after the results stands after all of them.
+  if (shown !== undefined && next.role === "tool") messages.pop()
   const last = messages.at(-1)
   if (answersTools && last?.role === "tool" && next.role === "user") messages.push(nod)
   if (last?.role === "tool" && next.role === "tool")
@@ -130,10 +142,40 @@ const join = (
   else if (joinsNeighbours && last?.role === "assistant" && next.role === "assistant")
     messages[messages.length - 1] = { ...last, content: joinTexts(last.content, next.content) }
   else messages.push(next)
+  if (shown !== undefined && next.role === "tool") messages.push(shown)
+  else translation.shown = undefined
 }
 
 /** What the assistant says where it has to say something. */
 const nod: LanguageModelV4Message = { role: "assistant", content: [{ type: "text", text: "OK." }] }
+
+/** The user shows the pictures where a result takes none. */
+const showPictures = (translation: Translation, message: Prompt.ToolMessage): void => {
+  const { messages, shown } = translation
+  const content = message.content.flatMap((part) => {
+    if (part.type !== "tool-result") return []
+    const pictures = picturesOf(part)
+    return pictures.length === 0
+      ? []
+      : [{ type: "text" as const, text: `[Pictures that ${part.name} answered:]` }, ...pictures.map(toFile)]
+  })
+  if (content.length === 0) return
+  if (shown !== undefined) messages.pop()
+  const before = shown?.role === "user" ? shown.content : []
+  translation.shown = { role: "user", content: [...before, ...content] }
+  messages.push(translation.shown)
+}
+
+const Pictured = Schema.Struct({
+  pictures: Schema.Array(Schema.Struct({ mediaType: Schema.String, data: Schema.String }))
+})
+const decodePictured = Schema.decodeUnknownOption(Pictured)
+
+/** The pictures of a result with their bytes. */
+const picturesOf = ({ options }: Prompt.ToolResultPart): ReadonlyArray<PictureOf> =>
+  Option.match(decodePictured(options["tropism"]), { onNone: () => [], onSome: ({ pictures }) => pictures })
+
+type PictureOf = (typeof Pictured.Type)["pictures"][number]
 
 /** Two texts that meet become one, so that a message of text alone stays a string on the wire. */
 const joinTexts = <Part extends { readonly type: string }>(
@@ -157,9 +199,10 @@ const toMessages = (
     callIds,
     foreignIds,
     name,
+    pictures,
     said
   }: Pick<Translation, "foreignIds"> &
-    Pick<Asked, "callIds" | "name"> & { readonly said: (text: string) => string }
+    Pick<Asked, "callIds" | "name" | "pictures"> & { readonly said: (text: string) => string }
 ): ReadonlyArray<LanguageModelV4Message> => {
   switch (message.role) {
     case "user": {
@@ -173,7 +216,7 @@ const toMessages = (
     }
     case "tool": {
       const content = message.content.flatMap((part) =>
-        part.type === "tool-result" ? [toToolResult(part, foreignIds)] : []
+        part.type === "tool-result" ? [toToolResult(part, foreignIds, pictures)] : []
       )
       return content.length === 0 ? [] : [{ role: "tool", content }]
     }
@@ -190,7 +233,9 @@ const toUserPart = (
 const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> =>
   text.trim() === "" ? [] : [{ type: "text", text }]
 
-const toFile = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
+const toFile = (
+  part: Pick<Prompt.FilePart, "mediaType" | "data"> & { readonly fileName?: string | undefined }
+): LanguageModelV4FilePart => ({
   type: "file",
   mediaType: part.mediaType,
   ...(part.fileName === undefined ? {} : { filename: part.fileName }),
@@ -278,13 +323,31 @@ const toArguments = (params: unknown): unknown =>
 
 const toToolResult = (
   part: Prompt.ToolResultPart,
-  foreignIds: Translation["foreignIds"]
-): LanguageModelV4ToolResultPart => ({
-  type: "tool-result",
-  toolCallId: foreignIds.get(part.id) ?? part.id,
-  toolName: part.name,
-  output: toOutput(part.result, part.isFailure)
-})
+  foreignIds: Translation["foreignIds"],
+  place: PicturePlace
+): LanguageModelV4ToolResultPart => {
+  const pictures = picturesOf(part)
+  return {
+    type: "tool-result",
+    toolCallId: foreignIds.get(part.id) ?? part.id,
+    toolName: part.name,
+    output:
+      pictures.length === 0 || place === "user"
+        ? toOutput(part.result, part.isFailure)
+        : withPictures(part.result, pictures, place)
+  }
+}
+
+const withPictures = (
+  result: unknown,
+  pictures: ReadonlyArray<PictureOf>,
+  place: "result" | "none"
+): LanguageModelV4ToolResultOutput => {
+  const text = typeof result === "string" ? result : JSON.stringify(result)
+  return place === "none"
+    ? { type: "text", value: `${text}\n[You are not shown the pictures.]` }
+    : { type: "content", value: [{ type: "text", text }, ...pictures.map(toFile)] }
+}
 
 const toOutput = (result: unknown, isFailure: boolean): LanguageModelV4ToolResultOutput => {
   if (typeof result === "string") return { type: isFailure ? "error-text" : "text", value: result }

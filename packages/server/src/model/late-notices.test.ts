@@ -37,7 +37,13 @@ const anySaid = Arbitrary.array(
 
 const textsOf = (said: ReadonlyArray<Message>, lateSystemMessages: boolean) =>
   Effect.map(toPrompt([{ role: "user", content: "Go." }, ...said]), (prompt) =>
-    toAiSdkPrompt(prompt, { name: "p:m", joinsNeighbours: false, answersTools: false, lateSystemMessages })
+    toAiSdkPrompt(prompt, {
+      name: "p:m",
+      joinsNeighbours: false,
+      answersTools: false,
+      pictures: "result",
+      lateSystemMessages
+    })
       .slice(1)
       .map(({ content, role }) => [
         role,

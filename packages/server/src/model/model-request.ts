@@ -120,6 +120,8 @@ export interface ResolvedModel {
   readonly name: string
   /** What it charges; null where nobody knows. The fallback has a price of its own, and each finish says what was spent. */
   readonly price: ModelPrice | null
+  /** How many tools a request may have, the fallback's included; null is any number. */
+  readonly toolsMax: number | null
   /** The servers and models that a request may reach, in order: what has one circuit breaker. Null where no server is asked. */
   readonly route: string | null
   /** Asks once; each part is delivered as it comes, the finish last. */

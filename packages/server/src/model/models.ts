@@ -12,6 +12,7 @@
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
 import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
+import { toolsMaxOf } from "@tropism/domain/tools-in-use"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { modelLimits } from "../limits.ts"
@@ -166,7 +167,8 @@ export class Models extends Context.Service<
               strict.get(nameOf(ref)) ?? {
                 tagsNotices: !takesLateSystem(ref.provider),
                 answersTools: false,
-                leavesOutTools: false
+                leavesOutTools: false,
+                leavesOutPictures: false
               },
             learned: (habits) => {
               if (strict.size >= modelLimits.strictModels) strict.clear()
@@ -174,6 +176,7 @@ export class Models extends Context.Service<
             }
           },
           callIds: ref.provider === "anthropic" ? /^[a-zA-Z0-9_-]{1,64}$/ : undefined,
+          pictures: provider.picturePlace,
           joinsNeighbours: ref.provider !== "openai",
           namesCalledTools: ref.provider === "anthropic",
           schemaRules: schemaRulesOf(ref.provider),
@@ -210,6 +213,7 @@ export class Models extends Context.Service<
           provider: model.provider,
           name: model.name,
           price: model.price,
+          toolsMax: fewestOf(model, fallback),
           route: routeOf(model, fallback),
           request: (request) => askWithRetries(model, fallback, request, terms)
         }
@@ -245,6 +249,13 @@ const routeOf = (model: AskedModel, fallback: Fallback | null): string | null =>
   return asked.some(({ where }) => where === undefined)
     ? null
     : asked.map(({ name, where }) => `${where}, model ${name}`).join("; then ")
+}
+
+/** As many tools as both take. */
+const fewestOf = (model: AskedModel, fallback: Fallback | null): number | null => {
+  const asked = fallback === null || "unavailable" in fallback ? [model] : [model, fallback]
+  const limits = asked.map(({ provider }) => toolsMaxOf(provider)).filter((max) => max !== null)
+  return limits.length === 0 ? null : Math.min(...limits)
 }
 
 const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`

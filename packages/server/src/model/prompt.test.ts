@@ -72,6 +72,7 @@ const madeOf = (messages: ReadonlyArray<Message>) =>
         name: "p:m",
         joinsNeighbours: false,
         answersTools: false,
+        pictures: "result",
         lateSystemMessages: true
       })
     ),
@@ -80,6 +81,7 @@ const madeOf = (messages: ReadonlyArray<Message>) =>
         name: "p:m",
         joinsNeighbours: false,
         answersTools: false,
+        pictures: "result",
         lateSystemMessages: false
       })
     ),

@@ -16,6 +16,7 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
+import type { PicturePlace } from "./ai-sdk-prompt.ts"
 import { withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
 
 /** A provider that is reached over the network. */
@@ -42,6 +43,8 @@ export interface Provider {
   readonly missing: string | null
   /** Where its server lies; null where the provider's package finds out. */
   readonly address: string | null
+  /** Where its API takes pictures of tool results: chat completions take them from the user only. */
+  readonly picturePlace: PicturePlace
   readonly makeModel: (modelName: string) => LanguageModelV4
   /** What each request says beside the model's parameters. */
   readonly requestOptions?: SharedV4ProviderOptions
@@ -125,6 +128,7 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
         ? null
         : "set TROPISM_OPENAI_API to chat or to responses, or leave it out",
   address: env.baseUrl ?? openaiAddress,
+  picturePlace: env.api === "responses" ? "result" : "user",
   makeModel: (name) => {
     const provider = createOpenAI({
       apiKey: reveal(env.key),
@@ -142,6 +146,7 @@ const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch
   defaultModel: "claude-sonnet-5",
   missing: env.key === null ? "set ANTHROPIC_API_KEY" : null,
   address: env.baseUrl ?? anthropicAddress,
+  picturePlace: "result",
   makeModel: (name) =>
     createAnthropic({
       apiKey: reveal(env.key),
@@ -167,6 +172,7 @@ const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Pro
   defaultModel: "gemini-3.5-flash",
   missing: env.key === null ? "set GOOGLE_GENERATIVE_AI_API_KEY" : null,
   address: env.baseUrl ?? googleAddress,
+  picturePlace: "result",
   makeModel: (name) =>
     createGoogle({
       apiKey: reveal(env.key),
@@ -183,6 +189,7 @@ const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Pro
       ? null
       : "set GOOGLE_VERTEX_API_KEY, or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION beside Google Cloud credentials",
   address: env.baseUrl,
+  picturePlace: "result",
   makeModel: (name) =>
     createGoogleVertex({
       ...(env.key === null ? {} : { apiKey: reveal(env.key) }),
@@ -201,6 +208,7 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
       ? "set OPENAI_COMPATIBLE_BASE_URL to the address of a server that speaks OpenAI's chat completions"
       : null,
   address: env.baseUrl,
+  picturePlace: "user",
   makeModel: (name) =>
     createOpenAICompatible({
       name: "openai-compatible",

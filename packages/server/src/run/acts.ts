@@ -15,7 +15,7 @@ import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
 import { type ToolCall, wordsBeside } from "@tropism/domain/message"
 import { askedBy } from "@tropism/domain/speakers"
-import { Clock, Effect, Option, type Schema } from "effect"
+import { Clock, Effect, Fiber, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -45,6 +45,8 @@ import {
 } from "./sentences.ts"
 import { makeSummarizing } from "./summarizing.ts"
 import type { Abort } from "../tool/foreign-calls.ts"
+import { makeLogCursor } from "../tool/log-append.ts"
+import { type Place, sideBySide } from "../tool/side-by-side.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
 import { makeDropping } from "../task/dropping.ts"
@@ -172,33 +174,64 @@ export const makeActs = Effect.gen(function* () {
   /** What the transaction of the last call knew before the request that follows, by the state behind it: any other act makes another state. */
   const foreseen = new WeakMap<ReducedContext, Foresight>()
 
-  /** Waits until the run's time is up or somebody interrupts the turn; answers why a call is aborted. */
-  const abortOf = (bench: Bench, context: ReducedContext): Abort =>
-    Effect.raceFirst(
+  /** Waits until the run's time is up or somebody interrupts the turn; answers why calls are aborted. It begins to wait with the first call that asks. */
+  const abortOf = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext) {
+    const state = { isAborted: false }
+    const waiting: Abort = Effect.raceFirst(
       Effect.as(timeUp(bench), abortReasons.time),
       Effect.map(broken(bench.run, context), (who) => abortReasons[who])
+    ).pipe(
+      Effect.tap(() =>
+        Effect.sync(() => {
+          state.isAborted = true
+        })
+      )
     )
+    const begun = yield* Effect.cached(Effect.forkIn(waiting, yield* Effect.scope))
+    return { abort: Effect.flatMap(begun, Fiber.join), isAborted: () => state.isAborted }
+  })
 
-  const callTool = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, call: ToolCall) {
+  /** Makes a call, and beside it those after it that may be: between two calls of foreign servers, for nothing else takes long. */
+  const callTools = Effect.fnUntraced(function* (
+    bench: Bench,
+    context: ReducedContext,
+    wanted: readonly [ToolCall, ...ReadonlyArray<ToolCall>]
+  ) {
     const { run } = bench
     const { tools } = yield* equipmentNow(bench, context)
+    const known = wanted.map((call) => ({ call, traits: tools.traitsOf(call) }))
+    const isForeign = known.map(({ traits }) => traits.server !== null)
+    const calls = known.slice(0, isForeign[0] === true ? isForeign.lastIndexOf(true) + 1 : 1)
     let foresight: Foresight | undefined
-    const foreseeing = Effect.map(runs.foresee(run), (known) => {
-      foresight = known
+    const foreseeing = Effect.map(runs.foresee(run), (foreseen) => {
+      foresight = foreseen
     })
     const isLast = context.pendingCalls.length === 1
-    const making = tools.call(
-      { ...call, words: wordsBeside(context.messages, call.id) },
-      endOf(context),
-      askedBy(context, run.userId),
-      { abort: abortOf(bench, context), beside: isLast ? foreseeing : undefined }
-    )
+    const { abort, isAborted } = yield* abortOf(bench, context)
+    const log = makeLogCursor(endOf(context))
     const progress = yield* CurrentProgress
-    const outcome = yield* progress.during(toolCall(run, tools, call, making), runLimits.toolAtWorkMs)
-    const after = yield* advance(run, context, outcome?.appended ?? [])
+    yield* sideBySide(
+      calls.map(({ call, traits }) => ({
+        traits,
+        make: (place: Place) => {
+          const making = tools.call(
+            { ...call, words: wordsBeside(context.messages, call.id) },
+            askedBy(context, run.userId),
+            { abort, log, place, beside: isLast ? foreseeing : undefined }
+          )
+          const made = Effect.suspend(() =>
+            isAborted()
+              ? Effect.succeed(undefined)
+              : progress.during(toolCall(run, tools, call, making), runLimits.toolAtWorkMs)
+          )
+          return traits.server === null ? Effect.andThen(place.toBegin, made) : made
+        }
+      }))
+    )
+    const after = yield* advance(run, context, log.appended())
     if (foresight !== undefined) foreseen.set(after, foresight)
     return after
-  })
+  }, Effect.scoped)
 
   /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
   const act = (bench: Bench, context: ReducedContext, decision: Decision) => {
@@ -221,7 +254,7 @@ export const makeActs = Effect.gen(function* () {
       case "takeNotes":
         return takeNotes(bench, context)
       case "callTool":
-        return callTool(bench, context, decision.call)
+        return callTools(bench, context, [decision.call, ...decision.beside])
       case "refuseTool":
         return refuseTool(run, context, decision)
       case "softStop":

@@ -17,6 +17,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
+import { withinLimit } from "../tool/find-tools.ts"
 import type { Foresight } from "./asking.ts"
 import { askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, equipmentNow, graceEndOf, isLastTurn } from "./bench.ts"
@@ -60,7 +61,8 @@ export const makeModelStep = Effect.gen(function* () {
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
     const tries: Array<ModelTry> = []
-    const step = stepOf(run, context, tools.offered, tries)
+    const offered = withinLimit(tools.offered, model.toolsMax, context.toolsInUse)
+    const step = stepOf(run, context, offered, tries)
     const aside = guarding.asideFor(run, context, guard)
     const keepUnanswered = Effect.andThen(
       modelCalls.keepUnanswered(step),
@@ -69,7 +71,7 @@ export const makeModelStep = Effect.gen(function* () {
     const prompt = promptOf(context)
     const messages = yield* withFiles(run.projectId, prompt)
     // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
-    const offer: Offer = { messages, tools: tools.offered, mayCall: withTools }
+    const offer: Offer = { messages, tools: offered, mayCall: withTools }
     const asked = guarding
       .hear(guard, aside, step, context, (showing) => {
         const listener: Listener = { heard: partial.heard, showing, tried: (each) => tries.push(each) }

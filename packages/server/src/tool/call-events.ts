@@ -7,6 +7,7 @@
  * again; where that is a name which the context defines, the event says beside
  * it which tool was called. The records of calls name the tool itself.
  */
+import type { Picture } from "@tropism/domain/attachment"
 import type { NewEvent } from "@tropism/domain/context-event"
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { WaitsFor } from "@tropism/domain/event-base"
@@ -29,10 +30,11 @@ export const startedEvent = (
 export const endedEvent = (
   { calledAs, id: callId, name }: MadeCall,
   status: CallStatus,
-  result: Schema.Json
+  result: Schema.Json,
+  pictures: ReadonlyArray<Picture> = []
 ): NewEvent => {
   const tool = calledAs?.name ?? name
   return status === "completed"
-    ? { type: "ToolCallCompletedEvent", callId, tool, result }
+    ? { type: "ToolCallCompletedEvent", callId, tool, result, ...(pictures.length === 0 ? {} : { pictures }) }
     : { type: "ToolCallFailedEvent", callId, tool, error: result }
 }

@@ -68,6 +68,9 @@ export const foreignLimits = {
   coercedRefs: 10,
   /** Of an outcome, as the model reads it. */
   resultMaxChars: 100_000,
+  /** Pictures of one result that a model is shown, and bytes of each: all providers take that many. */
+  pictures: 8,
+  pictureMaxBytes: 3_000_000,
   /** Of an error that is passed on. */
   faultMaxChars: 600
 } as const

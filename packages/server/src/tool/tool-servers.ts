@@ -16,6 +16,7 @@ import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { SpokenCall, ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
+import { findToolsTool, toolsInUseBounds } from "@tropism/domain/tools-in-use"
 import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { allows } from "@tropism/domain/tool-pattern"
@@ -35,10 +36,13 @@ import { fitArguments } from "./coerced-arguments.ts"
 import { findClientTool, findMisuse, withDefined, withoutGiven } from "./defined-tools.ts"
 import { findArgumentsFault, withoutPatterns } from "./foreign-arguments.ts"
 import { toolLimits } from "../limits.ts"
-import { type Abort, ForeignCalls } from "./foreign-calls.ts"
-import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
+import { FindTools, findTools } from "./find-tools.ts"
+import { ForeignCalls, type Way } from "./foreign-calls.ts"
+import { type ForeignOffer, ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
-import { type Beside, type Outcome, Toolbox } from "./toolbox.ts"
+import { read } from "./read-arguments.ts"
+import type { CallTraits } from "./side-by-side.ts"
+import { type Beside, type Outcome, readsOnly, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
 import type { JsonSchema } from "./schema-refs.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
@@ -52,9 +56,7 @@ interface UnderWay {
 }
 
 /** What goes on beside a call. */
-interface Circumstances {
-  /** Ends when the run no longer waits for the call. */
-  readonly abort: Abort
+interface Circumstances extends Way {
   /** Asked in the transaction of the call. */
   readonly beside: Beside | undefined
 }
@@ -69,10 +71,11 @@ export interface ConnectedTools {
    */
   readonly call: (
     call: SpokenCall,
-    end: LogEnd,
     askedBy: RunPrincipal["askedBy"],
     circumstances: Circumstances
   ) => Effect.Effect<Outcome | undefined, AttemptLost>
+  /** What decides for which calls of its answer a call waits. */
+  readonly traitsOf: (call: ToolCall) => CallTraits
   /** The same tools with those that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
@@ -229,10 +232,9 @@ export class ToolServers extends Context.Service<
 
         const call = (
           sent: SpokenCall,
-          end: LogEnd,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
-          { abort, beside, client }: Circumstances & { readonly client: ClientTool | undefined }
+          { beside, client, ...way }: Circumstances & { readonly client: ClientTool | undefined }
         ): Effect.Effect<Outcome | undefined, AttemptLost> => {
           const name = sent.standsFor?.tool ?? sent.name
           const tool = judged.find((each) => each.name === name)
@@ -242,32 +244,39 @@ export class ToolServers extends Context.Service<
           const isReadOnly = outside && "tool" in outside ? outside.tool.isReadOnly : changesNothing(name)
           const schema = client ? withoutPatterns(client.inputSchema) : own?.inputSchema
           const wanted = schema === undefined ? sent : fitted(sent, schema, isReadOnly)
+          const { write } = way.log
+          const refuse = (refusal: ChangeRefused) => write(() => toolbox.refuse(caller, made, refusal))
           const made = madeCall(wanted)
           if (client) {
             const refusal = caller.backtest ? inBacktest(made.name) : clientFaultOf(wanted, client)
             return refusal
-              ? toolbox.refuse(caller, made, refusal)
-              : toolbox.hold(caller, made, client.timeoutMs, end)
+              ? refuse(refusal)
+              : write((end) => toolbox.hold(caller, made, client.timeoutMs, end))
+          }
+          if (made.name === findToolsTool && shown.length > toolsInUseBounds.perRequest) {
+            const answer = Effect.map(read(FindTools, made.arguments), ({ query }) => findTools(query, shown))
+            return write((end) => toolbox.tell(caller, made, answer, end, beside))
           }
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
           if (isForeignName(made.name)) {
-            if (caller.backtest) return toolbox.refuse(caller, made, inBacktest(made.name))
-            return foreignCalls.call(caller, made, end, fault ?? outside ?? notOffered(wanted, shown), abort)
+            if (caller.backtest) return refuse(inBacktest(made.name))
+            return foreignCalls.call(caller, made, fault ?? outside ?? notOffered(wanted, shown), way)
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
           return refusal
-            ? toolbox.refuse(caller, made, refusal)
-            : throughClient({ call: made, caller, end, beside })
+            ? refuse(refusal)
+            : write((end) => throughClient({ call: made, caller, end, beside }))
         }
         const defining = (defined: ReadonlyArray<DefinedTool>): ConnectedTools => {
           const shown = withDefined(offered, defined)
           return {
             offered: shown,
-            call: (wanted, end, askedBy, circumstances) => {
+            traitsOf: (wanted) => traitsOf(madeCall(wanted).name, foreign),
+            call: (wanted, askedBy, circumstances) => {
               const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
               const client = wanted.standsFor ? undefined : findClientTool(defined, wanted.name)
-              return Effect.uninterruptible(call(wanted, end, caller, shown, { ...circumstances, client }))
+              return Effect.uninterruptible(call(wanted, caller, shown, { ...circumstances, client }))
             },
             defining
           }
@@ -282,6 +291,22 @@ export class ToolServers extends Context.Service<
       })
     })
   )
+}
+
+/** How a tool goes with others: those of foreign servers as their definitions say, all else is answered here. */
+const traitsOf = (name: string, foreign: ForeignOffer): CallTraits => {
+  const found = foreign.find(name)
+  if (found === undefined) {
+    const isReading = readsOnly(name)
+    return { server: null, isReading, mayTaint: isReading, mindsTaint: !isReading }
+  }
+  const { server, tool } = found
+  return {
+    server: server.config.name,
+    isReading: tool.isReadOnly,
+    mayTaint: server.config.untrusted === true,
+    mindsTaint: server.config.allowUntrusted !== true
+  }
 }
 
 /** Nothing of this name is offered, or not what it stands for. */
