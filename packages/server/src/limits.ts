@@ -158,7 +158,7 @@ export const runLimits = {
   /** Runs that one server works on at once; an operator may say otherwise. Each death of a server costs all of them an attempt, so the default is low. */
   concurrentRuns: 16,
   mostConcurrentRuns: 10_000,
-  /** One of so many slots is kept free for projects that have no run at work, and one of so many is for runs of backtests. */
+  /** One slot in this many is kept free for projects that have no run at work, and one in this many is for runs of backtests. */
   slotsPerSpare: 8,
   slotsPerBacktest: 4,
   /** Runs claimed in one round: what is claimed and not begun yet could be with another server. */
