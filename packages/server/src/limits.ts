@@ -156,10 +156,10 @@ export const runLimits = {
   breakInPageEvents: 200,
   /** For so long the claims of a project wait for its spent runs to be ended; whatever holds those up holds up nobody else. */
   giveUpPatienceMs: 500,
-  /** Runs that one server works on at once, most of which wait for their model; an operator may say otherwise. */
-  concurrentRuns: 256,
+  /** Runs that one server works on at once; an operator may say otherwise. Each death of a server costs all of them an attempt, so the default is low. */
+  concurrentRuns: 16,
   mostConcurrentRuns: 10_000,
-  /** One of so many slots is kept free for projects that have no run at work, and one of so many is for runs of backtests. */
+  /** One slot in this many is kept free for projects that have no run at work, and one in this many is for runs of backtests. */
   slotsPerSpare: 8,
   slotsPerBacktest: 4,
   /** Runs claimed in one round: what is claimed and not begun yet could be with another server. */

@@ -144,7 +144,7 @@ export const concurrentRuns = Effect.mapError(
   }),
   () =>
     new SettingUnusable({
-      message: `TROPISM_CONCURRENT_RUNS must be a whole number from 1 to ${runLimits.mostConcurrentRuns}: so many runs this server works on at once.`
+      message: `TROPISM_CONCURRENT_RUNS must be a whole number from 1 to ${runLimits.mostConcurrentRuns}: the number of runs that this server works on at once.`
     })
 )
 

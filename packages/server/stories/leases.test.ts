@@ -2,9 +2,13 @@
  * Leases: one statement keeps those of all runs at work, and none of them waits for another's row.
  */
 import { expect, layer } from "@effect/vitest"
+import type { ProjectId } from "@tropism/domain/ids"
 import { Effect } from "effect"
+import { Database } from "../src/database/database.ts"
+import { type Beat, Runs } from "../src/run/runs.ts"
 import { holding, ask } from "../testing/owner-rows.ts"
 import { eventually, type Story } from "../testing/platform.ts"
+import { unserved } from "../testing/restarts.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { make, runsOf, silentFor, watcher } from "../testing/story-words.ts"
 
@@ -83,5 +87,27 @@ layer(SharedServer.layer)((it) => {
         const run = yield* asTimePasses(secondMs, story.get(`/runs/${lost}`), ({ attempt }) => attempt === 2)
         expect(run.status).toBe("running")
       })
+  )
+
+  it.effect("of runs of which nothing came for different times are extended together", () =>
+    Effect.gen(function* () {
+      const story = yield* newStoryHere
+      yield* atWork(story, 3)
+      const rows = yield* ask(
+        story.access,
+        "select id, attempt_token from kb.agent_runs where project_id = $1 order by id",
+        [story.projectId]
+      )
+      const beats = rows.map(([id, attemptToken], index) => ({
+        run: { id, attemptToken } as Beat["run"],
+        quietMs: [0, 10_000, 1_500.5][index] ?? 0
+      }))
+      const extend = Effect.gen(function* () {
+        const runs = yield* Runs
+        return yield* (yield* Database).inProject(story.projectId as ProjectId, runs.heartbeat(beats, false))
+      })
+      const outcomes = yield* unserved(story.access, extend)
+      expect([...outcomes.values()]).toEqual(["extended", "extended", "extended"])
+    })
   )
 })

@@ -3,8 +3,8 @@
  *
  * Flow: graph → outbox → dispatch → **run** → tool → task
  *
- * A row that somebody else holds is passed over, so that no run waits for the lock on another; its attempt then waits for
- * it alone. A beat that breaks says nothing of a run: a database that restarts is away for seconds, and a lease is good for
+ * A row that another transaction holds is passed over, so that no run waits for the lock on another; its attempt then waits
+ * for it alone. A beat that breaks says nothing of a run: a database that restarts is away for seconds, and a lease is good for
  * longer. Each beat carries when anything last came of the attempt, by the database's clock.
  */
 import type { ProjectId } from "@tropism/domain/ids"
@@ -36,7 +36,7 @@ export const makeHeartbeat = Effect.gen(function* () {
   const runs = yield* Runs
   const wakeUps = yield* WakeUps
   const attempts = new Set<Attempt>()
-  /** Those for which a loop beats. */
+  /** The projects for which a loop runs. */
   const projects = new Set<ProjectId>()
   const loops = yield* FiberSet.make<void>()
 
@@ -87,7 +87,7 @@ export const makeHeartbeat = Effect.gen(function* () {
     while (true) {
       yield* Effect.sleep(pauseMs)
       const beating = ofProject(projectId)
-      // In one step with the look: whoever comes after it begins anew.
+      // In one step with the look: an attempt that comes later starts a new loop.
       if (beating.length === 0) return void projects.delete(projectId)
       pauseMs = (yield* beatOf(projectId, beating, false))
         ? runLimits.heartbeatIntervalMs
@@ -95,7 +95,7 @@ export const makeHeartbeat = Effect.gen(function* () {
     }
   })
 
-  /** Beats for this attempt alone whenever that is asked for: its run was taken away, or its row was held by somebody else. */
+  /** Beats for this attempt alone whenever that is asked for: its run was taken away, or another transaction held its row. */
   const beatAlone = Effect.fnUntraced(function* (attempt: Attempt) {
     const taken = yield* wakeUps.listen(`taken:${attempt.run.id}`)
     while (true) {

@@ -31,6 +31,13 @@ import { makeYielding } from "./yielding.ts"
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
 
+const rowsOf = (beats: ReadonlyArray<Beat>) =>
+  beats.map(({ quietMs, run }) => ({
+    id: run.id,
+    token: run.attemptToken,
+    quiet_seconds: quietMs / 1_000
+  }))
+
 /** One beat of an attempt. */
 export interface Beat {
   readonly run: Pick<ClaimedRun, "id" | "attemptToken">
@@ -193,8 +200,7 @@ export class Runs extends Context.Service<
         const isHeld = sql`run.id = beat.id and run.attempt_token = beat.token and coalesce(run.status, '') = 'running'`
         const rows = yield* sql<{ id: RunId; isExtended: boolean }>`
           with beat as (
-            select * from unnest(${beats.map(({ run }) => run.id)}::uuid[], ${beats.map(({ run }) => run.attemptToken)}::uuid[],
-              ${beats.map(({ quietMs }) => quietMs / 1_000)}::float8[]) as beat(id, token, quiet_seconds)
+            select * from jsonb_to_recordset(${JSON.stringify(rowsOf(beats))}::text::jsonb) as beat(id uuid, token uuid, quiet_seconds float8)
           ),
           free as materialized (
             select run.id from beat join kb.agent_runs run on ${isHeld} order by run.id
