@@ -66,6 +66,8 @@ const measure = async (steps: number) => {
     const prompt = toAiSdkPrompt(await Effect.runPromise(toPrompt(messages)), {
       name: "p:m",
       joinsNeighbours: false,
+      answersTools: false,
+      pictures: "result",
       lateSystemMessages: false
     })
     const made = nowMs()

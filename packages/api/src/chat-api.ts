@@ -31,19 +31,22 @@ import {
 const project = { projectId: ProjectId }
 const conversation = { projectId: ProjectId, conversationId: ConversationId }
 
+/** An agent by its id; what is no id names no agent, and is 404 as one that is not there (S003-R53). */
+const NamedAgent = Schema.String.check(Schema.isMaxLength(200))
+
 export const ChatInput = Schema.Struct({
   /** A new conversation where it is absent. */
   conversationId: Schema.optional(Schema.NullOr(ConversationId)),
   /** `conversationId` in the words of the specification; one of the two is enough. */
   conversation_id: Schema.optional(Schema.NullOr(ConversationId)),
   /** With whom a new conversation is; TodoAssistant where it is absent. */
-  agentId: Schema.optional(Schema.NullOr(AgentId)),
+  agentId: Schema.optional(Schema.NullOr(NamedAgent)),
   message: Schema.String.check(Schema.isBetweenLength(1, conversationBounds.messageMaxChars))
 }).annotate({ identifier: "ChatInput" })
 export type ChatInput = typeof ChatInput.Type
 
 export const ConversationInput = Schema.Struct({
-  agentId: AgentId,
+  agentId: NamedAgent,
   /** `Conversation with` the agent's name where it is absent. */
   title: Schema.optional(Schema.NullOr(ConversationTitle))
 }).annotate({ identifier: "ConversationInput" })

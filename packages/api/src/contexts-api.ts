@@ -226,10 +226,13 @@ export const SetMemoryConfigInput = configInput("SetMemoryConfigEvent", {
   ...configFields.SetMemoryConfigEvent,
   embeddingModel: Schema.optional(
     Schema.NullOr(
-      Schema.Struct({
-        provider: Schema.String.check(Schema.isBetweenLength(1, 200)),
-        name: Schema.String.check(Schema.isBetweenLength(1, 200))
-      })
+      Schema.Union([
+        Schema.String,
+        Schema.Struct({
+          provider: Schema.String.check(Schema.isBetweenLength(1, 200)),
+          name: Schema.String.check(Schema.isBetweenLength(1, 200))
+        })
+      ])
     )
   )
 })

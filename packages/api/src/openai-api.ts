@@ -18,6 +18,8 @@ import {
 import { alsoStreamed } from "./also-streamed.ts"
 import { CurrentPrincipal } from "./authorization.ts"
 import { Completion, CompletionInput } from "./openai-completions.ts"
+import { AgentResponse, DeletedResponse, ResponseInput } from "./openai-responses.ts"
+import { told } from "./page.ts"
 import { sayOperations } from "./said-operations.ts"
 
 /** How OpenAI's API says no. */
@@ -70,6 +72,13 @@ const headers = {
 
 const inProject = { projectId: ProjectId }
 const oneModel = { model: Schema.String }
+const oneResponse = { responseId: Schema.String }
+
+/** How a response is read. */
+const ResponseQuery = {
+  stream: told(Schema.Literals(["true", "false"]), "Whether it comes as events, from the first one on"),
+  starting_after: told(Schema.String, "Refused: a stream begins with its first event")
+}
 
 /** Under the address of a project. */
 export class ProjectCompletionsApi extends HttpApiGroup.make("projectCompletions")
@@ -84,6 +93,29 @@ export class ProjectCompletionsApi extends HttpApiGroup.make("projectCompletions
       payload: CompletionInput,
       success: Completion
     }).annotateMerge(alsoStreamed),
+    /**
+     * Says the newest input to an agent, in the conversation of the previous response or after all that the client brings,
+     * and answers with what it says and does. With `stream: true` the answer comes as server-sent events.
+     */
+    HttpApiEndpoint.post("respond", "/responses", {
+      params: inProject,
+      headers,
+      payload: ResponseInput,
+      success: AgentResponse
+    }).annotateMerge(alsoStreamed),
+    HttpApiEndpoint.get("response", "/responses/:responseId", {
+      params: { ...inProject, ...oneResponse },
+      query: ResponseQuery,
+      success: AgentResponse
+    }).annotateMerge(alsoStreamed),
+    HttpApiEndpoint.delete("deleteResponse", "/responses/:responseId", {
+      params: { ...inProject, ...oneResponse },
+      success: DeletedResponse
+    }),
+    HttpApiEndpoint.post("cancelResponse", "/responses/:responseId/cancel", {
+      params: { ...inProject, ...oneResponse },
+      success: AgentResponse
+    }),
     /** The agents that can be spoken to. */
     HttpApiEndpoint.get("models", "/models", { params: inProject, success: AgentModelList }),
     HttpApiEndpoint.get("model", "/models/:model", {
@@ -104,6 +136,24 @@ export class CompletionsApi extends HttpApiGroup.make("completions")
       payload: CompletionInput,
       success: Completion
     }).annotateMerge(alsoStreamed),
+    HttpApiEndpoint.post("respond", "/responses", {
+      headers,
+      payload: ResponseInput,
+      success: AgentResponse
+    }).annotateMerge(alsoStreamed),
+    HttpApiEndpoint.get("response", "/responses/:responseId", {
+      params: oneResponse,
+      query: ResponseQuery,
+      success: AgentResponse
+    }).annotateMerge(alsoStreamed),
+    HttpApiEndpoint.delete("deleteResponse", "/responses/:responseId", {
+      params: oneResponse,
+      success: DeletedResponse
+    }),
+    HttpApiEndpoint.post("cancelResponse", "/responses/:responseId/cancel", {
+      params: oneResponse,
+      success: AgentResponse
+    }),
     HttpApiEndpoint.get("models", "/models", { success: AgentModelList }),
     HttpApiEndpoint.get("model", "/models/:model", { params: oneModel, success: AgentModel })
   )
@@ -118,7 +168,7 @@ export class OpenAiApi extends HttpApi.make("openai")
     OpenApi.annotations({
       title: "Tropism for OpenAI clients",
       version: "0.1.0",
-      description: "Chat completions, in which each agent of a project is a model."
+      description: "Responses and chat completions, in which each agent of a project is a model."
     })
   )
   .annotate(OpenApi.Transform, sayOperations) {}

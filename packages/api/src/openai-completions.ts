@@ -122,8 +122,8 @@ export const CompletionExtra = Schema.Struct({
 })
 export type CompletionExtra = typeof CompletionExtra.Type
 
-/** `length`: a limit of the run, or of the time that a request waits, was reached before the agent was done. */
-export const FinishReason = Schema.Literals(["stop", "length"])
+/** `length`: a limit of the run, or of the time that a request waits, or the model's limit of output tokens, was reached before the agent was done. `content_filter`: the filter of the model's provider stopped the answer. */
+export const FinishReason = Schema.Literals(["stop", "length", "content_filter"])
 export type FinishReason = typeof FinishReason.Type
 
 const shared = {

@@ -338,9 +338,13 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
     operations: { verify: "Folds all logs of a project anew, and compares." }
   },
   projectCompletions: {
-    about: "OpenAI's chat completions under the address of a project: each agent is a model.",
+    about: "OpenAI's responses and chat completions under the address of a project: each agent is a model.",
     operations: {
       complete: "Says something to an agent, in OpenAI's form.",
+      respond: "Says something to an agent and returns its response, in OpenAI's form.",
+      response: "Reads a response, as far as it is.",
+      deleteResponse: "Makes the id of a response name nothing.",
+      cancelResponse: "Cancels the run of a response in progress.",
       models: "Lists the agents that can be spoken to, as models.",
       model: "Reads one agent as a model."
     }
@@ -349,6 +353,11 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
     about: "The same at the root, for a token that reaches one project.",
     operations: {
       complete: "Says something to an agent of the token's project, in OpenAI's form.",
+      respond:
+        "Says something to an agent of the token's project and returns its response, in OpenAI's form.",
+      response: "Reads a response in the token's project, as far as it is.",
+      deleteResponse: "Makes the id of a response in the token's project name nothing.",
+      cancelResponse: "Cancels the run of a response in progress in the token's project.",
       models: "Lists the agents of the token's project, as models.",
       model: "Reads one agent of the token's project as a model."
     }

@@ -17,6 +17,7 @@ import {
 import { LoggedEvent } from "@tropism/domain/context-event"
 import { Replay } from "@tropism/domain/replay"
 import { Run, RunStatus, Trigger } from "@tropism/domain/run"
+import { Coerced } from "@tropism/domain/coerced"
 import { questionBounds } from "@tropism/domain/task"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
@@ -36,6 +37,8 @@ export const ToolCallRecord = Schema.Struct({
   callId: Schema.String,
   tool: Schema.String,
   arguments: Schema.Json,
+  /** What the model had sent, and what of it was put right, where it nearly fitted the tool's schema; null where it is `arguments`. */
+  coerced: Schema.NullOr(Coerced),
   /** `started`: its outcome is still to come; `unknown`: nobody knows it; `abandoned`: nobody wants it any more. */
   status: Schema.Literals(["started", "completed", "failed", "refused", "unknown", "abandoned"]),
   /** What the gate decided for a change; null for a tool that changes nothing. */

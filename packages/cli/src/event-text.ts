@@ -71,6 +71,7 @@ const rawText = (event: ContextFeedEvent): string => {
     case "SystemPromptEvent":
     case "UserMessageEvent":
     case "SoftStopEvent":
+    case "ContinuationRequestedEvent":
       return "content" in event ? event.content : ""
     case "AssistantMessageEvent":
       return "toolCalls" in event

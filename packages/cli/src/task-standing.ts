@@ -16,6 +16,7 @@ export const standingNote = (task: Task, nowMs: number): string =>
     isSuggestion(task) && task.agentState !== "enabled" && task.status === "pending"
       ? `agent ${task.agentState}`
       : "",
+    isSuggestion(task) && task.denial !== null ? "not permitted" : "",
     isSuggestion(task) && task.untrusted.length > 0 ? "untrusted" : "",
     "assignee" in task && task.assignee !== null ? `for ${task.assignee}` : "",
     isSuggestion(task) && task.revision > 1 ? `revision ${task.revision}` : ""
@@ -27,6 +28,9 @@ export const standingNote = (task: Task, nowMs: number): string =>
 export const standingFacts = (task: Task, nowMs: number, paint: Paint): ReadonlyArray<Fact> => [
   ["For", "assignee" in task ? (task.assignee ?? "") : ""],
   untilFact(task, nowMs, paint),
+  ...(isSuggestion(task) && task.denial !== null
+    ? [["Denied", `yes, it can only be rejected: ${task.denial}`, paint.bad] as const]
+    : []),
   ...(isSuggestion(task)
     ? ([
         ["Revision", revisionText(task, nowMs)],

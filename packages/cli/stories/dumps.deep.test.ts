@@ -9,6 +9,14 @@ import { describe, expect, it } from "@effect/vitest"
 import { endLineOf } from "@tropism/domain/dump"
 import { Effect, Fiber } from "effect"
 import { dumpParts, leftOut } from "../../server/src/database/dump-plan.ts"
+import {
+  answerTool,
+  clientConversation,
+  summaryNow,
+  untilWaiting,
+  waitingCalls
+} from "../../server/testing/client-tool-words.ts"
+import { addEvent, quietLog } from "../../server/testing/context-words.ts"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { startMortal } from "../../server/testing/mortal-servers.ts"
 import { ask, holding } from "../../server/testing/owner-rows.ts"
@@ -161,6 +169,47 @@ describe("Requirement: a project is dumped as one moment and restored as a whole
       expect(readFileSync(rested, "utf8")).not.toContain(String(secrets[0]?.[0]))
       expect(yield* ask(other, "select 1 from kb.restored_ids")).toEqual([])
     }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live(
+    "S004-F02 a call that waits for a client waits on where it was dumped, and has ended in the copy",
+    () =>
+      Effect.gen(function* () {
+        const here = yield* freshDatabase
+        const story = yield* newProject(yield* startServer(here), here)
+        const { agent } = yield* clientConversation(story)
+        const { callId, run } = yield* untilWaiting(story)
+        const due = "select answer_due_at::text, status from kb.tool_calls where call_id = $1"
+        const [before] = yield* ask(here, due, [callId])
+        const file = join(yield* folder, "waiting.dump")
+        yield* json(story, "dump", "--project", story.projectId, "-o", file)
+        const other = yield* freshDatabase
+        const elsewhere = yield* startServer(other)
+        const { project } = yield* json(elsewhere, "restore", file)
+        const there = storyIn(elsewhere, other, project.id)
+        expect(yield* ask(other, due, [callId])).toEqual([[before?.[0], "abandoned"]])
+        expect(yield* there.get(`/runs/${run.id}`)).toMatchObject({ status: "cancelled", pauseReason: null })
+        const late = yield* answerTool(there, callId, { result: "there" })
+        expect([late.status, late.body.reason]).toEqual([409, "notWaiting"])
+
+        // The conversation goes on in the copy, with its client tool.
+        yield* there.patch(`/agents/${agent.id}`, { enabled: true })
+        yield* addEvent(there, "talk", "Again")
+        const [, again] = yield* waitingCalls(there, 2)
+        expect((yield* answerTool(there, again?.callId as string, { result: "there" })).status).toBe(204)
+        const log = yield* quietLog(there, "talk")
+        expect(
+          log.filter(({ type, callId: of }) => of === callId && /Failed|Completed/.test(type))
+        ).toMatchObject([{ type: "ToolCallFailedEvent" }])
+        expect(yield* summaryNow(there)).toContain('"there"')
+        expect((yield* there.get("/verify")).differences).toEqual([])
+
+        // Where it was taken nothing has changed.
+        expect(yield* ask(here, due, [callId])).toEqual([before])
+        expect((yield* answerTool(story, callId, { result: "here" })).status).toBe(204)
+        yield* quietLog(story, "talk")
+        expect(yield* summaryNow(story)).toBe('pick_colour: "here"; ')
+      }).pipe(Effect.provide(NodeServices.layer))
   )
 
   it.live("whole or not at all: a byte too few, another byte, a version to come, a server that dies", () =>

@@ -131,6 +131,7 @@ export const addSuggestion = (world: World, fixture: SuggestionFixture): Suggest
     target: fixture.target ?? null,
     relationship: null,
     staleness: stalenessOf(world, fixture),
+    denial: null,
     rerun: null,
     resolvedBy: null,
     resolutionNote: null,

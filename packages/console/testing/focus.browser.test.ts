@@ -51,14 +51,17 @@ it("the keyboard stays at the card after Escape and after a refusal, and goes to
   await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
 
   const capabilities = { canCreateObjects: false, canUpdateObjects: false }
-  await run(story.patch(`/agents/${agent.id}`, { capabilities }))
+  await page.route("**/approve", async (route) => {
+    await run(story.patch(`/agents/${agent.id}`, { capabilities }))
+    await route.continue()
+  })
   const refusal = await refusedAt(page, "**/approve", () =>
     cardOf(page, suggestion)
       .getByRole("button", { name: /^Approve/, disabled: false })
       .press("Enter")
   )
   expect(refusal).toMatchObject({ reason: "notPermitted" })
-  await cardOf(page, suggestion).getByRole("status").waitFor()
+  await cardOf(page, suggestion).locator("[data-denied=true]").waitFor()
   await inTime(() => focusOf(page)).toBe(`task-${suggestion.id}`)
 
   await cardOf(page, first).getByRole("button", { name: "MIT", disabled: false }).press("Enter")

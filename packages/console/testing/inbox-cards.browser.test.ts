@@ -15,7 +15,7 @@ import {
   updating
 } from "../../server/testing/suggestion-words.ts"
 import { suggestedAll } from "./inbox-plants.ts"
-import { card, cardOf, inTime, listed, refusedAt } from "./inbox-words.ts"
+import { card, cardOf, heard, inTime, listed, refusedAt } from "./inbox-words.ts"
 import { realConsole, run } from "./real-visit.ts"
 
 const real = realConsole()
@@ -33,32 +33,18 @@ it("why an approval was refused stands on its card until the card changes, and n
   const shown = cardOf(page, task)
   const approve = shown.getByRole("button", { name: /^Approve/ })
   const refusal = shown.getByRole("status")
-
-  await run(story.patch(`/agents/${agent.id}`, { capabilities: { canUpdateObjects: false } }))
-  const problem = await refusedAt(page, "**/approve", () => approve.press("Enter"))
-  expect(problem).toMatchObject({ reason: "notPermitted" })
-  await refusal.getByText(problem.detail).waitFor()
-  // Another card comes, and this one has not changed: what it says still holds.
-  await run(story.post("/tasks", { title: "Look at Ada" }))
-  await card(page, "Look at Ada").waitFor()
-  expect(await refusal.count()).toBe(1)
-  // The object moves elsewhere, and the card with it.
-  await run(change(story, person, { name: "Ada L." }))
   const stale = (state: string) => shown.locator(`[data-staleness=${state}]`)
-  await stale("rebasable").getByText("name", { exact: true }).waitFor()
-  await inTime(() => refusal.count()).toBe(0)
 
   // What moves while it is sent is on the card with the refusal, which stays to be read.
-  await run(story.patch(`/agents/${agent.id}`, { capabilities: null }))
   await page.route("**/approve", async (route) => {
     await run(change(story, person, { age: 38 }))
     await route.continue()
   })
-  const second = await refusedAt(page, "**/approve", () => approve.press("Enter"))
-  expect(second).toMatchObject({ reason: "outdated" })
+  const problem = await refusedAt(page, "**/approve", () => approve.press("Enter"))
+  expect(problem).toMatchObject({ reason: "outdated" })
   await stale("outdated").getByText("age", { exact: true }).waitFor()
-  await refusal.getByText(second.detail).waitFor()
-  // Twice the list is read again, and nothing is new in it.
+  await refusal.getByText(problem.detail).waitFor()
+  // Other cards come, and this one has not changed: what it says still holds.
   for (const title of ["One more", "And one more"]) {
     await run(story.post("/tasks", { title }))
     await card(page, title).waitFor()
@@ -66,9 +52,51 @@ it("why an approval was refused stands on its card until the card changes, and n
   expect(await refusal.count()).toBe(1)
   await run(change(story, person, { name: "Countess" }))
   await stale("outdated")
-    .filter({ hasText: /(?=.*\b1\b)(?=.*\b4\b)/ })
+    .filter({ hasText: /(?=.*\b1\b)(?=.*\b3\b)/ })
     .waitFor()
   await inTime(() => refusal.count()).toBe(0)
+})
+
+it("S000-R29 a card says before the click that its agent may not do this any more, and offers no approval", async () => {
+  const story = await real.newStory()
+  const agent = await run(suggesting(story))
+  const person = await run(make(story, "Person", { name: "Ada", age: 36 }))
+  await run(suggestingOnce(story, agent, updating(person, { age: 37 })))
+  const [task] = await run(pendingOf(story))
+  const { page } = await real.visit(story)
+  await listed(page, 1)
+  const shown = cardOf(page, task)
+  const button = (name: RegExp) => shown.getByRole("button", { name })
+  const notice = shown.locator("[data-denied=true]")
+  expect(await notice.count()).toBe(0)
+  const sent: Array<string> = []
+  page.on("request", (request) => {
+    if (request.method() === "POST" && /approve|decisions/.test(request.url())) sent.push(request.url())
+  })
+
+  // It is taken away while the approval is sent: the sentence stands on the card once.
+  await page.route("**/approve", async (route) => {
+    await run(story.patch(`/agents/${agent.id}`, { capabilities: { canUpdateObjects: false } }))
+    await route.continue()
+  })
+  const problem = await refusedAt(page, "**/approve", () => button(/^Approve/).press("Enter"))
+  expect(problem).toMatchObject({ reason: "notPermitted" })
+  await notice.getByText(problem.detail).waitFor()
+  await inTime(() => shown.getByText(problem.detail).count()).toBe(1)
+  expect(await notice.getByRole("link").getAttribute("href")).toContain(`/agents/${agent.id}`)
+  for (const name of [/^Approve/, /^Edit/])
+    expect(await button(name).getAttribute("aria-disabled")).toBe("true")
+  expect(await button(/^Reject/).getAttribute("aria-disabled")).toBeNull()
+
+  // The keys send nothing and say why.
+  for (const key of ["a", "e"])
+    await heard(page, key, async () => (await page.locator("li[data-reason=denied]").count()) > 0)
+  expect(sent).toHaveLength(1)
+  await page.unroute("**/approve")
+  await run(story.patch(`/agents/${agent.id}`, { capabilities: null }))
+  await inTime(() => notice.count()).toBe(0)
+  await button(/^Approve/).press("Enter")
+  await listed(page, 0)
 })
 
 /** Where the top of a card lies in the window, and what is left of the window for it. */

@@ -6,17 +6,19 @@
  */
 import { Schema } from "effect"
 import { builtInNames, isForbiddenTool, spawnTool } from "./built-in-tools.ts"
-import type { Capabilities } from "./capability.ts"
+import type { Capabilities, ExecutionMode } from "./capability.ts"
 import { pointerStep } from "./json.ts"
-import { allows, isBuiltInPattern } from "./tool-pattern.ts"
+import type { ModelProvider } from "./model-config.ts"
+import { findToolsTool, toolsInUseBounds, toolsMaxOf } from "./tools-in-use.ts"
+import { allows, isBuiltInPattern, isClientPattern } from "./tool-pattern.ts"
 
 /**
- * **Details** `noTools`: it can only answer in words. `nothingAllowed`: its capabilities refuse every call of every tool
- * that it has. `unknownServer`: no server of this name is registered. `unknownTool`: the server offers agents no such tool
- * now, or is disabled.
+ * **Details** `noTools`: it can only answer in words. `nothingAllowed`: its capabilities, or its mode, refuse every call of
+ * every tool that it has. `unknownServer`: no server of this name is registered. `unknownTool`: the server offers agents no such tool
+ * now, or is disabled. `tooManyTools`: its model takes fewer tools in one request, so it has to find those of foreign servers.
  */
 export const AgentWarning = Schema.Struct({
-  code: Schema.Literals(["noTools", "nothingAllowed", "unknownServer", "unknownTool"]),
+  code: Schema.Literals(["noTools", "nothingAllowed", "unknownServer", "unknownTool", "tooManyTools"]),
   /** Where in the definition: a JSON pointer. */
   pointer: Schema.String,
   message: Schema.String
@@ -27,6 +29,8 @@ export type AgentWarning = typeof AgentWarning.Type
 export interface OfferingServer {
   readonly name: string
   readonly tools: ReadonlyArray<string>
+  /** Those among them that do not say that they only read: an agent that may only suggest cannot call them. */
+  readonly acting: ReadonlyArray<string>
 }
 
 /** What of a definition says which tools the agent has and what they may do. */
@@ -35,20 +39,47 @@ export interface Equipped {
   readonly steps: ReadonlyArray<{ readonly tools: ReadonlyArray<string> | null }>
   readonly subAgents: ReadonlyArray<string>
   readonly capabilities: Capabilities | null
+  readonly executionMode: ExecutionMode
+  readonly model?: { readonly provider: ModelProvider } | null
 }
 
 export const findWarnings = (
   agent: Equipped,
   servers: ReadonlyArray<OfferingServer>
 ): ReadonlyArray<AgentWarning> => {
-  const idle = findIdle(agent)
+  const idle = findIdle(agent, servers)
   return [
     ...(idle ? [idle] : []),
     ...missingIn("/tools", agent.tools, servers),
     ...agent.steps.flatMap(({ tools }, index) =>
       missingIn(`/steps${pointerStep(index)}/tools`, tools ?? [], servers)
+    ),
+    ...tooManyIn("/tools", agent.tools, agent, servers),
+    ...agent.steps.flatMap(({ tools }, index) =>
+      tooManyIn(`/steps${pointerStep(index)}/tools`, tools ?? [], agent, servers)
     )
   ]
+}
+
+/** More tools than a model takes at once; where the definition names none, one with a limit may answer. */
+const tooManyIn = (
+  pointer: string,
+  patterns: ReadonlyArray<string>,
+  { model }: Pick<Equipped, "model">,
+  servers: ReadonlyArray<OfferingServer>
+): ReadonlyArray<AgentWarning> => {
+  const max = model ? toolsMaxOf(model.provider) : toolsInUseBounds.perRequest
+  const names = [...builtInNames, ...servers.flatMap(({ tools }) => tools)]
+  const count = names.filter((name) => allows(patterns, name)).length
+  return max === null || count <= max
+    ? []
+    : [
+        {
+          code: "tooManyTools",
+          pointer,
+          message: `${model?.provider ?? "A model"} takes ${max} tools in one request, and these are ${count}: the agent is shown those of this program, and looks for the others with ${findToolsTool}. Name fewer to show it all of them`
+        }
+      ]
 }
 
 /** Names and globs of foreign tools that stand for none of the tools given. */
@@ -59,31 +90,50 @@ export const findMissing = (
   patterns.filter(
     (pattern) =>
       !isBuiltInPattern(pattern) &&
+      !isClientPattern(pattern) &&
       !builtInNames.some((name) => allows([pattern], name)) &&
       !offered.some((name) => allows([pattern], name))
   )
 
 /** Whether the agent has no tool, or only tools that it may not use. */
-const findIdle = ({ capabilities, steps, subAgents, tools }: Equipped): AgentWarning | undefined => {
+const findIdle = (
+  { capabilities, executionMode, steps, subAgents, tools }: Equipped,
+  servers: ReadonlyArray<OfferingServer>
+): AgentWarning | undefined => {
   const patterns = [...new Set([...tools, ...steps.flatMap((step) => step.tools ?? [])])]
-  if (patterns.some((pattern) => !isBuiltInPattern(pattern))) return undefined
+  const foreign = servers.flatMap((server) => server.tools).filter((name) => allows(patterns, name))
+  const acting = servers.flatMap((server) => server.acting)
+  // What is not there now may come, and what a client brings is its own affair.
+  const isOpen =
+    patterns.some(isClientPattern) ||
+    findMissing(
+      patterns,
+      servers.flatMap((server) => server.tools)
+    ).length > 0 ||
+    foreign.some((name) => executionMode !== "suggest" || !acting.includes(name))
+  if (isOpen) return undefined
   const had = builtInNames.filter(
     (name) => allows(patterns, name) && (subAgents.length > 0 || !spawning.includes(name))
   )
-  if (had.length === 0)
+  if (had.length + foreign.length === 0)
     return {
       code: "noTools",
       pointer: "/tools",
       message:
         "The agent has no tools: it can only answer in words. Leave tools out for those of the graph, or name some"
     }
-  return had.every((name) => isForbiddenTool(capabilities, name))
+  if (!had.every((name) => isForbiddenTool(capabilities, name))) return undefined
+  return foreign.length === 0
     ? {
         code: "nothingAllowed",
         pointer: "/capabilities",
         message: `The capabilities forbid each tool that the agent has (${patterns.join(", ")}): every call is refused`
       }
-    : undefined
+    : {
+        code: "nothingAllowed",
+        pointer: "/executionMode",
+        message: `The agent may only suggest, and what its tools do cannot be suggested (${patterns.join(", ")}): every call is refused. Let it execute, or give it tools that read or change the graph`
+      }
 }
 
 /** They come only with somebody to spawn. */

@@ -6,7 +6,7 @@
  * beyond its first bytes.
  */
 import { Schema } from "effect"
-import type { UserPart } from "./message.ts"
+import type { FilePart } from "./message.ts"
 
 /** The SHA-256 of a file's bytes, hexadecimal. */
 export const Digest = Schema.String.check(
@@ -53,6 +53,10 @@ export const Attachment = Schema.Struct({
   untrusted: Schema.Boolean
 }).annotate({ identifier: "Attachment" })
 export type Attachment = typeof Attachment.Type
+
+/** A picture that a tool answered, as an event names it. */
+export const Picture = Schema.Struct({ digest: Digest, mimeType: MimeType, sizeBytes: Schema.Int })
+export type Picture = typeof Picture.Type
 
 const ascii = (text: string): ReadonlyArray<number> => [...text].map((letter) => letter.charCodeAt(0))
 
@@ -101,7 +105,7 @@ export const filePartOf = ({
   readonly digest: Digest
   readonly fileName: string | null
   readonly mimeType: MimeType
-}): UserPart => ({
+}): FilePart => ({
   type: "file",
   mediaType: mimeType,
   ...(fileName === null ? {} : { fileName }),

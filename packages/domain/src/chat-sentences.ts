@@ -7,6 +7,7 @@
  */
 import { type CarriedCall, lastFault } from "./chat-calls.ts"
 import type { ChatEnding } from "./chat-ending.ts"
+import type { CutReason } from "./conversation.ts"
 import type { TurnFailure } from "./context-event.ts"
 import { todoSentences } from "./todo.ts"
 
@@ -17,6 +18,8 @@ export interface ToldAnswer {
   readonly failure: TurnFailure | null
   /** What the agent said last. */
   readonly said: string
+  /** Why that is not whole; absent where it is. */
+  readonly finishReason?: CutReason | undefined
   /** The calls of which the agent has said nothing: those since its last words. */
   readonly unspoken: ReadonlyArray<CarriedCall>
   /** What it asked and nobody has answered. */
@@ -34,7 +37,10 @@ export const chatResponse = (answer: ToldAnswer): string => {
     case "bound":
       return said
     case "failed":
-      return failedResponse(lastFault(unspoken), failure)
+      return joined(
+        answer.finishReason === undefined ? "" : said,
+        failedResponse(lastFault(unspoken), failure)
+      )
     case "user":
     case "forked":
       return joined(said, sentences.user)
@@ -80,6 +86,8 @@ const sentences = {
 
 /** Failures that have a sentence of their own. */
 const failures: Partial<Readonly<Record<TurnFailure, string>>> = {
+  contentFilter: "The content filter of my model's provider stopped my answer. Ask me in another way.",
+  emptyAnswer: "My model gave no answer. Ask me again, or in another way.",
   doomLoop: "I kept trying the same thing without getting anywhere, so I stopped. Ask me in another way.",
   guard: "I may not go on with this. Ask me for something else."
 }

@@ -28,7 +28,7 @@ export const startCall = <S extends CallState>(
     ...state,
     repetition: state.repetition.recent.some(({ id }) => id === callId)
       ? state.repetition
-      : withCall(state.repetition, madeCall(call)),
+      : withCall(state.repetition, madeCall(call), (id) => state.pendingCalls.some((each) => each.id === id)),
     waitingCalls: waitsFor === undefined ? state.waitingCalls : { ...state.waitingCalls, [callId]: waitsFor }
   }
 }

@@ -8,7 +8,7 @@
  */
 import { AnswerPart } from "./answer-part.ts"
 import { Option, Schema } from "effect"
-import { Digest, MimeType } from "./attachment.ts"
+import { Digest, MimeType, Picture } from "./attachment.ts"
 import {
   ComparisonStartedEvent,
   DefineToolEvent,
@@ -21,6 +21,7 @@ import {
   SetRetryConfigEvent,
   SetTimeoutEvent
 } from "./config-event.ts"
+import { Coerced } from "./coerced.ts"
 import { added, base, ContextEventId, ContextName, WaitsFor } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp, UserId } from "./ids.ts"
@@ -102,7 +103,11 @@ export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("
   model: Schema.String,
   usage: Usage,
   /** All parts in order; present only if the answer has reasoning or provider metadata. */
-  parts: Schema.optionalKey(Schema.Array(AnswerPart))
+  parts: Schema.optionalKey(Schema.Array(AnswerPart)),
+  /** Why the provider ended the answer, where it is not whole: `length`, `pause`, `content-filter`; any other of an empty one. */
+  finishReason: Schema.optionalKey(Text),
+  /** It goes on with the words of the answer before; absent is false. */
+  continues: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** Why a run is asked to come to an end by itself. */
@@ -138,6 +143,15 @@ export class LoopWarningEvent extends Schema.Class<LoopWarningEvent>("LoopWarnin
   type: Schema.tag("LoopWarningEvent"),
   ...base,
   reason: Schema.Literals(["cycle", "errorStreak"]),
+  content: Text
+}) {}
+
+/** The answer reached the provider's limit of output tokens: the model is told to go on with it. */
+export class ContinuationRequestedEvent extends Schema.Class<ContinuationRequestedEvent>(
+  "ContinuationRequestedEvent"
+)({
+  type: Schema.tag("ContinuationRequestedEvent"),
+  ...base,
   content: Text
 }) {}
 
@@ -196,7 +210,16 @@ export class AgentTurnInterruptedEvent extends Schema.Class<AgentTurnInterrupted
 }) {}
 
 /** What brought a turn down, for those who tell people of it. */
-export const TurnFailure = RunFailure.pick(["model", "prompt", "guard", "doomLoop", "refused", "noProgress"])
+export const TurnFailure = RunFailure.pick([
+  "model",
+  "contentFilter",
+  "emptyAnswer",
+  "prompt",
+  "guard",
+  "doomLoop",
+  "refused",
+  "noProgress"
+])
 export type TurnFailure = typeof TurnFailure.Type
 
 export class AgentTurnFailedEvent extends Schema.Class<AgentTurnFailedEvent>("AgentTurnFailedEvent")({
@@ -214,6 +237,8 @@ export class ToolCallStartedEvent extends Schema.Class<ToolCallStartedEvent>("To
   callId: Schema.String,
   tool: Schema.String,
   arguments: Schema.Json,
+  /** What the model had sent, where its arguments nearly fitted and were put right. */
+  coerced: Schema.optionalKey(Coerced),
   /** Where `tool` is a name that the context defines: the tool that was called, and with what (S004-F02). */
   standsFor: Schema.optionalKey(Schema.Struct({ tool: Schema.String, arguments: Schema.Json })),
   /** Who brings the outcome, where it comes later: a run that was spawned, a person who was asked, or a client (`ToolResultEvent`). */
@@ -226,6 +251,8 @@ export class ToolCallCompletedEvent extends Schema.Class<ToolCallCompletedEvent>
   callId: Schema.String,
   tool: Schema.String,
   result: Schema.Json,
+  /** Pictures of the result; their bytes lie under their digests, as those of attached files. */
+  pictures: Schema.optionalKey(Schema.Array(Picture)),
   /** Who answered, where a person or a client was asked; absent for other tools, and in logs of an earlier version (S003-R44). */
   userId: Schema.optionalKey(UserId)
 }) {}
@@ -322,6 +349,7 @@ export const ContextEvent = Schema.Union([
   SoftStopEvent,
   FlowStepStartedEvent,
   LoopWarningEvent,
+  ContinuationRequestedEvent,
   RunResumedEvent,
   InterruptRequestedEvent,
   AgentTurnStartedEvent,

@@ -18,7 +18,7 @@ import { Usage } from "./run.ts"
 import { Speakers } from "./speakers.ts"
 
 /** Of the fold: what the same log meant to an earlier one may be something else. */
-export const foldVersion = 9
+export const foldVersion = 10
 
 const roles: ReadonlyArray<unknown> = ["system", "user", "assistant", "tool"]
 
@@ -86,7 +86,16 @@ const KeptRun = Schema.Struct({
   stepsBeforeResume: Schema.Int,
   usage: Usage,
   softStop: OrNull(Schema.Struct({ reason: SoftStopReason, at: Schema.String, steps: Schema.Int })),
-  pausedFor: OrNull(Schema.Literals(["stepLimit", "timeout", "budget"]))
+  pausedFor: OrNull(Schema.Literals(["stepLimit", "timeout", "budget"])),
+  unfinished: OrNull(
+    Schema.Struct({
+      reason: Schema.Literals(["length", "pause", "empty", "contentFilter"]),
+      lengths: Schema.Int,
+      pauses: Schema.Int,
+      empties: Schema.Int,
+      isPrompted: Schema.Boolean
+    })
+  )
 })
 
 const KeptRepetition = Schema.Struct({
@@ -121,6 +130,7 @@ const KeptContext = Schema.Struct({
   unjudgedInstructions: OrNull(Schema.String),
   notes: Schema.Struct({ content: OrNull(Schema.String), told: Schema.Int, tried: Schema.Int }),
   recalled: Schema.Array(ContextEventId),
+  toolsInUse: Schema.Array(Schema.String),
   messages: Schema.Array(KeptMessage),
   heldMessages: Schema.Array(KeptMessage),
   config: KeptConfig,

@@ -29,7 +29,7 @@ import { startCall } from "./context-calls.ts"
 import { count, cutBefore, findOverflow, openWindow, reducerOf, type Window } from "./context-window.ts"
 import { beginStep, beginTurn, completeTurn, endFlow, endLoop, hear, newestOf } from "./context-flow.ts"
 import { withMeaning } from "./defined-tool.ts"
-import { filePartOf } from "./attachment.ts"
+import { filePartOf, type Picture } from "./attachment.ts"
 import { type HistoryGivenEvent, messagesGiven, withInstructions } from "./given-history.ts"
 import { hold, type OwnState, release, say, sayNow, silently, type State, type Step } from "./context-step.ts"
 import { behindTexts } from "./grown.ts"
@@ -39,10 +39,12 @@ import { listTokens } from "./message-size.ts"
 import { noRepetition, warned, withError } from "./repetition.ts"
 import { addUsage } from "./run.ts"
 import { newRun } from "./run-progress.ts"
+import { afterAnswer } from "./unfinished.ts"
 import { withNotes } from "./notes.ts"
 import { withRecalled } from "./recalled.ts"
 import { emptyContext, type ReducedContext } from "./reduced-context.ts"
 import { noSpeakers, withAnswer, withSetting, withSpeaker } from "./speakers.ts"
+import { withToolsInUse } from "./tools-in-use.ts"
 import { toolMessage, withoutOutcome, without, withResult } from "./tool-results.ts"
 
 export { emptyContext, type ReducedContext } from "./reduced-context.ts"
@@ -104,6 +106,8 @@ const stepOf = (state: OwnState, event: LoggedEvent): Step => {
     state.triggeredAt = triggered(state, event.timestamp)
   }
   if (event instanceof UnknownEvent) return silently(state)
+  if (event.type === "ToolCallStartedEvent" || event.type === "ToolCallCompletedEvent")
+    state.toolsInUse = withToolsInUse(state.toolsInUse, event)
   return event.type === "UserMessageEvent" ? hearMessage(state, event) : stepOfKnown(state, event)
 }
 
@@ -169,6 +173,8 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
       return softStop(state, event)
     case "LoopWarningEvent":
       return instruct({ ...state, repetition: warned(state.repetition) }, event.content)
+    case "ContinuationRequestedEvent":
+      return instruct({ ...state, run: prompted(state.run) }, event.content)
     case "SetLlmConfigEvent":
     case "SetTimeoutEvent":
     case "SetRetryConfigEvent":
@@ -192,7 +198,13 @@ const stepOfKnown = (state: State, event: Exclude<ContextEvent, UserMessageEvent
     case "ToolCallStartedEvent":
       return silently(startCall(state, event.callId, event.waitsFor))
     case "ToolCallCompletedEvent":
-      return withOutcome(endLoop(withAnswer(state, event.userId), event), event.callId, false, event.result)
+      return withOutcome(
+        endLoop(withAnswer(state, event.userId), event),
+        event.callId,
+        false,
+        event.result,
+        event.pictures
+      )
     case "ToolCallFailedEvent": {
       // Nobody made a call that was not wanted any more: it is no try of the model's.
       if (state.areCallsAbandoned) return withOutcome(state, event.callId, true, event.error)
@@ -222,6 +234,11 @@ const triggered = ({ triggeredAt }: State, at: string): State["triggeredAt"] =>
     last: at
   })
 
+const prompted = (run: State["run"]): State["run"] => ({
+  ...run,
+  unfinished: Option.map(run.unfinished, (unfinished) => ({ ...unfinished, isPrompted: true }))
+})
+
 const instruct = (state: State, content: string): Step => sayNow(state, { role: "system", content })
 
 /** Other people's words have no say here: the system never speaks them. */
@@ -248,15 +265,15 @@ const openTurn = (state: State, turnNumber: number, startedBy: ContextEventId, s
     isTurnDue: isSpokenTo,
     triggeredAt: isSpokenTo ? state.triggeredAt : Option.none(),
     repetition: state.isTriggered ? noRepetition : state.repetition,
-    run: Option.isSome(state.run.pausedFor)
-      ? {
-          ...state.run,
-          stepsBeforeResume: state.run.steps,
-          softStop: Option.none(),
-          pausedFor: Option.none()
-        }
-      : state.run
+    run: resumed(state)
   }
+}
+/** A limit that ended the last turn no longer holds; what somebody asks anew is no continuation of the last answer. */
+const resumed = ({ isTriggered, run }: State): State["run"] => {
+  const unfinished = isTriggered ? Option.none() : run.unfinished
+  return Option.isSome(run.pausedFor)
+    ? { ...run, unfinished, stepsBeforeResume: run.steps, softStop: Option.none(), pausedFor: Option.none() }
+    : { ...run, unfinished }
 }
 
 /** A crash is nobody's wish: the next turn goes on where the log ends. A limit lets the run rest. */
@@ -287,7 +304,11 @@ const softStop = (state: State, event: SoftStopEvent): Step => {
   const run = state.run.id === runId ? state.run : newRun(runId)
   const stopped: State = {
     ...state,
-    run: { ...run, softStop: Option.some({ reason, at: timestamp, steps: run.steps }) },
+    run: {
+      ...run,
+      softStop: Option.some({ reason, at: timestamp, steps: run.steps }),
+      unfinished: Option.none()
+    },
     isAnswered: false,
     lastText: partialText === "" ? state.lastText : partialText
   }
@@ -310,9 +331,13 @@ const closeTurn = (state: State): State => ({
 })
 
 const answer = (state: State, event: AssistantMessageEvent): Step => {
-  const { content: text, runId, toolCalls: calls, usage } = event
+  const { content, runId, toolCalls: calls, usage } = event
   const isSameRun = state.run.id === runId
   const run = isSameRun ? state.run : newRun(runId)
+  const unfinished = afterAnswer(run.unfinished, event)
+  const reason = Option.getOrUndefined(unfinished)?.reason
+  const isNothing = event.continues === true && calls.length === 0 && content.trim() === ""
+  const text = event.continues ? state.lastText + content : reason === "empty" ? "" : content
   return {
     state: {
       ...state,
@@ -320,31 +345,34 @@ const answer = (state: State, event: AssistantMessageEvent): Step => {
       heldResults: {},
       unsaidCalls: calls.map(({ id }) => id),
       areCallsAbandoned: false,
-      isAnswered: calls.length === 0,
+      isAnswered: calls.length === 0 && (reason === undefined || reason === "contentFilter"),
       waitingCalls: {},
       lastText: text === "" && isSameRun ? state.lastText : text,
       flow: text === "" ? state.flow : Option.map(state.flow, (flow) => ({ ...flow, text })),
-      run: { ...run, steps: run.steps + 1, usage: addUsage(run.usage, usage) }
+      run: { ...run, steps: run.steps + 1, usage: addUsage(run.usage, usage), unfinished }
     },
     said: [
       // `decide` asks for no answer while a call is pending; a log that has one all the same keeps its calls paired.
       ...withoutOutcome(state),
-      {
-        role: "assistant",
-        content: [
-          ...(text === "" ? [] : [{ type: "text" as const, text }]),
-          ...calls.map((call) => ({
-            type: "tool-call" as const,
-            id: call.id,
-            name: call.name,
-            params: call.arguments
-          }))
-        ],
-        ...answeredBy(event)
-      }
+      // A model is not shown an answer that says nothing: providers refuse one, and reasoning alone as well.
+      ...(reason === "empty" || isNothing ? [] : [messageOf(event)])
     ]
   }
 }
+
+const messageOf = (event: AssistantMessageEvent): Message => ({
+  role: "assistant",
+  content: [
+    ...(event.content === "" ? [] : [{ type: "text" as const, text: event.content }]),
+    ...event.toolCalls.map((call) => ({
+      type: "tool-call" as const,
+      id: call.id,
+      name: call.name,
+      params: call.arguments
+    }))
+  ],
+  ...answeredBy(event)
+})
 
 /** The model and parts of an answer, if a later request to that model needs them. */
 const answeredBy = ({ model, parts, toolCalls }: AssistantMessageEvent): { options?: Answered } => {
@@ -353,10 +381,20 @@ const answeredBy = ({ model, parts, toolCalls }: AssistantMessageEvent): { optio
 }
 
 /** A second outcome of a call, or one of a call that nobody made, says nothing to the model. */
-const withOutcome = (state: State, callId: string, isFailure: boolean, result: Schema.Json): Step => {
+const withOutcome = (
+  state: State,
+  callId: string,
+  isFailure: boolean,
+  result: Schema.Json,
+  pictures?: ReadonlyArray<Picture>
+): Step => {
   const call = state.pendingCalls.find(({ id }) => id === callId)
   if (!call) return silently(state)
-  const { heldResults, said, unsaidCalls } = withResult(state, toolMessage(call, isFailure, result), callId)
+  const { heldResults, said, unsaidCalls } = withResult(
+    state,
+    toolMessage(call, isFailure, result, pictures),
+    callId
+  )
   return {
     state: {
       ...state,

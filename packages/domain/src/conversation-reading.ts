@@ -11,12 +11,13 @@ import { type CarriedCall, lastFault, shownCall, withCalls } from "./chat-calls.
 import { failedResponse, silentResponse } from "./chat-sentences.ts"
 import {
   type AgentTurnInterruptedEvent,
+  type AssistantMessageEvent,
   type LoggedEvent,
   eventNumber,
   type SoftStopEvent,
   UnknownEvent
 } from "./context-event.ts"
-import type { ConversationMessage } from "./conversation.ts"
+import { type ConversationMessage, isCutReason } from "./conversation.ts"
 
 /** A message, and where reading goes on behind it: after an event, past so many messages. */
 export interface PlacedMessage {
@@ -32,10 +33,18 @@ export interface Reading {
   readonly carried: ReadonlyArray<CarriedCall>
   /** The answer that made the newest of the calls. */
   readonly last: LoggedEvent | undefined
+  /** An answer that may go on: what of it there is. */
+  readonly begun: ConversationMessage | undefined
 }
 
 /** Reading that begins behind an event. */
-export const readingAfter = (after: number): Reading => ({ after, past: 0, carried: [], last: undefined })
+export const readingAfter = (after: number): Reading => ({
+  after,
+  past: 0,
+  carried: [],
+  last: undefined,
+  begun: undefined
+})
 
 /** Reads one event; there is a message where it completes one. */
 export const readEvent = (
@@ -45,17 +54,21 @@ export const readEvent = (
   const { message, ...rest } = stepOf(before, event)
   const past = before.past + (message ? 1 : 0)
   const reading: Reading =
-    rest.carried.length === 0 ? readingAfter(eventNumber(event.id)) : { ...before, ...rest, past }
+    rest.carried.length === 0 && rest.begun === undefined
+      ? readingAfter(eventNumber(event.id))
+      : { ...before, ...rest, past }
   return { reading, told: message && { message, after: reading.after, past: reading.past } }
 }
 
-/** What an agent has done so far that it has said nothing of. */
-export const unsaid = ({ after, carried, last, past }: Reading): PlacedMessage | undefined =>
-  last === undefined || carried.length === 0
-    ? undefined
-    : { message: answer(last, "", carried), after, past: past + 1 }
+/** What an agent has done so far that it has said nothing of, and what it has said of an answer that goes on. */
+export const unsaid = ({ after, begun, carried, last, past }: Reading): PlacedMessage | undefined =>
+  begun !== undefined
+    ? { message: begun, after, past: past + 1 }
+    : last === undefined || carried.length === 0
+      ? undefined
+      : { message: answer(last, "", carried), after, past: past + 1 }
 
-interface Step extends Pick<Reading, "carried" | "last"> {
+interface Step extends Pick<Reading, "carried" | "last" | "begun"> {
   readonly message?: ConversationMessage | undefined
 }
 
@@ -67,45 +80,68 @@ const stepOf = (reading: Reading, event: LoggedEvent): Step => {
     case "FileAttachmentEvent":
       return { ...reading, message: said(event, `[${event.fileName ?? "file"}, ${event.mimeType}]`) }
     case "AssistantMessageEvent":
-      return event.content.trim() === ""
-        ? { carried: withCalls(reading.carried, event), last: event }
-        : {
-            message: answer(event, event.content, reading.carried),
-            carried: withCalls([], event),
-            last: event
-          }
+      return answered(reading, event)
     case "ToolCallStartedEvent":
     case "ToolCallCompletedEvent":
     case "ToolCallFailedEvent":
       return { ...reading, carried: withCalls(reading.carried, event) }
     case "SoftStopEvent":
-      return brokenOff(reading, event) ?? reading
+      return brokenOff(reading, event) ?? (reading.begun ? ended(reading) : reading)
     case "AgentTurnInterruptedEvent":
       // A crash is nobody's wish: the next turn goes on where the log ends, and says it again.
       return event.reason === "crash" ? reading : (brokenOff(reading, event) ?? ended(reading))
     case "AgentTurnCompletedEvent":
       return ended(reading, silentResponse(reading.carried))
     case "AgentTurnFailedEvent": {
-      const content = failedResponse(lastFault(reading.carried), event.reason ?? null)
-      return { message: answer(event, content, reading.carried), carried: [], last: undefined }
+      const { begun, carried } = reading
+      const content = failedResponse(lastFault(carried), event.reason ?? null)
+      // What there was of an answer that went on stands with the reason that there is no more.
+      const message = begun
+        ? { ...begun, content: `${begun.content}\n\n${content}` }
+        : answer(event, content, carried)
+      return { message, ...nothing }
     }
     default:
       return reading
   }
 }
 
+const nothing = { carried: [], last: undefined, begun: undefined } as const
+
+/** An answer is told when it is whole: one that its provider cut or paused may go on in the next. */
+const answered = (reading: Reading, event: AssistantMessageEvent): Step => {
+  const before = reading.begun
+  const content = `${before?.content ?? ""}${before && !event.continues ? "\n\n" : ""}${event.content}`
+  const calls = withCalls([], event)
+  if (content.trim() === "")
+    return { carried: withCalls(reading.carried, event), last: event, begun: undefined }
+  const whole = {
+    ...answer(event, content, reading.carried),
+    ...(before === undefined ? {} : { toolCalls: before.toolCalls }),
+    ...(isCutReason(event.finishReason) ? { finishReason: event.finishReason } : {})
+  }
+  const mayGoOn = calls.length === 0 && (event.finishReason === "length" || event.finishReason === "pause")
+  return mayGoOn
+    ? { carried: [], last: undefined, begun: whole }
+    : { message: whole, carried: calls, last: event, begun: undefined }
+}
+
 /** What was said of an answer that was broken off, with the calls that were made for it. */
 const brokenOff = (
-  { carried }: Reading,
+  { begun, carried }: Reading,
   event: AgentTurnInterruptedEvent | SoftStopEvent
-): Step | undefined =>
-  event.partialText
-    ? { message: answer(event, event.partialText, carried), carried: [], last: undefined }
-    : undefined
+): Step | undefined => {
+  if (!event.partialText) return undefined
+  const message = begun
+    ? { ...begun, content: begun.content + event.partialText }
+    : answer(event, event.partialText, carried)
+  return { message, ...nothing }
+}
 
 const ended = (reading: Reading, content = ""): Step => {
   const told = unsaid(reading)
-  return { message: told && { ...told.message, content }, carried: [], last: undefined }
+  if (reading.begun) return { message: reading.begun, ...nothing }
+  return { message: told && { ...told.message, content }, ...nothing }
 }
 
 const said = (event: LoggedEvent, content: string): ConversationMessage => ({

@@ -40,13 +40,20 @@ export const ChatToolCall = Schema.Struct({
 }).annotate({ identifier: "ChatToolCall" })
 export type ChatToolCall = typeof ChatToolCall.Type
 
+/** Why an answer is not whole: cut at a limit of output tokens, stopped by the provider's content filter, or paused by the provider. Absent where it is whole. */
+export const CutReason = Schema.Literals(["length", "content-filter", "pause"])
+export type CutReason = typeof CutReason.Type
+
+export const isCutReason = Schema.is(CutReason)
+
 export const ConversationMessage = Schema.Struct({
   id: ContextEventId,
   role: Schema.Literals(["user", "assistant"]),
   content: Schema.String,
   /** What the agent did for this answer, in order; of a user's message none. */
   toolCalls: Schema.Array(ChatToolCall),
-  createdAt: Timestamp
+  createdAt: Timestamp,
+  finishReason: Schema.optionalKey(CutReason)
 }).annotate({ identifier: "ConversationMessage" })
 export type ConversationMessage = typeof ConversationMessage.Type
 
@@ -66,6 +73,7 @@ export const ChatAnswer = Schema.Struct({
   /** What the agent said last in answer to the message; empty while it has said nothing. */
   response: Schema.String,
   toolCalls: Schema.Array(ChatToolCall),
+  finishReason: Schema.optionalKey(CutReason),
   runId: Schema.NullOr(RunId),
   /** `conversationId` in the words of the specification. */
   conversation_id: ConversationId,

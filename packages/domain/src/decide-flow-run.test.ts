@@ -95,6 +95,8 @@ const perform = (
       const content = `${decision.place.step} ${decision.place.iteration} ${JSON.stringify(outputs)}`
       return [{ type: "FlowStepStartedEvent", ...decision.place, content, triggersAgentTurn: true }]
     }
+    case "goOn":
+      return expect.unreachable("Every answer here is whole")
     case "takeNotes":
     case "summarize":
       return expect.unreachable("A run's own context lets go of messages without a summary")

@@ -85,6 +85,7 @@ const drive = (
       case "debounce":
       case "wait":
       case "warn":
+      case "goOn":
       case "fail":
         return expect.unreachable(`A single flow of different calls does not ${decision.type}`)
       default:
@@ -118,6 +119,7 @@ const perform = (
         | "debounce"
         | "wait"
         | "warn"
+        | "goOn"
         | "fail"
     }
   >,

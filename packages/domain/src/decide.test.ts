@@ -132,6 +132,16 @@ describe("decide", () => {
     }
   })
 
+  it("S004-R35 a message ends what waits first, then the turn", () => {
+    const waiting = append(called, { ...toolStarts("c1"), waitsFor: "client" } as NewEvent, asks("Stop"))
+    expect(next(waiting)).toMatchObject({ type: "refuseTool", call: { id: "c1" }, reason: "abandoned" })
+    expect(next(append(waiting, toolFails("c1")))).toEqual({
+      type: "interruptTurn",
+      turnNumber: 1,
+      reason: "message"
+    })
+  })
+
   it("S004-F02 a run whose calls wait for several waits for runs first, then for people, then for clients", () => {
     const waits = (callId: string, waitsFor: string): NewEvent =>
       ({ ...toolStarts(callId), waitsFor }) as NewEvent

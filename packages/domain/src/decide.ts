@@ -15,7 +15,15 @@ import { WaitsFor } from "./event-base.ts"
 import { type FlowPlace, type FlowPlan, nextPlace } from "./flow.ts"
 import type { ToolCall } from "./message.ts"
 import { areNotesDue } from "./notes-due.ts"
-import { findLoopWarning, type LoopWarning, repetitionBounds, timesInARow } from "./repetition.ts"
+import { sequelOf } from "./unfinished.ts"
+import {
+  findLoopWarning,
+  type LoopWarning,
+  type Repetition,
+  repetitionBounds,
+  timesInARow,
+  withCall
+} from "./repetition.ts"
 
 /** Why a call is not made. */
 export type RefusalReason =
@@ -44,7 +52,8 @@ export type Decision =
   | { readonly type: "summarize" }
   /** Enough was said since the last notes: a model makes new ones, for the agent's other contexts. */
   | { readonly type: "takeNotes" }
-  | { readonly type: "callTool"; readonly call: ToolCall }
+  /** A call is made, and beside it any of the calls after it that their tools allow. */
+  | { readonly type: "callTool"; readonly call: ToolCall; readonly beside: ReadonlyArray<ToolCall> }
   | { readonly type: "refuseTool"; readonly call: ToolCall; readonly reason: RefusalReason }
   /** Every pending call was made, and others bring the outcomes: runs first, then people, then clients. */
   | { readonly type: "wait"; readonly for: WaitsFor }
@@ -56,6 +65,10 @@ export type Decision =
   | { readonly type: "pause"; readonly reason: "stepLimit" | "timeout" | "budget" }
   /** The agent did not stop to repeat itself (S002-R35). */
   | { readonly type: "fail"; readonly reason: "doomLoop"; readonly call: ToolCall; readonly times: number }
+  /** The model's answer is none, and asking again would bring none. */
+  | { readonly type: "fail"; readonly reason: "contentFilter" | "emptyAnswer" }
+  /** The answer reached the limit of output tokens: tell the model to go on before it is asked again. */
+  | { readonly type: "goOn" }
   | { readonly type: "completeTurn"; readonly text: string }
   /** Nothing is left to do. */
   | { readonly type: "finish"; readonly text: string }
@@ -86,6 +99,8 @@ export interface DecisionInput {
   readonly flow?: FlowPlan | undefined
   /** Whether a tool may be called again and again with the same arguments. */
   readonly mayRepeat?: (tool: string) => boolean
+  /** Somebody set how many tokens an answer may have: one that reaches that ends there. */
+  readonly isOutputLimited?: boolean
 }
 
 export const decide = (input: DecisionInput): Decision => {
@@ -95,26 +110,31 @@ export const decide = (input: DecisionInput): Decision => {
   const turnNumber = context.currentTurnNumber
   if (Option.isNone(context.agentTurnStartedAtEventId)) return betweenTurns(input, isOwnRun, text)
   // What a person wants outlives the worker that was to do it.
-  if (context.isInterruptRequested) return toInterrupt(context)
+  if (context.isInterruptRequested) return toInterrupt(context, "user")
   if (ownTurnNumber !== turnNumber) return { type: "interruptTurn", turnNumber, reason: "crash" }
   const stopped = isOwnRun ? Option.getOrUndefined(context.run.softStop) : undefined
   // A complete answer ends its turn, however late it came; what was asked meanwhile has a turn of its own.
   if (isTimeUp && stopped === undefined && !isComplete(context))
     return { type: "softStop", reason: "timeout" }
   if (context.isTriggered && stopped === undefined && !isComplete(context))
-    return { type: "interruptTurn", turnNumber, reason: "message" }
+    return toInterrupt(context, "message")
   if (context.pendingCalls.length > 0) return withCalls(input, isOwnRun, stopped !== undefined)
+  const unfinished = isOwnRun ? Option.getOrUndefined(context.run.unfinished) : undefined
+  const sequel = unfinished && sequelOf(unfinished, input.isOutputLimited ?? false)
+  if (sequel === "contentFilter") return { type: "fail", reason: sequel }
   if (stopped) {
     const isAnswered = context.run.steps > stopped.steps
     return isAnswered || isGraceOver
       ? { type: "pause", reason: stopped.reason }
       : { type: "requestModel", withTools: false }
   }
-  if (context.isAnswered) return { type: "completeTurn", text }
+  if (context.isAnswered || sequel === "complete") return { type: "completeTurn", text }
+  if (sequel === "emptyAnswer") return { type: "fail", reason: sequel }
   const steps = isOwnRun ? context.run.steps - context.run.stepsBeforeResume : 0
   if (maxSteps !== null && steps >= maxSteps) return { type: "softStop", reason: "stepLimit" }
   const reason = findLoopWarning(context.repetition, input.mayRepeat ?? never)
   if (reason) return { type: "warn", reason }
+  if (sequel === "goOn") return { type: sequel }
   return findSummaryDue(context) ? { type: "summarize" } : { type: "requestModel", withTools: true }
 }
 
@@ -130,12 +150,15 @@ const never = () => false
 const waitedFor = (all: ReadonlyArray<WaitsFor>): WaitsFor =>
   WaitsFor.literals.find((each) => all.includes(each)) ?? "person"
 
-/** A person ends the turn: nobody waits any more for what others were to bring, and then it is over. */
-const toInterrupt = ({ currentTurnNumber, pendingCalls, waitingCalls }: ReducedContext): Decision => {
+/** Somebody ends the turn: nobody waits any more for what others were to bring, and then it is over. */
+const toInterrupt = (
+  { currentTurnNumber, pendingCalls, waitingCalls }: ReducedContext,
+  reason: "message" | "user"
+): Decision => {
   const call = pendingCalls.find(({ id }) => Object.hasOwn(waitingCalls, id))
   return call
     ? { type: "refuseTool", call, reason: "abandoned" }
-    : { type: "interruptTurn", turnNumber: currentTurnNumber, reason: "user" }
+    : { type: "interruptTurn", turnNumber: currentTurnNumber, reason }
 }
 
 /** No turn is open: a trigger, the next step of the flow, or the end. */
@@ -175,7 +198,7 @@ const quietFrom = (
   return untilMs > nowMs ? untilMs : undefined
 }
 
-/** The first pending call that nobody has made yet; where all were made, the run waits. */
+/** The pending calls that nobody has made yet, up to the first that is refused; where all were made, the run waits. */
 const withCalls = (
   { context, mayRepeat = never }: DecisionInput,
   isOwnRun: boolean,
@@ -183,14 +206,41 @@ const withCalls = (
 ): Decision => {
   const reason = context.areCallsAbandoned || !isOwnRun ? "abandoned" : isStopped ? "softStop" : undefined
   const isWaiting = (call: ToolCall) => Object.hasOwn(context.waitingCalls, call.id)
-  const call = context.pendingCalls.find((pending) => reason !== undefined || !isWaiting(pending))
+  const [call, ...others] = context.pendingCalls.filter(
+    (pending) => reason !== undefined || !isWaiting(pending)
+  )
   if (!call) return { type: "wait", for: waitedFor(Object.values(context.waitingCalls)) }
   if (reason) return { type: "refuseTool", call, reason }
-  const made = madeCall(call)
-  const times = mayRepeat(made.name) ? 1 : timesInARow(context.repetition, made)
-  const isMade = context.repetition.recent.some(({ id }) => id === call.id)
-  if (isMade || times < repetitionBounds.warnAt) return { type: "callTool", call }
+  const { isMade, repetition, times } = repeated(context.repetition, call, mayRepeat)
+  if (isMade || times < repetitionBounds.warnAt)
+    return { type: "callTool", call, beside: callable(others, repetition, mayRepeat) }
   return times < repetitionBounds.failAt
     ? { type: "refuseTool", call, reason: "doomLoop" }
     : { type: "fail", reason: "doomLoop", call, times }
+}
+
+/** How often a call comes in a row, and what is known of repetitions once it is made. */
+const repeated = (before: Repetition, call: ToolCall, mayRepeat: (tool: string) => boolean) => {
+  const made = madeCall(call)
+  const isMade = before.recent.some(({ id }) => id === call.id)
+  return {
+    isMade,
+    repetition: isMade ? before : withCall(before, made),
+    times: mayRepeat(made.name) ? 1 : timesInARow(before, made)
+  }
+}
+
+/** The calls up to the first that comes too often, each judged as if those before it had been made. */
+const callable = (
+  calls: ReadonlyArray<ToolCall>,
+  before: Repetition,
+  mayRepeat: (tool: string) => boolean
+): ReadonlyArray<ToolCall> => {
+  let known = before
+  const refusedAt = calls.findIndex((call) => {
+    const { isMade, repetition, times } = repeated(known, call, mayRepeat)
+    known = repetition
+    return !isMade && times >= repetitionBounds.warnAt
+  })
+  return refusedAt < 0 ? calls : calls.slice(0, refusedAt)
 }

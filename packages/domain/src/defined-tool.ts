@@ -12,6 +12,7 @@ import { builtInTools } from "./built-in-tools.ts"
 import { type DefinedTool, isClientTool } from "./context-config.ts"
 import { isJsonObject } from "./json.ts"
 import type { SpokenCall, ToolCall } from "./message.ts"
+import { findToolsTool } from "./tools-in-use.ts"
 
 export const definedToolBounds = {
   perContext: 50,
@@ -27,7 +28,9 @@ export interface MadeCall extends SpokenCall {
 
 /** A name that a tool has by itself: one of this program's, or of a foreign server's, `server__tool`. */
 export const isOwnToolName = (name: string): boolean =>
-  name.includes("__") || Object.values(builtInTools).some((names) => names.some((each) => each === name))
+  name.includes("__") ||
+  name === findToolsTool ||
+  Object.values(builtInTools).some((names) => names.some((each) => each === name))
 
 /** A model's call with what its name stands for in the context. */
 export const withMeaning = (tools: ReadonlyArray<DefinedTool>, call: ToolCall): ToolCall => {

@@ -78,6 +78,8 @@ const acted = (decision: Decision, context: ReducedContext, die: number): Readon
       return [{ type: "SoftStopEvent", reason: decision.reason, runId: runA, content: "Stop." }]
     case "warn":
       return [{ type: "LoopWarningEvent", reason: decision.reason, content: "Circles." }]
+    case "goOn":
+      return [{ type: "ContinuationRequestedEvent", content: "Go on." }]
     case "pause":
       return closed(context, { type: "AgentTurnInterruptedEvent", turnNumber, reason: decision.reason })
     case "fail":

@@ -47,6 +47,24 @@ describe("A history that is given", () => {
     expect(contextOf(given([])).systemPrompt).toEqual(Option.none())
   })
 
+  it("replaces the instructions that it names, for a guard, too, and nothing else", () => {
+    const prompt: NewEvent = { type: "SystemPromptEvent", content: "You are a clerk." }
+    const then = (replaces: string, instructions: string | null = null): NewEvent => ({
+      type: "HistoryGivenEvent",
+      instructions,
+      replaces,
+      messages: []
+    })
+    const replaced = contextOf(prompt, given([], "Obey.\n\nBe brief."), then("Be brief.", "Be long."))
+    expect(replaced.systemPrompt).toEqual(Option.some("You are a clerk.\n\nObey.\n\nBe long."))
+    expect(replaced.unjudgedInstructions).toEqual(Option.some("Obey.\n\nBe long."))
+    const alone = contextOf(given([], "Be brief."), then("Be brief."))
+    expect([alone.systemPrompt, alone.unjudgedInstructions]).toEqual([Option.none(), Option.none()])
+    expect(contextOf(prompt, then("clerk.", "Be brief.")).systemPrompt).toEqual(
+      Option.some("You are a clerk.\n\nBe brief.")
+    )
+  })
+
   it("asks for nothing by itself, and costs nobody anything", () => {
     const context = contextOf(given([{ role: "user", content: "Do it!" }]))
     expect([context.isTurnDue, context.isTriggered, context.run.steps, context.lastText]).toEqual([

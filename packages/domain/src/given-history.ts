@@ -37,19 +37,29 @@ export class HistoryGivenEvent extends Schema.Class<HistoryGivenEvent>("HistoryG
   ...base,
   /** What the agent is told to be, behind its own system prompt. */
   instructions: Schema.NullOr(Schema.String),
+  /** Earlier instructions at the end of the prompt, which these ones replace; absent where they come after them. */
+  replaces: Schema.optionalKey(Schema.String),
   messages: Schema.Array(GivenMessage)
 }) {}
 
 /** A prompt, if there is one, with what a client says behind it. */
 export const withInstructions = (
-  own: Option.Option<string>,
-  { instructions }: Pick<HistoryGivenEvent, "instructions">
-): Option.Option<string> =>
-  instructions === null
+  prompt: Option.Option<string>,
+  { instructions, replaces }: Pick<HistoryGivenEvent, "instructions" | "replaces">
+): Option.Option<string> => {
+  const own = replaces === undefined ? prompt : Option.flatMap(prompt, (text) => withoutEnd(text, replaces))
+  return instructions === null
     ? own
     : Option.some(
         Option.match(own, { onNone: () => instructions, onSome: (text) => `${text}\n\n${instructions}` })
       )
+}
+
+/** A prompt without the instructions at its end; one that was replaced since has none of them. */
+const withoutEnd = (prompt: string, end: string): Option.Option<string> => {
+  if (prompt === end) return Option.none()
+  return Option.some(prompt.endsWith(`\n\n${end}`) ? prompt.slice(0, -end.length - 2) : prompt)
+}
 
 /** The messages as a model is shown them; who says nothing in one is not shown. */
 export const messagesGiven = ({ messages }: Pick<HistoryGivenEvent, "messages">): ReadonlyArray<Message> =>

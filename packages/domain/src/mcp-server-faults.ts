@@ -8,10 +8,10 @@ import type { JsonFault } from "./json.ts"
 import { pointerStep } from "./json.ts"
 import type { McpServerConfig, SecretOrText } from "./mcp-server.ts"
 import { secretPrefix } from "./mcp-server.ts"
-import { builtInServers } from "./tool-pattern.ts"
+import { builtInServers, clientServer } from "./tool-pattern.ts"
 
 /** Names that are taken by servers of this program, now or later. */
-const reserved: ReadonlyArray<string> = [...builtInServers, "tropism"]
+const reserved: ReadonlyArray<string> = [...builtInServers, clientServer, "tropism"]
 
 const secretName =
   /authori[sz]ation|cookie|secret|token|passw|credential|api-?_?key|private-?_?key|access-?_?key/i

@@ -9,6 +9,7 @@ import type { Schema } from "effect"
 import {
   type AssistantPart,
   type Message,
+  picturesIn,
   reasoningIn,
   type ToolResultPart,
   type UserPart
@@ -49,7 +50,12 @@ const partTokens = (part: UserPart | AssistantPart | ToolResultPart): number => 
     case "tool-call":
       return textTokens(part.id) + textTokens(part.name) + jsonTokens(part.params)
     case "tool-result":
-      return textTokens(part.id) + textTokens(part.name) + jsonTokens(part.result)
+      return (
+        textTokens(part.id) +
+        textTokens(part.name) +
+        jsonTokens(part.result) +
+        picturesIn(part).length * sizeBounds.fileTokens
+      )
   }
 }
 

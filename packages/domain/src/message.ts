@@ -7,6 +7,7 @@
  */
 import type { Schema } from "effect"
 import type { AnswerPart } from "./answer-part.ts"
+import type { Coerced } from "./coerced.ts"
 
 export interface ToolCall {
   readonly id: string
@@ -22,6 +23,8 @@ export interface ToolCall {
 /** A call with the text of the answer that asked for it. */
 export interface SpokenCall extends ToolCall {
   readonly words?: string
+  /** What was put right in its arguments; absent where they are as the model sent them. */
+  readonly coerced?: Coerced
 }
 
 /** What a call of a defined tool is a call of. */
@@ -70,15 +73,15 @@ export const reasoningIn = (message: Message): ReadonlyArray<string> =>
 /** Whether a user says a message, here and now. */
 export const isSaidByUser = (message: Message): boolean => message.role === "user" && !isQuoted(message)
 
-export type UserPart =
-  | { readonly type: "text"; readonly text: string }
-  /** A file; `data` names it by its digest until a model is shown its bytes. */
-  | {
-      readonly type: "file"
-      readonly mediaType: string
-      readonly fileName?: string
-      readonly data: string
-    }
+export type UserPart = { readonly type: "text"; readonly text: string } | FilePart
+
+/** A file; `data` names it by its digest until a model is shown its bytes. */
+export type FilePart = {
+  readonly type: "file"
+  readonly mediaType: string
+  readonly fileName?: string
+  readonly data: string
+}
 
 export type AssistantPart =
   | { readonly type: "text"; readonly text: string }
@@ -100,4 +103,13 @@ export interface ToolResultPart {
   readonly name: string
   readonly isFailure: boolean
   readonly result: Schema.Json
+  /** Present if the tool answered pictures, which the result names. */
+  readonly options?: Pictured
 }
+
+/** The pictures of a tool's result; each provider has its own place for them. */
+export type Pictured = { readonly tropism: { readonly pictures: ReadonlyArray<FilePart> } }
+
+/** The pictures of a result. */
+export const picturesIn = ({ options }: ToolResultPart): ReadonlyArray<FilePart> =>
+  options?.tropism.pictures ?? []

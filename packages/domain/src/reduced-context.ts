@@ -47,6 +47,8 @@ export interface ReducedContext extends CallState, FlowState, WindowState {
   readonly notes: Notes
   /** What the agent was reminded of last: it is not told again what it has just been told. */
   readonly recalled: ReadonlyArray<ContextEventId>
+  /** Tools of foreign servers that were found or called, the newest last. */
+  readonly toolsInUse: ReadonlyArray<string>
   readonly run: RunProgress
   readonly isSessionOpen: boolean
 }
@@ -79,6 +81,7 @@ export const emptyContext: ReducedContext = {
   unjudgedInstructions: Option.none(),
   notes: noNotes,
   recalled: [],
+  toolsInUse: [],
   run: newRun(""),
   isSessionOpen: false
 }

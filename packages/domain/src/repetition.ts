@@ -45,15 +45,19 @@ const keyOf = ({ name, arguments: args }: ToolCall): string => `${name} ${canoni
 export const timesInARow = ({ count, lastKey }: Repetition, call: ToolCall): number =>
   keyOf(call) === lastKey ? count + 1 : 1
 
-/** A call was made, or was refused. */
-export const withCall = (before: Repetition, call: ToolCall): Repetition => {
+/** A call was made, or was refused; one that still has no outcome is not forgotten, however many were made after it. */
+export const withCall = (
+  before: Repetition,
+  call: ToolCall,
+  isPending: (callId: string) => boolean = () => false
+): Repetition => {
   const key = keyOf(call)
+  const calls = [...before.recent, { id: call.id, name: call.name, key, error: null }]
+  const oldest = calls.length - 2 * repetitionBounds.cycleMaxCalls
   return {
     lastKey: key,
     count: timesInARow(before, call),
-    recent: [...before.recent, { id: call.id, name: call.name, key, error: null }].slice(
-      -2 * repetitionBounds.cycleMaxCalls
-    )
+    recent: calls.filter(({ id }, index) => index >= oldest || isPending(id))
   }
 }
 

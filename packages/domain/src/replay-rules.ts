@@ -31,18 +31,21 @@ export const derive = (standpoints: ReadonlyArray<Standpoint>, event: ContextEve
 
 type Facts = Partial<Omit<DecisionInput, "context">>
 
-/** What the decider may have decided in a state, given what an event attests; whose run it was and which tools may be repeated is not in the log. */
+/** What the decider may have decided in a state, given what an event attests; whose run it was, which tools may be repeated and whether output is limited is not in the log. */
 const decisionsOf = ({ context }: Standpoint, facts: Facts = {}): ReadonlyArray<Decision> =>
   [context.run.id, ""].flatMap((runId) =>
-    [false, true].map((mayRepeat) =>
-      decide({
-        context,
-        runId,
-        ownTurnNumber: context.currentTurnNumber,
-        maxSteps: null,
-        mayRepeat: () => mayRepeat,
-        ...facts
-      })
+    [false, true].flatMap((mayRepeat) =>
+      [false, true].map((isOutputLimited) =>
+        decide({
+          context,
+          runId,
+          ownTurnNumber: context.currentTurnNumber,
+          maxSteps: null,
+          mayRepeat: () => mayRepeat,
+          isOutputLimited,
+          ...facts
+        })
+      )
     )
   )
 
@@ -74,8 +77,12 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
       })
     case "AgentTurnFailedEvent":
       return when(isTurnOpen, { turnNumber: now.currentTurnNumber })
-    case "AgentTurnInterruptedEvent":
-      return when(isTurnOpen && mayInterrupt(event.reason, decides), { turnNumber: now.currentTurnNumber })
+    case "AgentTurnInterruptedEvent": {
+      // In a log of an earlier version calls may wait still when their turn ends.
+      const resting: Standpoint = { ...standpoint, context: { ...context, waitingCalls: {} } }
+      const interrupts: Decides = (does, facts) => decisionsOf(resting, facts).some(does)
+      return when(isTurnOpen && mayInterrupt(event.reason, interrupts), { turnNumber: now.currentTurnNumber })
+    }
     case "GuardVerdictEvent":
     case "AssistantMessageEvent":
       return when(decides(({ type }) => type === "requestModel", { runId: event.runId }))
@@ -88,10 +95,12 @@ const deriveFrom = (standpoint: Standpoint, event: ContextEvent): Derived | unde
     }
     case "LoopWarningEvent":
       return when(decides((decision) => decision.type === "warn" && decision.reason === event.reason))
+    case "ContinuationRequestedEvent":
+      return when(decides(({ type }) => type === "goOn"))
     case "FlowStepStartedEvent":
       return when(!isTurnOpen && isNextPlace(now, event), { triggersAgentTurn: true })
     case "ToolCallStartedEvent":
-      return startedCall(standpoint)
+      return startedCall(standpoint, event)
     case "ToolCallCompletedEvent":
     case "ToolCallFailedEvent": {
       const call = now.pendingCalls.find(({ id }) => id === event.callId)
@@ -137,15 +146,26 @@ const factsOfStop: Readonly<Record<StopReason, Facts>> = {
 const stopsFor = (reason: StopReason) => (decision: Decision) =>
   decision.type === "softStop" && decision.reason === reason
 
-/** The call that is to be made, as the model asked for it. */
-const startedCall = (standpoint: Standpoint): Derived | undefined => {
+/** The call of this event, or the first where it is none that may be made, as the model asked for it. */
+const startedCall = (
+  standpoint: Standpoint,
+  {
+    arguments: made,
+    callId,
+    coerced,
+    standsFor: stoodFor
+  }: Extract<ContextEvent, { readonly type: "ToolCallStartedEvent" }>
+): Derived | undefined => {
   for (const decision of decisionsOf(standpoint)) {
     if (decision.type !== "callTool") continue
-    const { arguments: args, id, name, standsFor } = decision.call
+    const wanted = decision.beside.find(({ id }) => id === callId) ?? decision.call
+    const { arguments: args, id, name, standsFor } = wanted
+    const call = { ...silent, callId: id, tool: name }
+    // By which schema arguments were put right is not in the log.
+    if (coerced !== undefined)
+      return { ...call, arguments: made, standsFor: stoodFor, coerced: { ...coerced, sent: args } }
     return {
-      ...silent,
-      callId: id,
-      tool: name,
+      ...call,
       arguments: args,
       standsFor: standsFor && { tool: standsFor.tool, arguments: standsFor.arguments }
     }

@@ -3,6 +3,7 @@
  */
 import { Option } from "effect"
 import type { SoftStopReason } from "./context-event.ts"
+import type { Unfinished } from "./unfinished.ts"
 import { noUsage, type Usage } from "./run.ts"
 
 /** What the run that wrote last has done and used. */
@@ -16,6 +17,8 @@ export interface RunProgress {
   readonly softStop: Option.Option<SoftStop>
   /** A limit has ended its turn, and no turn has begun since. */
   readonly pausedFor: Option.Option<"stepLimit" | "timeout" | "budget">
+  /** Its last answer is not whole. */
+  readonly unfinished: Option.Option<Unfinished>
 }
 
 /** A run was asked to stop: why, when, and after how many steps. */
@@ -31,5 +34,6 @@ export const newRun = (id: string): RunProgress => ({
   stepsBeforeResume: 0,
   usage: noUsage,
   softStop: Option.none(),
-  pausedFor: Option.none()
+  pausedFor: Option.none(),
+  unfinished: Option.none()
 })

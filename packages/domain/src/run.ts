@@ -77,6 +77,10 @@ const goesOnByItself: ReadonlyArray<PauseReason | null> = ["subAgents", "killSwi
 export const RunFailure = Schema.Literals([
   /** The model cannot be asked, or failed. */
   "model",
+  /** The content filter of the model's provider stopped the answer, or the model refused to give one. */
+  "contentFilter",
+  /** The model gave neither words nor calls, twice in a row. */
+  "emptyAnswer",
   /** The prompt could not be made. */
   "prompt",
   /** The guard flagged what the model was about to read. */
@@ -187,6 +191,13 @@ export const Run = Schema.Struct({
   errorMessage: Schema.NullOr(Schema.String),
   /** Why it failed, as one word; null where it did not, or failed before servers said so. */
   failureReason: Schema.NullOr(RunFailure),
+  /**
+   * Why the provider ended the model's last answer; null before there is one.
+   *
+   * **Details** `stop` and `tool-calls`: the answer is whole. `length`: cut at a limit of output tokens. `content-filter`: stopped
+   * by the provider's filter. `pause`: paused by the provider. Others as the provider gives them.
+   */
+  finishReason: Schema.NullOr(Schema.String),
   /** The person who cancelled it; null where nobody did, or the server did, which says in `errorMessage` why. */
   cancelledBy: Schema.NullOr(UserId),
   stepCount: Schema.Int,

@@ -148,6 +148,11 @@ export const SuggestionTask = Schema.Struct({
   relationship: Schema.NullOr(Relationship),
   /** Whether the graph moved since; null once the suggestion does not wait any more. */
   staleness: Schema.NullOr(Staleness),
+  /**
+   * Why the capabilities of the agent, and of those that it acts for, forbid the change as they are now, so that an approval is refused;
+   * null where they permit it, and once the suggestion does not wait any more.
+   */
+  denial: Schema.NullOr(Schema.String),
   /** The run that looks, or has looked, at this again because a person asked for it; the newest. */
   rerun: Schema.NullOr(Schema.Struct({ runId: RunId, status: RunStatus })),
   /** What approval did to the graph. */

@@ -47,6 +47,12 @@ export const builtInServers = ["graph", "tasks", "agents", "run"] as const
 export const isBuiltInPattern = (pattern: string): boolean =>
   builtInServers.some((server) => pattern.startsWith(`${server}.`))
 
+/** By what a step's list names the tools that a context defines and a client answers: `client.pick_colour`, `client.*`. */
+export const clientServer = "client"
+
+/** Whether a name or glob stands for such tools alone. */
+export const isClientPattern = (pattern: string): boolean => pattern.startsWith(`${clientServer}.`)
+
 /** Whether a list has a tool by the name that the model sees. */
 export const allowsOffered = (patterns: ReadonlyArray<string>, offered: string): boolean =>
   offered.includes("__")

@@ -2,6 +2,7 @@
  * Results of tool calls as a model reads them: each after its call, in the order in which it made the calls.
  */
 import type { Schema } from "effect"
+import { filePartOf, type Picture } from "./attachment.ts"
 import type { Message, ToolCall } from "./message.ts"
 
 /** What has come of the results of one answer's calls. */
@@ -52,9 +53,29 @@ const saidInOrder = (
 }
 
 /** The outcome of one call. */
-export const toolMessage = (call: ToolCall, isFailure: boolean, result: Schema.Json): Message => ({
+export const toolMessage = (
+  call: ToolCall,
+  isFailure: boolean,
+  result: Schema.Json,
+  pictures: ReadonlyArray<Picture> = []
+): Message => ({
   role: "tool",
-  content: [{ type: "tool-result", id: call.id, name: call.name, isFailure, result }]
+  content: [
+    {
+      type: "tool-result",
+      id: call.id,
+      name: call.name,
+      isFailure,
+      result,
+      ...(pictures.length === 0
+        ? {}
+        : {
+            options: {
+              tropism: { pictures: pictures.map((each) => filePartOf({ ...each, fileName: null })) }
+            }
+          })
+    }
+  ]
 })
 
 /** The same without what belongs to one call. */

@@ -263,13 +263,16 @@ export const dancer = (chance: Chance): AgentInput => ({
   }
 })
 
-/** One that orders from a foreign server, sometimes twice at once, and notes it; sometimes against the clock, and then a call may hang. */
+/** One that looks around at a foreign server and orders from it, sometimes twice at once, and notes it; sometimes against the clock, and then a call may hang. */
 export const buyer = (chance: Chance): AgentInput => {
   const ask = (tool: string, what: string) => ({
     tool: `${shopName}__${tool}`,
     arguments: { key: `${what} for {{ input.event.id }}` }
   })
   const hurries = chance.fork("hurry").oneIn(2)
+  const looks = Array.from({ length: chance.fork("look").between(0, 3) }, (_, index) =>
+    ask("look", `prize ${index}`)
+  )
   return {
     name: "buyer",
     defaultTimeoutMs: hurries ? chance.fork("time").between(500, 5_000) : null,
@@ -286,9 +289,11 @@ export const buyer = (chance: Chance): AgentInput => {
           {
             when: "step == 0",
             calls: [
+              ...looks,
               ask("order", "tea"),
               ...(chance.oneIn(2) ? [ask("put", "money")] : []),
-              ...(chance.oneIn(2) ? [ask("order", "cake")] : [])
+              ...(chance.oneIn(2) ? [ask("order", "cake")] : []),
+              ...looks.map((look) => ({ ...look, arguments: { key: `${look.arguments.key}, again` } }))
             ]
           },
           ...(hurries && chance.fork("hang").oneIn(2)

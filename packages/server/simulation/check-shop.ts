@@ -3,7 +3,7 @@
  */
 import { type Checker, unless } from "./remains.ts"
 import type { CallRow } from "./rows.ts"
-import { deedOf, repeatable } from "./shop.ts"
+import { deedOf, repeatables } from "./shop.ts"
 
 /** Whether a foreign server does what the call asks for. */
 export const isForeign = ({ tool }: Pick<CallRow, "tool">): boolean => tool.includes("__")
@@ -21,7 +21,7 @@ const foreignDeedsCounted: Checker = ({ calls, deeds, runs }) => {
     const statuses = (asked.get(deed) ?? []).map(({ status }) => status)
     const least = statuses.filter((status) => status === "completed").length
     const open = statuses.filter((status) => status === "unknown" || status === "started").length
-    const isBounded = !deed.startsWith(`${repeatable} `) || statuses.length === 0
+    const isBounded = !repeatables.some((tool) => deed.startsWith(`${tool} `)) || statuses.length === 0
     return unless(
       times >= least && (times <= least + open || !isBounded),
       `${deed} was done ${times} times, and its calls are on record as [${statuses.join(", ")}]`

@@ -13,10 +13,11 @@
 import type { ProjectId } from "@tropism/domain/ids"
 import { SqlClient } from "effect/sql"
 import { modelLimits, outboxLimits, runLimits } from "../src/limits.ts"
+import { sharesOf } from "../src/run/worker.ts"
 import { eventLimits } from "../src/mcp/event-limits.ts"
 import { reviewLimits } from "../src/task/task-limits.ts"
 import { sourceLimits } from "../src/tool/source-limits.ts"
-import { longestWindowSeconds } from "./reacting.ts"
+import { longestWindowSeconds, simulatedSlots } from "./reacting.ts"
 
 /** Something that is not final. */
 export interface OpenWork {
@@ -56,7 +57,7 @@ const deliveryMs = eventLimits.claimMs + soonMs
 export const lineMs = Math.max(1_000 * longestWindowSeconds, runLimits.stuckIntervalMs) + 5 * soonMs
 
 /** Hands that one project has at one server, all others taken. */
-const handsOfProject = runLimits.concurrentRuns - runLimits.spareHands
+const handsOfProject = simulatedSlots - sharesOf(simulatedSlots).spare
 
 /** Reads what is open; `toldAll` is the end of the cursor of every source that has been told all, where there are any. */
 export const readOpenWork = (sql: SqlClient.SqlClient, projectId: ProjectId, toldAll: string | undefined) =>

@@ -8,6 +8,9 @@ import type { Chance } from "./chance.ts"
 export const prompt =
   '```json\n{"event": {% if event %}{{ event | json }}{% else %}null{% endif %}, "object": {% if object %}{{ object | json }}{% else %}null{% endif %}}\n```'
 
+/** Runs that a simulated server works on at once: so few that a crowd fills them. */
+export const simulatedSlots = 16
+
 /** Who decides on a change needs a reason. */
 export const reasoning = "It was not noted yet"
 

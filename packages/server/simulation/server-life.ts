@@ -27,6 +27,8 @@ import { Readiness } from "../src/http/readiness.ts"
 import { Posting } from "../src/mcp/callbacks.ts"
 import type { Models } from "../src/model/models.ts"
 import { loops, platformLayer } from "../src/platform.ts"
+import { ConcurrentRuns } from "../src/run/worker.ts"
+import { simulatedSlots } from "./reacting.ts"
 import type { Whom } from "../src/tool/foreign-connections.ts"
 import { ForeignConnecting } from "../src/tool/foreign-client.ts"
 import { EventQuestions } from "../src/tool/foreign-events.ts"
@@ -122,6 +124,7 @@ export const startServer = (ground: Ground, name: string): Server => {
     Layer.succeed(ForeignConnecting, () => ground.shop.connect),
     Layer.succeed(Posting, ground.inbox.take),
     Layer.succeed(SealingKeys, sealingKeys),
+    Layer.succeed(ConcurrentRuns, simulatedSlots),
     Layer.succeedContext(models),
     Logger.layer([logger])
   )

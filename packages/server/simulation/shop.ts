@@ -33,11 +33,12 @@ const inputSchema: Tool["inputSchema"] = {
 export const shopTools: ReadonlyArray<Tool> = [
   { name: "order", description: "Orders.", inputSchema },
   { name: "put", description: "Puts.", inputSchema, annotations: { idempotentHint: true } },
+  { name: "look", description: "Looks.", inputSchema, annotations: { readOnlyHint: true } },
   { name: "hang", description: "Never answers.", inputSchema }
 ]
 
 /** What may be done twice when nobody knows whether it was done. */
-export const repeatable = `${shopName}__put`
+export const repeatables: ReadonlyArray<string> = [`${shopName}__put`, `${shopName}__look`]
 
 /** A deed as an agent asks for it. */
 export const deedOf = (tool: string, args: unknown): string => `${tool} ${canonicalJson(args)}`

@@ -57,6 +57,7 @@ const resolved = ({ model, settings }: ModelChoice, portOfRequest: () => ModelPo
   const retry = settings ? Option.getOrElse(settings.retry, () => defaultRetry) : defaultRetry
   return {
     ...named,
+    toolsMax: null,
     // Runs wait for a model that lapses, as for a provider; the guard's script fails on purpose, again and again.
     route: named.name === guardName ? null : `scripted, model ${named.name}`,
     request: (request) =>

@@ -23,8 +23,9 @@ export const modelLimits = {
   answerPartsMaxChars: 500_000,
   /** Tool calls of one answer. */
   answerMaxCalls: 128,
-  /** Models that are known to take no system message in the middle of a conversation. */
+  /** Models of which it is known that they refuse what others take. */
   strictModels: 1_000,
+  /** Models that are known to take no pictures of tool results. */
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */
@@ -155,14 +156,16 @@ export const runLimits = {
   breakInPageEvents: 200,
   /** For so long the claims of a project wait for its spent runs to be ended; whatever holds those up holds up nobody else. */
   giveUpPatienceMs: 500,
-  /** Runs that one program works on at once. */
+  /** Runs that one server works on at once; an operator may say otherwise. Each death of a server costs all of them an attempt, so the default is low. */
   concurrentRuns: 16,
-  /** Of those, kept free for a project that has none of its runs at work: nobody waits for another's slow models. */
-  spareHands: 2,
+  mostConcurrentRuns: 10_000,
+  /** One slot in this many is kept free for projects that have no run at work, and one in this many is for runs of backtests. */
+  slotsPerSpare: 8,
+  slotsPerBacktest: 4,
+  /** Runs claimed in one round: what is claimed and not begun yet could be with another server. */
+  claimBatchRuns: 64,
   /** One of so many runs that are taken from a project's queue is its oldest; the others are those that somebody waits for, while there are any. */
   claimsPerOldest: 4,
-  /** Runs of backtests that one program works on at once: real work goes first. */
-  concurrentBacktestRuns: 4,
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,
@@ -272,6 +275,13 @@ export const toolLimits = {
   callIdMaxBytes: 2_600,
   /** The SDK's own bound of a request, by the wall's time: ours must always come first. */
   sdkTimeoutMs: 86_400_000,
+  /** Tools that one search answers, and characters of their descriptions and schemas. */
+  foundTools: 10,
+  foundMaxChars: 60_000,
+  /** Shortened lists that are remembered of one list of tools. */
+  rememberedOffers: 64,
+  /** Calls of one answer that are made side by side. */
+  callsAtOnce: 8,
   /** Calls of one run that wait for a client at once. */
   openClientCallsPerRun: 50,
   /** Between two looks for calls that a client has not answered in time, and runs of a project that one look takes. */

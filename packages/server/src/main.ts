@@ -50,10 +50,11 @@ import { KillSwitches } from "./run/kill-switches.ts"
 import { RetentionDays, StuckAfterMs } from "./run/processing-log.ts"
 import { Runs } from "./run/runs.ts"
 import { WorkerName } from "./run/worker-name.ts"
-import { Worker } from "./run/worker.ts"
+import { ConcurrentRuns, Worker } from "./run/worker.ts"
 import {
   allowedOrigins,
   checkSettings,
+  concurrentRuns,
   localMcpServers,
   minScheduleSeconds,
   stuckAfterMs,
@@ -140,6 +141,7 @@ export const serveOn = Effect.fn("serveOn")(
     const floor = Layer.succeed(MinScheduleSeconds, yield* minScheduleSeconds)
     const retention = Layer.succeed(RetentionDays, yield* retentionDays)
     const stuckAfter = Layer.succeed(StuckAfterMs, yield* stuckAfterMs)
+    const slots = Layer.succeed(ConcurrentRuns, yield* concurrentRuns)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const passing = Layer.succeed(PassingFolder, options.dataFolder)
     const keys = Layer.succeed(SealingKeys, sealing)
@@ -157,6 +159,7 @@ export const serveOn = Effect.fn("serveOn")(
           floor,
           retention,
           stuckAfter,
+          slots,
           local,
           passing,
           keys,

@@ -37,6 +37,7 @@ import { BroughtContexts } from "./chat/brought-contexts.ts"
 import { Completions } from "./chat/completions.ts"
 import { Conversations } from "./chat/conversations.ts"
 import { Messages } from "./chat/messages.ts"
+import { Responses } from "./chat/responses.ts"
 import { Speaking } from "./chat/speaking.ts"
 import { Turns } from "./chat/turns.ts"
 import { Comparisons } from "./dispatch/comparisons.ts"
@@ -278,7 +279,7 @@ const dispatch = Layer.mergeAll(
   Sweeps.layer
 )
 
-const chat = Layer.merge(Chatting.layer, Completions.layer).pipe(
+const chat = Layer.mergeAll(Chatting.layer, Completions.layer, Responses.layer).pipe(
   Layer.provideMerge(Layer.mergeAll(Conversations.layer, Messages.layer, Speaking.layer, Turns.layer)),
   Layer.provideMerge(Layer.provideMerge(dispatch, runs))
 )

@@ -61,6 +61,7 @@ const judgements = (
   minScheduleSeconds,
   retentionDays,
   stuckAfterMs,
+  concurrentRuns,
   localMcpServers(options.host),
   rateLimit,
   trustedIssuer,
@@ -130,6 +131,20 @@ export const retentionDays = Effect.mapError(
     new SettingUnusable({
       message:
         "TROPISM_RETENTION_DAYS must be a whole number of days from 1 to 3650: set it to how long ended processing entries are kept, or leave it out."
+    })
+)
+
+/** How many runs this server works on at once, where the environment says. */
+export const concurrentRuns = Effect.mapError(
+  Effect.gen(function* () {
+    const runs = yield* Config.Int("TROPISM_CONCURRENT_RUNS").pipe(
+      Config.withDefault(runLimits.concurrentRuns)
+    )
+    return runs >= 1 && runs <= runLimits.mostConcurrentRuns ? runs : yield* Effect.fail("range")
+  }),
+  () =>
+    new SettingUnusable({
+      message: `TROPISM_CONCURRENT_RUNS must be a whole number from 1 to ${runLimits.mostConcurrentRuns}: the number of runs that this server works on at once.`
     })
 )
 

@@ -164,6 +164,11 @@ describe("Event Types: FileAttachmentEvent", () => {
           [{ mimeType }, "/attachment"]
         ]
         for (const [body, pointer] of refused) expectProblem(yield* addFile(story, body), 422, pointer)
+        for (const bytes of ["@@@@", "!", "AA=A"]) {
+          const answer = yield* addFile(story, { source: `data:text/plain;base64,${bytes}` })
+          expectProblem(answer, 422, "/source")
+          expect(answer.body.detail).toContain("base64")
+        }
         expect(yield* countRows(story)).toEqual(before)
       }).pipe(reachingHere, Effect.scoped)
   )

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
-import { runLimits } from "../src/limits.ts"
+import { sharesOf } from "../src/run/worker.ts"
 import {
   backtestNow,
   backtestOver,
@@ -22,6 +22,7 @@ import {
   newProject,
   newStory,
   scripted,
+  slots,
   startServer,
   type Story,
   storyIn
@@ -139,7 +140,7 @@ describe("Real work", () => {
       const statuses = Effect.map(backtestRuns(story, backtest), (runs) =>
         runs.map(({ status }) => status).toSorted()
       )
-      const few = runLimits.concurrentBacktestRuns
+      const few = sharesOf(slots).backtests
       yield* eventually(statuses, (now) => now.filter((status) => status === "running").length === few)
       const real = yield* story.post(
         "/agents",

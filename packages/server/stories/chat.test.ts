@@ -231,7 +231,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const story = yield* newStoryHere
           const agent = yield* newAssistant(story, echo)
           yield* story.delete(`/agents/${agent.id}`)
-          for (const agentId of [crypto.randomUUID(), agent.id]) {
+          for (const agentId of [crypto.randomUUID(), agent.id, "nope"]) {
             expectProblem(yield* chat(story, { agentId, message: "Hello" }), 404)
             expectProblem(yield* story.ask("POST", "/conversations", { agentId }), 404)
           }

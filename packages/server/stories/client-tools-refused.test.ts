@@ -64,6 +64,18 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("S004-F02 a name that is not defined cannot be taken back: it is 404 and names it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newContext(story, "talk")
+        const before = yield* countRows(story)
+        const answer = yield* defineTool(story, "talk", { name: "pick_color", tool: null })
+        expectProblem(answer, 404)
+        expect(answer.body.detail).toContain("pick_color")
+        expect(yield* countRows(story)).toEqual(before)
+      })
+    )
+
     it.effect("S004-F02 a context defines at most fifty tools, of both kinds together", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -4,9 +4,8 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { entryTransitions } from "@tropism/domain/processing"
 import { Effect } from "effect"
-import { runLimits } from "../src/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, type Story } from "../testing/platform.ts"
+import { eventually, type Json, slots, type Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   entriesOf,
@@ -98,7 +97,7 @@ layer(SharedServer.layer)((it) => {
           "/agents",
           watcher({ name: "cancelled", model: silentFor(600_000) })
         )
-        const people = runLimits.concurrentRuns + 1
+        const people = slots + 1
         yield* Effect.forEach(Array.from({ length: people }), () => make(story, "Person"))
         const entries = yield* eventually(
           entriesOf(story, cancelled),

@@ -102,6 +102,7 @@ const missing: Furniture = {
   userId: "ghost-member",
   name: "ghost-context",
   model: "ghost-agent",
+  responseId: `resp_${"0".repeat(32)}`,
   digest: "0".repeat(64),
   comparisonId: "1-00000000"
 }

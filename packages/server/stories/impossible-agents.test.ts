@@ -253,6 +253,38 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
     )
   })
 
+  describe("An agent that may only suggest, and has only what cannot be suggested", () => {
+    it.effect("S000-R21 is saved with a warning, until it has a tool that reads or may act", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const server = yield* addServer(story, program(yield* newDiary))
+        const agent = {
+          name: "buyer",
+          prompt: "Buy.",
+          triggerType: "manual",
+          tools: ["shop.charge", "shop.put"]
+        }
+        const codes = [["nothingAllowed", "/executionMode"]]
+        const saved = yield* applied(story, agent, true)
+        expect([codesOf(saved), saved.warnings[0].message]).toEqual([
+          codes,
+          expect.stringContaining("shop.put")
+        ])
+        const made = yield* story.post("/agents", agent)
+        expect(codesOf(made)).toEqual(codes)
+        const changed = (patch: Json) => Effect.map(story.patch(`/agents/${made.id}`, patch), codesOf)
+        expect(yield* changed({ executionMode: "hybrid" })).toEqual([])
+        expect(yield* changed({ executionMode: "suggest", tools: ["shop.*"] })).toEqual([])
+        expect(yield* changed({ tools: ["shop.put", "graph.get_object"] })).toEqual([])
+        const both = { tools: ["shop.put", "graph.create_object"], capabilities: nothingAllowed }
+        expect(yield* changed(both)).toEqual(codes)
+        // What the server does not offer now may read.
+        yield* story.patch(`/mcp-servers/${server.id}`, { enabled: false })
+        expect(yield* changed({ tools: ["shop.put"] })).toEqual([["unknownTool", "/tools/0"]])
+      })
+    )
+  })
+
   describe("A tool of a foreign server that is not there", () => {
     it.effect(
       "S002-R02 is a warning until the server is there, and each run says what it was not offered",

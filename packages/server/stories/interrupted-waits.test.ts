@@ -7,6 +7,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { answerTool, pickColour, picking } from "../testing/client-tool-words.ts"
 import {
   countOf,
   firstOf,
@@ -19,10 +20,12 @@ import {
   turnsOf,
   typesOf
 } from "../testing/context-words.ts"
+import { defineTool } from "../testing/define-words.ts"
 import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { answer, asked, asking, ended, logOfRun, questionsOf } from "../testing/question-words.ts"
 import { addServer, newDiary, program } from "../testing/mcp-words.ts"
+import { ofType } from "../testing/run-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { callsOf, runsOf, type ScriptedCall, silentFor } from "../testing/story-words.ts"
 import {
@@ -66,12 +69,13 @@ const resting = Effect.fnUntraced(function* (
 
 const lastOf = (log: ReadonlyArray<Json>, count: number) => typesOf(log).slice(-count)
 
-/** A conversation whose first answer made this call of a foreign tool, which hangs. */
-const hanging = Effect.fnUntraced(function* (call: ScriptedCall) {
+/** A conversation whose first answer made these calls, of which one of a foreign tool hangs. */
+const hanging = Effect.fnUntraced(function* (...calls: ReadonlyArray<ScriptedCall>) {
   const story = yield* newStoryHere
   const diary = yield* newDiary
   yield* addServer(story, program(diary), { callTimeoutMs: 600_000 })
-  yield* newContext(story, "talk", callingFirst(call), { tools: ["shop.*"] })
+  yield* newContext(story, "talk", callingFirst(...calls), { tools: ["shop.*"] })
+  yield* defineTool(story, "talk", pickColour)
   yield* say(story, "talk", "Begin")
   yield* eventually(diary.called, ({ length }) => length === 1)
   return { diary, story }
@@ -113,6 +117,46 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(yield* diary.called).toHaveLength(1)
         expect((yield* story.get("/verify")).differences).toEqual([])
       })
+    )
+
+    it.effect.each([["a message"], ["a person"]] as const)(
+      "S004-R35 every call of a turn that %s interrupts has its end before the turn has, and before the next turn",
+      ([by]) =>
+        Effect.gen(function* () {
+          const { diary, story } = yield* hanging(
+            picking(),
+            { tool: "shop__charge", arguments: { amount: 3, wait: true } },
+            { tool: "shop__charge", arguments: { amount: 4 } },
+            picking({ prompt: "And this?" })
+          )
+          if (by === "a person") expect((yield* interrupt(story)).status).toBe(204)
+          yield* say(story, "talk", "Stop")
+          const log = yield* eventually(
+            quietLog(story, "talk"),
+            (events) => countOf(events, "AgentTurnCompletedEvent") === 1
+          )
+          const broken = log.findIndex(({ type }) => type === "AgentTurnInterruptedEvent")
+          const ends = log.filter(({ type }) => type === "ToolCallFailedEvent")
+          expect(ends).toHaveLength(4)
+          expect(Math.max(...ends.map((end) => log.indexOf(end)))).toBeLessThan(broken)
+          expect(new Set(ends.map(({ error }) => error.reason))).toEqual(
+            new Set(["abandoned", "unknownOutcome"])
+          )
+          expect(log[broken]?.reason).toBe(by === "a person" ? "user" : "message")
+          const [run] = (yield* story.get("/runs")).items.toReversed()
+          expect((yield* callsOf(story, run)).map(({ status }) => status)).toEqual([
+            "abandoned",
+            "unknown",
+            "refused",
+            "refused"
+          ])
+          // What was not made is not made later, and what waited for a client takes no answer.
+          expect(yield* diary.called).toHaveLength(1)
+          const [first] = ofType(log, "ToolCallStartedEvent")
+          const late = yield* answerTool(story, first?.callId, { result: "green" })
+          expect([late.status, late.body.reason]).toEqual([409, "notWaiting"])
+          expect((yield* story.get("/verify")).differences).toEqual([])
+        })
     )
 
     it.effect(

@@ -227,9 +227,11 @@ layer(ModelsOnTheWire.layer, { excludeTestServices: true })((it) => {
           expectProblem(yield* set(remember(21)), 422, "/recallPassages")
           expectProblem(yield* set({ type: "SetMemoryConfigEvent", recallPassages: 1 }), 422, "/keepsSummary")
           expectProblem(yield* set(remember(3), yield* asUser(story, "viewer")), 403)
-          const embeddingModel = { provider: "openai", name: "text-embedding-3-small" }
-          const embedded = yield* problemOf(set({ ...remember(3), embeddingModel }), 422, "/embeddingModel")
-          expect(embedded.reason).toBe("embeddingUnavailable")
+          const name = "text-embedding-3-small"
+          for (const embeddingModel of [{ provider: "openai", name }, `openai:${name}`, ""]) {
+            const embedded = yield* problemOf(set({ ...remember(3), embeddingModel }), 422, "/embeddingModel")
+            expect(embedded.reason).toBe("embeddingUnavailable")
+          }
           expectProblem(
             yield* set({ ...remember(3), embeddingModel: { name: 1 } }),
             422,

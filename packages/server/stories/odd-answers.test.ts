@@ -27,16 +27,6 @@ describe("An answer that no model should give", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("an answer with neither words nor calls completes the run without a summary", () =>
-    Effect.gen(function* () {
-      const { agent, story } = yield* newProviderStory([events(...chatEnd("stop"))])
-      const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
-      expect(run).toMatchObject({ status: "completed", summary: null })
-      const { items } = yield* story.get(`/runs/${run.id}/model-calls`)
-      expect(items).toMatchObject([{ finishReason: "stop" }])
-    }).pipe(Effect.scoped)
-  )
-
   it.live("the tokens of a server that does not count are guessed, and budgets count them", () =>
     Effect.gen(function* () {
       const silent = events(

@@ -6,7 +6,14 @@ import { Effect, Fiber } from "effect"
 import { contentsOf, countOf, quietLog } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startMortal } from "../testing/mortal-servers.ts"
-import { newModel, sendCompletion } from "../testing/openai-words.ts"
+import {
+  atResponse,
+  newModel,
+  outputText,
+  responseEvents,
+  sendCompletion,
+  sendResponse
+} from "../testing/openai-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, newStory, scripted, storyIn } from "../testing/platform.ts"
 
@@ -100,6 +107,68 @@ describe("A completion on many servers", () => {
         expect((yield* here.get("/tasks")).items).toHaveLength(2)
       })
     )
+  )
+})
+
+describe("A response on many servers", () => {
+  it.live(
+    "is cut off by a kill in the middle of its stream: it is read elsewhere, is completed once, and goes on",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const access = { ...(yield* freshDatabase), embedded: false }
+          const first = yield* startMortal(access)
+          const here = yield* newProject(first, access)
+          yield* newModel(here, "clerk", adding, { tools: ["tasks.*"] })
+          const begun = yield* sendResponse(here, { model: "clerk", input: "Bread" })
+          const previous = { model: "clerk", input: "Milk", previous_response_id: begun.body.id }
+          const cut = yield* Effect.forkChild(
+            Effect.exit(sendResponse(here, { ...previous, stream: true }, keyed))
+          )
+          yield* eventually(
+            Effect.sync(() => first.passed()),
+            (passed) => passed.filter((point) => point === "tool.afterCommit").length === 2
+          )
+          yield* first.kill
+          yield* first.died
+          yield* Fiber.join(cut)
+          const second = yield* startMortal(access)
+          const there = storyIn(second, access, here.projectId)
+          const [row] = yield* ask(
+            access,
+            "select id from kb.responses where project_id = $1 order by number desc limit 1",
+            [here.projectId]
+          )
+          const id = `resp_${String(row?.[0]).replaceAll("-", "")}`
+          const soFar = yield* atResponse(there, "GET", id)
+          expect(soFar.body).toMatchObject({
+            status: "in_progress",
+            previous_response_id: begun.body.id,
+            output: [{ type: "mcp_call", name: "add_task", status: "completed" }]
+          })
+          // The time passes in which nobody is heard of whoever holds the run.
+          yield* ask(
+            access,
+            "update kb.agent_runs set lease_expires_at = now() where project_id = $1 and status = 'running'",
+            [here.projectId]
+          )
+          const streamed = responseEvents(yield* atResponse(there, "GET", `${id}?stream=true`))
+          const { response } = streamed.at(-1)
+          expect([response.id, response.status, outputText(response)]).toEqual([
+            id,
+            "completed",
+            "Task #2 is added."
+          ])
+          // The client's retry is the same response, and nothing was done twice.
+          const again = yield* sendResponse(there, previous, keyed)
+          expect(again.body).toEqual(response)
+          expect((yield* atResponse(there, "GET", id)).body).toEqual(response)
+          expect((yield* there.get("/tasks")).items).toHaveLength(2)
+          const next = yield* sendResponse(there, { ...previous, previous_response_id: id, input: "Eggs" })
+          expect(outputText(next.body)).toBe("Task #3 is added.")
+          expect((yield* there.get("/verify")).differences).toEqual([])
+        })
+      )
   )
 })
 

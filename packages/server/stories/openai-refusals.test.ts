@@ -239,8 +239,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           ["GET", `${prefix}/models/clerk`],
           ["POST", `${prefix}/chat/completions`],
           ["POST", `${prefix}/responses`],
+          ["GET", `${prefix}/responses/resp_0`],
+          ["DELETE", `${prefix}/responses/resp_0`],
+          ["POST", `${prefix}/responses/resp_0/cancel`],
           ["GET", "/v1/models"],
           ["POST", "/v1/chat/completions"],
+          ["POST", "/v1/responses"],
           ["DELETE", "/v1/nothing"]
         ] as const)
           for (const authorization of ["", "Bearer wrong", "Bearer", `Basic ${btoa("a:b")}`])
@@ -248,7 +252,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
               code: "invalid_api_key"
             })
         for (const [method, path] of [
-          ["POST", `${prefix}/responses`],
+          ["GET", `${prefix}/responses`],
           ["GET", `${prefix}/chat/completions`],
           ["POST", `${prefix}/models`],
           ["POST", "/v1/embeddings"],
@@ -335,11 +339,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           status: 400,
           code: "agentDisabled"
         })
-        const responses = yield* failureOf(() =>
-          client(story).responses.create({ model: "clerk", input: "Hello" })
+        const embeddings = yield* failureOf(() =>
+          client(story).embeddings.create({ model: "clerk", input: "Hello" })
         )
-        expect(responses).toBeInstanceOf(NotFoundError)
-        expect(responses.message).toContain("chat/completions")
+        expect(embeddings).toBeInstanceOf(NotFoundError)
+        expect(embeddings.message).toContain("chat/completions")
       })
     )
 

@@ -4,9 +4,9 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { runLimits } from "../src/limits.ts"
+import { sharesOf } from "../src/run/worker.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, scripted, startServer } from "../testing/platform.ts"
+import { eventually, type Json, newProject, scripted, slots, startServer } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import {
   endedRuns,
@@ -37,7 +37,7 @@ layer(SharedServer.layer)((it) => {
           const story = yield* newStoryHere
           const agent = yield* story.post("/agents", watcher({ model: silentFor(minute) }))
           // One object more than the server works on at once for one project: the last one waits.
-          const hands = runLimits.concurrentRuns - runLimits.spareHands
+          const hands = slots - sharesOf(slots).spare
           const people = yield* Effect.forEach(Array.from({ length: hands + 1 }), () => make(story, "Person"))
           const entries = yield* eventually(
             entriesOf(story, agent),

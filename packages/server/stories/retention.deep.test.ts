@@ -7,7 +7,7 @@ import { chatLimits } from "../src/chat/chat-limits.ts"
 import { runLimits } from "../src/limits.ts"
 import { inTime } from "../testing/chat-time.ts"
 import { countOf, echo, logOf } from "../testing/context-words.ts"
-import { newModel, sendCompletion } from "../testing/openai-words.ts"
+import { newModel, sendCompletion, sendResponse } from "../testing/openai-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask, holding } from "../testing/owner-rows.ts"
 import { type Json, newProject, scripted, startServer, type Story } from "../testing/platform.ts"
@@ -194,6 +194,39 @@ layer(SharedServer.layer)((it) => {
           const resting = (yield* story.get("/runs?status=paused")).items[0]
           expect((yield* answer(story, resting, "blue")).status).toBe(200)
         })
+    )
+
+    it.effect("are forgotten with their responses; one that was forked, when its forks are", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        yield* newModel(story, "clerk", echo)
+        const respond = (previous?: Json) =>
+          inTime(
+            sendResponse(story, {
+              model: "clerk",
+              input: "Hello",
+              ...(previous ? { previous_response_id: previous.body.id } : {})
+            }),
+            50
+          ) as Effect.Effect<Json>
+        const first = yield* respond()
+        const second = yield* respond(first)
+        const forked = yield* respond(first)
+        const read = ({ body }: Json) => statusOf(story, `/v1/responses/${body.id}`)
+        const untilGone = (response: Json) =>
+          asTimePasses(chatLimits.forgetIntervalMs, read(response), (status) => status === 404)
+        yield* lastSaid(story, [first, forked].map(contextOf), 32)
+        expect(yield* untilGone(forked)).toBe(404)
+        expect(yield* read(first)).toBe(200)
+        // Needed until then, it was put off by a day.
+        yield* lastSaid(story, [contextOf(first)], 2)
+        expect(yield* untilGone(first)).toBe(404)
+        expect(yield* read(second)).toBe(404)
+        expect((yield* respond(first)).body.error.code).toBe("previous_response_not_found")
+        expect(
+          yield* ask(story.access, "select 1 from kb.responses where project_id = $1", [story.projectId])
+        ).toEqual([])
+      })
     )
 
     it.effect("are not gone on in by whoever comes while they are being forgotten", () =>

@@ -64,9 +64,9 @@ const filling: ReadonlyArray<string> = [
   `insert into kb.projects (id, name, created_by) values ('${project}', 'x', 'ada')`,
   `insert into kb.task_counters (project_id, last_number) values ('${project}', ${many}) on conflict (project_id) do update set last_number = ${many}`,
   `insert into kb.feeds (project_id, last_position) values ('${project}', ${many})`,
-  `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled)
-    values ('${agent}', '${project}', 'suggester', 1, '', 'single', '{}', 'manual', 'UTC', 'hybrid', true),
-      ('${newcomer}', '${project}', 'newcomer', 1, '', 'single', '{}', 'manual', 'UTC', 'suggest', true)`,
+  `insert into kb.agents (id, project_id, name, version, prompt, flow_type, tools, trigger_type, timezone, execution_mode, enabled, capabilities)
+    values ('${agent}', '${project}', 'suggester', 1, '', 'single', '{}', 'manual', 'UTC', 'hybrid', true, '{"allowedObjectTypes": ["Package"]}'),
+      ('${newcomer}', '${project}', 'newcomer', 1, '', 'single', '{}', 'manual', 'UTC', 'suggest', true, null)`,
   `insert into kb.agent_versions (agent_id, version, project_id, definition, created_by)
     values ('${agent}', 1, '${project}', '{"defaultTimeoutMs": 1000}', 'ada')`,
   `insert into kb.graph_objects (id, project_id, type, properties, version, actor_type, actor_id)

@@ -127,7 +127,8 @@ layer(SharedServer.layer)((it) => {
         )
         yield* Effect.forEach(said, (text) => say(story, talks.contextName, text, false))
         const reader = yield* beginReading(reading, `/conversations/${talks.id}/export`)
-        yield* whenLetIn(reading)
+        // The first message has come.
+        yield* reader.begun(200_000)
         yield* shutOut(story, reading, revoke(reading))
         const [document = "", last, ...rest] = (yield* reader.text).split("\n")
         expect(document.startsWith(`${JSON.stringify(talks).slice(0, 60)}`)).toBe(true)

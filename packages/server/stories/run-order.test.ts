@@ -5,14 +5,22 @@
  * queued behind them begins one after the other.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
-import { runLimits } from "../src/limits.ts"
+import { ConfigProvider, Effect } from "effect"
+import { sharesOf } from "../src/run/worker.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, scripted, type Story } from "../testing/platform.ts"
-import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
+import {
+  eventually,
+  type Json,
+  newProject,
+  scripted,
+  slots,
+  startServer,
+  type Story
+} from "../testing/platform.ts"
+import { newStoryHere, patientDatabase, SharedServer } from "../testing/shared-server.ts"
 import { endedRuns, make, runsOf, saying, silentFor, watcher } from "../testing/story-words.ts"
 
-const hands = runLimits.concurrentRuns - runLimits.spareHands
+const hands = slots - sharesOf(slots).spare
 
 /** Holds every hand that this project may have, and answers what gives one back and what gives back all. */
 const holdHands = Effect.fnUntraced(function* (story: Story) {
@@ -162,4 +170,27 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
   })
+
+  it.effect("TROPISM_CONCURRENT_RUNS says how many runs a server works on at once", () =>
+    Effect.gen(function* () {
+      const access = yield* patientDatabase
+      const env = ConfigProvider.fromEnv({ env: { TROPISM_CONCURRENT_RUNS: "3" } })
+      const doors = yield* Effect.provide(startServer(access), ConfigProvider.layer(env))
+      const story = yield* newProject(doors, access)
+      const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000) }))
+      yield* Effect.forEach([1, 2, 3, 4, 5], () => make(story, "Person"))
+      const runs = yield* eventually(
+        runsOf(story, agent),
+        (found) => found.length === 5 && found.filter(({ status }) => status === "running").length >= 2
+      )
+      // The third slot is kept for a project that has no run at work.
+      expect(runs.map(({ status }) => status).toSorted()).toEqual([
+        "queued",
+        "queued",
+        "queued",
+        "running",
+        "running"
+      ])
+    })
+  )
 })

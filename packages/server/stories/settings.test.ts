@@ -35,6 +35,7 @@ describe("A setting that cannot be used", () => {
         ["TROPISM_MIN_SCHEDULE_SECONDS", "xyzzy"],
         ["TROPISM_RETENTION_DAYS", "xyzzy"],
         ["TROPISM_STUCK_AFTER_SECONDS", "xyzzy"],
+        ["TROPISM_CONCURRENT_RUNS", "0"],
         ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy"],
         ["TROPISM_ENCRYPTION_KEY", "xyzzy"]
       ] as const) {

@@ -6,7 +6,26 @@ import { Effect } from "effect"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { change, endedRuns, make, suggestionsOf, watcher } from "../testing/story-words.ts"
+import { boss, handingOver, runThrough, spawning, worker } from "../testing/sub-agent-words.ts"
 import { approve, suggested, updating } from "../testing/suggestion-words.ts"
+
+/** The denial of each task as the list of what waits says it, oldest first; that of one task alone is the same. */
+const denialsOf = Effect.fnUntraced(function* (story: Story) {
+  const tasks: ReadonlyArray<Json> = (yield* story.get("/tasks?status=pending")).items.toReversed()
+  const alone = yield* Effect.forEach(tasks, (task) => story.get(`/tasks/${task.id}`))
+  expect(alone).toEqual(tasks)
+  return tasks.map(({ denial }) => denial as string | null)
+})
+
+/** Each task is refused at approval with the sentence that it said before, and waits on. */
+const refusedAsSaid = (story: Story, tasks: ReadonlyArray<Json>) =>
+  Effect.forEach(tasks, ({ id }) =>
+    Effect.gen(function* () {
+      const { denial } = yield* story.get(`/tasks/${id}`)
+      const { body, status } = yield* approve(story, { id })
+      expect([status, body.reason, body.detail]).toEqual([409, "notPermitted", denial])
+    })
+  )
 
 const twoPeople = (story: Story) => Effect.all([make(story, "Person"), make(story, "Person")])
 
@@ -170,6 +189,114 @@ layer(SharedServer.layer)((it) => {
         const counted = types.map((type) => task.evidence.filter((read: Json) => read.type === type).length)
         expect([task.evidence.length, counted]).toEqual([200, [20, 45, 45, 45, 45]])
       })
+    )
+  })
+
+  describe("Requirement: what the agent's capabilities forbid by now, said before the click", () => {
+    it.effect("S000-R29 each kind of change says which flag forbids it, as the approval would", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const [ada, grace] = yield* twoPeople(story)
+        const ends = { fromId: ada.id, toId: grace.id }
+        const knows = yield* story.post("/relationships", { type: "KNOWS", ...ends })
+        const envies = yield* story.post("/relationships", { type: "ENVIES", ...ends })
+        const lone = yield* make(story, "Person")
+        const { agent, tasks } = yield* suggested(
+          story,
+          { tool: "create_object", arguments: { type: "Note", properties: {} } },
+          updating(ada, { age: 2 }),
+          { tool: "delete_object", arguments: { objectId: lone.id } },
+          { tool: "create_relationship", arguments: { type: "ADMIRES", ...ends } },
+          { tool: "update_relationship", arguments: { relationshipId: knows.id, properties: { since: 1 } } },
+          { tool: "delete_relationship", arguments: { relationshipId: envies.id } }
+        )
+        expect(yield* denialsOf(story)).toEqual(tasks.map(() => null))
+        const capabilities = Object.fromEntries(
+          ["Create", "Update", "Delete"].flatMap((verb) =>
+            ["Objects", "Relationships"].map((what) => [`can${verb}${what}`, false])
+          )
+        )
+        yield* story.patch(`/agents/${agent.id}`, { capabilities })
+        expect(yield* denialsOf(story)).toEqual(
+          [
+            "canCreateObjects",
+            "canUpdateObjects",
+            "canDeleteObjects",
+            "canCreateRelationships",
+            "canUpdateRelationships",
+            "canDeleteRelationships"
+          ].map((flag) => expect.stringContaining(flag))
+        )
+        yield* refusedAsSaid(story, tasks)
+        yield* story.patch(`/agents/${agent.id}`, { capabilities: { allowedObjectTypes: ["Company"] } })
+        expect(yield* denialsOf(story)).toEqual(
+          tasks.map((_, index) => expect.stringContaining(index === 0 ? "Note" : "Person"))
+        )
+        yield* refusedAsSaid(story, tasks)
+        yield* story.patch(`/agents/${agent.id}`, { capabilities: null })
+        expect(yield* denialsOf(story)).toEqual(tasks.map(() => null))
+        expect((yield* approve(story, tasks[0])).body).toMatchObject({ status: "completed", denial: null })
+      })
+    )
+
+    it.effect(
+      "S000-R29 a deletion says that a relationship would go with it which the agent may not delete",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const [ada, grace] = yield* twoPeople(story)
+          const acme = yield* make(story, "Company")
+          yield* story.post("/relationships", { type: "KNOWS", fromId: grace.id, toId: ada.id })
+          yield* story.post("/relationships", { type: "WORKS_AT", fromId: ada.id, toId: acme.id })
+          const { agent, tasks } = yield* suggested(story, {
+            tool: "delete_object",
+            arguments: { objectId: ada.id }
+          })
+          yield* story.patch(`/agents/${agent.id}`, { capabilities: { allowedObjectTypes: ["Person"] } })
+          expect(yield* denialsOf(story)).toEqual([expect.stringMatching(/WORKS_AT.*Company/)])
+          yield* refusedAsSaid(story, tasks)
+          yield* story.patch(`/agents/${agent.id}`, { capabilities: { canDeleteRelationships: false } })
+          expect(yield* denialsOf(story)).toEqual([expect.stringMatching(/KNOWS.*canDeleteRelationships/)])
+          yield* refusedAsSaid(story, tasks)
+        })
+    )
+
+    it.effect("S000-R29 what an agent suggested that acts for another says what the other may not do", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const person = yield* make(story, "Person")
+        yield* story.post(
+          "/agents",
+          worker("worker", handingOver(updating(person, { age: 2 })), { executionMode: "suggest" })
+        )
+        const above = yield* boss(story, [spawning("worker")])
+        yield* runThrough(story, above)
+        const tasks = yield* suggestionsOf(story, 1)
+        expect(yield* denialsOf(story)).toEqual([null])
+        yield* story.patch(`/agents/${above.id}`, { capabilities: { canUpdateObjects: false } })
+        expect(yield* denialsOf(story)).toEqual([expect.stringMatching(/canUpdateObjects.*boss/)])
+        yield* refusedAsSaid(story, tasks)
+      })
+    )
+
+    it.effect(
+      "S000-R29 what may not be approved can be rejected, one by one and all of an agent in one go",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const people = yield* Effect.all([1, 2, 3].map((n) => make(story, "Person", { n })))
+          const { agent, tasks } = yield* suggested(
+            story,
+            ...people.map((person) => updating(person, { age: 2 }))
+          )
+          yield* story.patch(`/agents/${agent.id}`, { capabilities: { canUpdateObjects: false } })
+          expect((yield* story.post(`/tasks/${tasks[0].id}/reject`, {})).denial).toBeNull()
+          yield* story.post(`/agents/${agent.id}/suggestions/reject`, {})
+          const rejected = (yield* story.get("/tasks?status=rejected")).items
+          expect(rejected.map(({ denial, status }: Json) => [status, denial])).toEqual(
+            tasks.map(() => ["rejected", null])
+          )
+        })
     )
   })
 })

@@ -19,7 +19,7 @@ import { freshDatabase } from "../testing/fresh-database.ts"
 import { answering, atCall, newOddShop, said } from "../testing/mcp-odd-server.ts"
 import { wiredStory, wireModel } from "../testing/model-words.ts"
 import { ask, refusingToFail } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, startServer, type Story } from "../testing/platform.ts"
+import { eventually, type Json, newProject, slots, startServer, type Story } from "../testing/platform.ts"
 import { changeUnserved, unserved, whileServing } from "../testing/restarts.ts"
 import {
   asTimePasses,
@@ -269,7 +269,7 @@ layer(SharedServer.layer)((it) => {
         const agent = yield* whileServing(access, projectId, (story) =>
           story.post("/agents", watcher({ model: silentFor(longMs) }))
         )
-        const count = 2 * runLimits.concurrentRuns
+        const count = 2 * slots
         yield* leaveAtWork(access, projectId, count + 1, 600)
         yield* whileServing(access, projectId, (story) =>
           Effect.gen(function* () {

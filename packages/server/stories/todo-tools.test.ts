@@ -184,7 +184,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             call("add_task", { title: "For them", user_id: "editor" }),
             call("add_task", { title: "For them", userId: "editor" }),
             call("complete_task", { task_id: 2, owner: "editor" }),
-            call("delete_task", { task_id: "2" }),
+            call("delete_task", { task_id: "two" }),
             call("delete_task", { task_id: 0 }),
             call("delete_task", { task_id: 1.5 }),
             call("delete_task", { task_id: 1e300 }),

@@ -5,6 +5,7 @@ import { Effect } from "effect"
 import { creating, promoted } from "./autonomy-words.ts"
 import { newConversation } from "./conversation-words.ts"
 import { addServer } from "./mcp-words.ts"
+import { sendResponse } from "./openai-words.ts"
 import type { Json, Story } from "./platform.ts"
 import { entriesWhen, feedOf, make, saying, watcher } from "./story-words.ts"
 
@@ -45,6 +46,7 @@ export const furnish = Effect.fn("furnish")(function* (story: Story, word: strin
     importId,
     agentId: agent.id,
     model: agent.name,
+    responseId: yield* responseOf(story, agent, word),
     entryId: entry.id,
     runId: run.id,
     name,
@@ -58,6 +60,13 @@ export const furnish = Effect.fn("furnish")(function* (story: Story, word: strin
     ...(yield* promotionIn(story))
   } satisfies Furniture
 })
+
+/** A response of an agent that says nothing of this. */
+const responseOf = (story: Story, agent: Json, word: string) =>
+  Effect.map(
+    sendResponse(story, { model: agent.name, input: word, background: true }),
+    ({ body }): string => body.id
+  )
 
 /** The session of a member who came in by a link. */
 const sessionOf = Effect.fnUntraced(function* (story: Story, userId: string) {

@@ -34,6 +34,33 @@ export const openAiProvider = (story: Story) =>
 export const sendCompletion = (story: Story, body: unknown, headers: Record<string, string> = {}) =>
   story.send("POST", `/api/projects/${story.projectId}/v1/chat/completions`, body, headers)
 
+/** Sends a request for a response as it is, with no client between. */
+export const sendResponse = (story: Story, body: unknown, headers: Record<string, string> = {}) =>
+  story.send("POST", `/api/projects/${story.projectId}/v1/responses`, body, headers)
+
+/** Asks for a response by its id, or does something to it. */
+export const atResponse = (story: Story, method: string, path: string, body?: unknown) =>
+  story.send(method, `/api/projects/${story.projectId}/v1/responses/${path}`, body)
+
+/** The text of a whole response, its items one after another. */
+export const outputText = (response: Json): string =>
+  response.output
+    .filter(({ type }: Json) => type === "message")
+    .flatMap(({ content }: Json) => content.map(({ text }: Json) => text))
+    .join("")
+
+/** The events of a streamed response; each is named as its data says. */
+export const responseEvents = (answer: Answer | undefined): ReadonlyArray<Json> =>
+  String(answer?.body)
+    .split("\n\n")
+    .filter((frame) => frame !== "" && !frame.startsWith(":"))
+    .map((frame) => {
+      const [name = "", data = ""] = frame.split("\n")
+      const event: Json = JSON.parse(data.slice("data: ".length))
+      if (name !== `event: ${event.type}`) throw new Error(`${name} has the data of ${event.type}`)
+      return event
+    })
+
 /** Makes an agent that can be spoken to. */
 export const newModel = (story: Story, name: string, model: Json, overrides: Record<string, unknown> = {}) =>
   story.post("/agents", {

@@ -24,6 +24,8 @@ export const largeGraph = (story: Story) =>
   )
 
 export interface PausedReader {
+  /** Reads so many bytes, and then nothing until it is told to. */
+  readonly begun: (bytes: number) => Effect.Effect<void>
   /** Reads all that is left, to its end. */
   readonly text: Effect.Effect<string>
   /** The same, a line at a time. */
@@ -44,6 +46,20 @@ export const beginReading = (story: Story, path = "/export"): Effect.Effect<Paus
     const socket = connect(Number(port), hostname, () => socket.write(`${head.join("\r\n")}\r\n\r\n`))
     socket.pause()
     const pieces: Array<Buffer> = []
+    const begun: PausedReader["begun"] = (bytes) =>
+      Effect.callback((done) => {
+        let left = bytes
+        const take = (piece: Buffer): void => {
+          pieces.push(piece)
+          left -= piece.length
+          if (left > 0) return
+          socket.off("data", take)
+          socket.pause()
+          done(Effect.void)
+        }
+        socket.on("data", take)
+        socket.resume()
+      })
     const text: PausedReader["text"] = Effect.callback((done) => {
       socket.on("data", (piece: Buffer) => pieces.push(piece))
       socket.on("close", () => {
@@ -58,7 +74,7 @@ export const beginReading = (story: Story, path = "/export"): Effect.Effect<Paus
         .split("\n")
         .map((line) => JSON.parse(line))
     )
-    resume(Effect.succeed({ text, rest, leave: Effect.sync(() => socket.destroy()) }))
+    resume(Effect.succeed({ begun, text, rest, leave: Effect.sync(() => socket.destroy()) }))
   })
 
 /** Transactions that read objects and are still open. */

@@ -7,7 +7,17 @@
  * is always for something that can be seen, and bounded.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Clock, Deferred, Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
+import {
+  Clock,
+  ConfigProvider,
+  Deferred,
+  Effect,
+  Fiber,
+  Logger,
+  Redacted,
+  Schedule,
+  type Scope
+} from "effect"
 import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 import { type Ready, serveOn } from "../src/main.ts"
 import { contractFault } from "./contract-faults.ts"
@@ -56,6 +66,11 @@ export const storyToken = "a-token-for-stories"
 /** What every server of a story seals secrets with. */
 export const storyKeys = Buffer.alloc(32, 1).toString("base64")
 
+/** Runs that a story's server works on at once, unless the story says otherwise: so few that a story can take them all. */
+export const slots = 16
+
+const fewSlots = ConfigProvider.fromEnv({ env: { TROPISM_CONCURRENT_RUNS: `${slots}` } })
+
 /** Starts the server on a database of its own, until the scope ends; what it logs goes to the loggers given. */
 export const startServer = Effect.fn("startServer")(function* (
   access: PostgresAccess,
@@ -82,6 +97,7 @@ export const startServer = Effect.fn("startServer")(function* (
     onReady: (info) => Effect.asVoid(Deferred.succeed(ready, info))
   }).pipe(
     Effect.scoped,
+    Effect.updateService(ConfigProvider.ConfigProvider, ConfigProvider.orElse(fewSlots)),
     Effect.provide([NodeServices.layer, Logger.layer(loggers)]),
     Effect.orDie,
     Effect.forkScoped

@@ -13,6 +13,9 @@
  * - `ministral` (Mistral's own API): as `mistral`, and "Unexpected role 'user' after role 'tool'" (mistral-common, `_validate_message_order`).
  * - `anthropic.claude` (Bedrock): as `claude`; each `toolUse` has its `toolResult` in the next message, and tools are declared (docs.aws.amazon.com, Converse).
  * - `routed` (OpenRouter): `reasoning_details` come back unchanged with the calls (openrouter.ai/docs, reasoning tokens).
+ * - `qwen-vl`, `gpt-4o`: a tool's message is text, and follows its call (platform.openai.com, function calling); pictures come from the user.
+ * - `llama`: takes no pictures at all (docs.vllm.ai, "is not a multimodal model").
+ * - `crowded`: "Invalid 'tools': array too long. Expected an array with maximum length 128" (platform.openai.com, function calling).
  *
  * A conversation with the word "overdrawn" is refused by all, as its provider refuses.
  */
@@ -23,7 +26,15 @@ import type { Json } from "./platform.ts"
 import { event as frameOf } from "./providers/bedrock.ts"
 
 const signature = "c2lnbmVkIGJ5IGl0cyBwcm92aWRlcg=="
-const tool = "search_objects"
+
+/** The tool that a request is answered with calls of: one that answers pictures, where there is one. */
+const toolIn = ({ model, toolConfig, tools = toolConfig?.tools ?? [] }: Json, step: number): string => {
+  const names: ReadonlyArray<string> = tools.map((each: Json) => each.function?.name ?? each.name)
+  // It looks for a tool, and calls what was found.
+  if (model === "crowded")
+    return step === 0 ? "find_tools" : (names.find((name) => name.includes("__")) ?? "none")
+  return /"name":"(\w+__screen)"/.exec(JSON.stringify(tools))?.[1] ?? "search_objects"
+}
 
 /** What a request may not be, by the model that is asked; undefined where it is right. */
 const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
@@ -63,6 +74,16 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
       .some((part: Json) => part.functionCall && part.thoughtSignature !== signature)
       ? "Function call is missing a thought_signature in functionCall parts."
       : undefined,
+  crowded: ({ tools }) =>
+    tools.length > 128
+      ? `Invalid 'tools': array too long. Expected an array with maximum length 128, but got an array with length ${tools.length} instead.`
+      : undefined,
+  "qwen-vl": ({ messages }) => misplaced(messages),
+  "gpt-4o": ({ messages }) => misplaced(messages),
+  llama: ({ messages }) =>
+    JSON.stringify(messages).includes('"image_url"')
+      ? "llama is not a multimodal model"
+      : misplaced(messages),
   openai: withoutEncrypted,
   deployment: (body) =>
     body.store === false && body.include?.includes("reasoning.encrypted_content")
@@ -73,7 +94,7 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
       ({ role }: Json, index: number) => role === "user" && body.messages[index - 1]?.role === "tool"
     )
       ? "Unexpected role 'user' after role 'tool'"
-      : wrongIds(body),
+      : (wrongIds(body) ?? misplaced(body.messages)),
   "anthropic.claude": ({ messages, toolConfig }) => {
     const calls = blocksOf(messages, "assistant").filter((blocks) => blocks.some(({ toolUse }) => toolUse))
     if (calls.length > 0 && !toolConfig)
@@ -93,6 +114,17 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
     )
       ? "Provider returned error: reasoning_details must be passed back"
       : undefined
+}
+
+/** What chat completions refuse of the results of calls. */
+const misplaced = (messages: ReadonlyArray<Json>): string | undefined => {
+  if (messages.some(({ content, role }) => role === "tool" && typeof content !== "string"))
+    return "Invalid type for 'messages.content': tool messages are text."
+  return messages.some(
+    ({ role }, index) => role === "tool" && !["assistant", "tool"].includes(messages[index - 1].role)
+  )
+    ? "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'."
+    : undefined
 }
 
 function wrongIds({ messages }: Json): string | undefined {
@@ -138,64 +170,71 @@ const callers = (messages: Json): ReadonlyArray<Json> =>
 export const strictRequests = new Map<string, Array<Json>>()
 
 /** A server of one's own whose providers are all as strict as that. */
-export const strictServer = Layer.unwrap(
-  Effect.gen(function* () {
-    const server = createServer((request, response) => {
-      const chunks: Array<Buffer> = []
-      request.on("data", (chunk: Buffer) => chunks.push(chunk))
-      request.on("end", () => {
-        const body: Json = JSON.parse(Buffer.concat(chunks).toString("utf8"))
-        const model = body.model ?? /models?\/([^:/]+)[:/]/.exec(request.url ?? "")?.[1]
-        strictRequests.set(model, [...(strictRequests.get(model) ?? []), body])
-        const message = JSON.stringify(body).includes("overdrawn")
-          ? "The account is overdrawn."
-          : refusals[model]?.(body)
-        if (message !== undefined)
-          return void response
-            .writeHead(400, { "content-type": "application/json" })
-            .end(JSON.stringify(refusalOf(model, message)))
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        const step = stepOf(body)
-        if (body.contents) sendGemini(response, step)
-        else if (body.input) sendResponses(response, step)
-        else if (request.url?.endsWith("/converse-stream")) sendBedrock(response, step)
-        else if (request.url?.endsWith("/messages")) sendClaude(response, step)
-        else sendChat(response, model, step)
-        response.end()
-      })
-    })
-    yield* Effect.acquireRelease(
-      Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.sync(() => void (server.closeAllConnections(), server.close()))
-    )
-    const address = server.address()
-    const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
-    return Layer.provide(
-      SharedServer.own,
-      ConfigProvider.layer(
-        ConfigProvider.fromUnknown({
-          OPENAI_COMPATIBLE_BASE_URL: `${url}/v1`,
-          ANTHROPIC_API_KEY: "key",
-          ANTHROPIC_BASE_URL: `${url}/v1`,
-          GOOGLE_GENERATIVE_AI_API_KEY: "key",
-          GOOGLE_GENERATIVE_AI_BASE_URL: `${url}/v1beta`,
-          OPENAI_API_KEY: "key",
-          OPENAI_BASE_URL: `${url}/v1`,
-          TROPISM_OPENAI_API: "responses",
-          AZURE_API_KEY: "key",
-          AZURE_BASE_URL: `${url}/v1`,
-          AWS_BEARER_TOKEN_BEDROCK: "key",
-          AWS_REGION: "us-east-1",
-          AWS_ENDPOINT_URL_BEDROCK_RUNTIME: url,
-          MISTRAL_API_KEY: "key",
-          MISTRAL_BASE_URL: `${url}/v1`,
-          OPENROUTER_API_KEY: "key",
-          OPENROUTER_BASE_URL: `${url}/v1`
+const strictServerWith = (openaiApi: "chat" | "responses") =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const server = createServer((request, response) => {
+        const chunks: Array<Buffer> = []
+        request.on("data", (chunk: Buffer) => chunks.push(chunk))
+        request.on("end", () => {
+          const body: Json = JSON.parse(Buffer.concat(chunks).toString("utf8"))
+          const model = body.model ?? /models?\/([^:/]+)[:/]/.exec(request.url ?? "")?.[1]
+          strictRequests.set(model, [...(strictRequests.get(model) ?? []), body])
+          const message = JSON.stringify(body).includes("overdrawn")
+            ? "The account is overdrawn."
+            : refusals[model]?.(body)
+          if (message !== undefined)
+            return void response
+              .writeHead(400, { "content-type": "application/json" })
+              .end(JSON.stringify(refusalOf(model, message)))
+          response.writeHead(200, { "content-type": "text/event-stream" })
+          const step = stepOf(body)
+          const tool = toolIn(body, step)
+          if (body.contents) sendGemini(response, step, tool)
+          else if (body.input) sendResponses(response, step, tool)
+          else if (request.url?.endsWith("/converse-stream")) sendBedrock(response, step, tool)
+          else if (request.url?.endsWith("/messages")) sendClaude(response, step, tool)
+          else sendChat(response, model, step, tool)
+          response.end()
         })
+      })
+      yield* Effect.acquireRelease(
+        Effect.callback<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
+        () => Effect.sync(() => void (server.closeAllConnections(), server.close()))
       )
-    )
-  })
-)
+      const address = server.address()
+      const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`
+      return Layer.provide(
+        SharedServer.own,
+        ConfigProvider.layer(
+          ConfigProvider.fromUnknown({
+            OPENAI_COMPATIBLE_BASE_URL: `${url}/v1`,
+            ANTHROPIC_API_KEY: "key",
+            ANTHROPIC_BASE_URL: `${url}/v1`,
+            GOOGLE_GENERATIVE_AI_API_KEY: "key",
+            GOOGLE_GENERATIVE_AI_BASE_URL: `${url}/v1beta`,
+            OPENAI_API_KEY: "key",
+            OPENAI_BASE_URL: `${url}/v1`,
+            TROPISM_OPENAI_API: openaiApi,
+            AZURE_API_KEY: "key",
+            AZURE_BASE_URL: `${url}/v1`,
+            AWS_BEARER_TOKEN_BEDROCK: "key",
+            AWS_REGION: "us-east-1",
+            AWS_ENDPOINT_URL_BEDROCK_RUNTIME: url,
+            MISTRAL_API_KEY: "key",
+            MISTRAL_BASE_URL: `${url}/v1`,
+            OPENROUTER_API_KEY: "key",
+            OPENROUTER_BASE_URL: `${url}/v1`
+          })
+        )
+      )
+    })
+  )
+
+export const strictServer = strictServerWith("responses")
+
+/** The same where OpenAI is asked for chat completions. */
+export const strictChatServer = strictServerWith("chat")
 
 /** A refusal in the provider's own form. */
 const refusalOf = (model: string, message: string): Json => {
@@ -216,7 +255,7 @@ const stepOf = ({ contents, input, messages }: Json): number =>
 const write = (response: ServerResponse, value: Json) =>
   response.write(`${value.type ? `event: ${value.type}\n` : ""}data: ${JSON.stringify(value)}\n\n`)
 
-const sendChat = (response: ServerResponse, model: string, step: number) => {
+const sendChat = (response: ServerResponse, model: string, step: number, tool: string) => {
   const say = (delta: Json, finish_reason: string | null = null) =>
     write(response, {
       id: "c",
@@ -225,7 +264,8 @@ const sendChat = (response: ServerResponse, model: string, step: number) => {
       model,
       choices: [{ index: 0, delta, finish_reason }]
     })
-  if (step >= 2) say({ role: "assistant", content: "Done." })
+  if (model === "watchman") say({ role: "assistant", content: "SAFE" })
+  else if (step >= 2) say({ role: "assistant", content: "Done." })
   else {
     say(thoughtOf(model, step))
     say({
@@ -233,29 +273,41 @@ const sendChat = (response: ServerResponse, model: string, step: number) => {
         {
           index: 0,
           // Each answer counts from the start, as some servers do.
-          id: idOf(model, step),
+          id: idOf(model, step, tool),
           type: "function",
           function: { name: tool, arguments: `{"query":"step ${step}"}` },
           ...(model === "gemini-chat" ? { extra_content: { google: { thought_signature: signature } } } : {})
-        }
+        },
+        // Two results come before anybody else speaks.
+        ...(!tool.endsWith("__screen")
+          ? []
+          : [
+              {
+                index: 1,
+                id: idOf(model, step, tool, 1),
+                type: "function",
+                function: { name: tool, arguments: "{}" }
+              }
+            ])
       ]
     })
   }
-  say({}, step >= 2 ? "stop" : "tool_calls")
+  const isLast = step >= 2 || model === "watchman"
+  say({}, isLast ? "stop" : "tool_calls")
   write(response, {
     id: "c",
     object: "chat.completion.chunk",
     created: 1,
     model,
-    choices: [{ index: 0, delta: {}, finish_reason: step >= 2 ? "stop" : "tool_calls" }],
+    choices: [{ index: 0, delta: {}, finish_reason: isLast ? "stop" : "tool_calls" }],
     usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
   })
   response.write("data: [DONE]\n\n")
 }
 
-const idOf = (model: string, step: number): string => {
-  if (model === "mistral" || model === "ministral") return "Ab3dE6gH9"
-  return model === "routed" ? `routed-${step}` : `functions.${tool}:0`
+const idOf = (model: string, step: number, tool: string, index = 0): string => {
+  if (model === "mistral" || model === "ministral") return ["Ab3dE6gH9", "Kl2mN5pQ8"][index] ?? ""
+  return model === "routed" ? `routed-${step}-${index}` : `functions.${tool}:${index}`
 }
 
 /** How a model of OpenAI's format shows what it thinks. */
@@ -277,7 +329,7 @@ const thoughtOf = (model: string, step: number): Json => {
   return { role: "assistant", reasoning: "I think.", reasoning_details: [detail] }
 }
 
-const sendBedrock = (response: ServerResponse, step: number) => {
+const sendBedrock = (response: ServerResponse, step: number, tool: string) => {
   const delta = (contentBlockIndex: number, each: Json) =>
     response.write(frameOf("contentBlockDelta", { contentBlockIndex, delta: each }))
   const stop = (contentBlockIndex: number) =>
@@ -298,7 +350,7 @@ const sendBedrock = (response: ServerResponse, step: number) => {
   response.write(frameOf("metadata", { metrics: { latencyMs: 1 }, usage }))
 }
 
-const sendClaude = (response: ServerResponse, step: number) => {
+const sendClaude = (response: ServerResponse, step: number, tool: string) => {
   const block = (index: number, content_block: Json, ...deltas: ReadonlyArray<Json>) => {
     write(response, { type: "content_block_start", index, content_block })
     for (const delta of deltas) write(response, { type: "content_block_delta", index, delta })
@@ -339,7 +391,7 @@ const sendClaude = (response: ServerResponse, step: number) => {
   write(response, { type: "message_stop" })
 }
 
-const sendGemini = (response: ServerResponse, step: number) =>
+const sendGemini = (response: ServerResponse, step: number, tool: string) =>
   write(response, {
     candidates: [
       {
@@ -361,7 +413,7 @@ const sendGemini = (response: ServerResponse, step: number) =>
     usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
   })
 
-const sendResponses = (response: ServerResponse, step: number) => {
+const sendResponses = (response: ServerResponse, step: number, tool: string) => {
   const item = (output_index: number, before: Json, after: Json) => {
     write(response, { type: "response.output_item.added", output_index, item: before })
     write(response, { type: "response.output_item.done", output_index, item: after })

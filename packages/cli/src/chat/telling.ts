@@ -77,6 +77,7 @@ const lineOf = (event: ContextFeedEvent): string | undefined => {
         : `interrupted: ${contextEventText(event)}`
     case "SoftStopEvent":
     case "LoopWarningEvent":
+    case "ContinuationRequestedEvent":
       return `! ${contextEventText(event)}`
     default:
       return undefined

@@ -88,6 +88,17 @@ describe("tropism tasks", () => {
     })
   )
 
+  it.live("says of a suggestion that its agent may not do it any more, in the list and alone", () =>
+    Effect.gen(function* () {
+      const denial = "The agent's capability canUpdateObjects is false"
+      const server = yield* fakeServer({ tasks: [task(4, { denial }), task(3)] })
+      const { out: listed } = yield* invoke(server, "tasks")
+      expect(listed.map((line) => line.includes("not permitted"))).toEqual([false, true, false])
+      expect((yield* invoke(server, "tasks", "show", "4")).out.join("\n")).toContain(denial)
+      expect((yield* invoke(server, "tasks", "show", "3")).out.join("\n")).not.toContain("Denied")
+    })
+  )
+
   it.live(
     "rejects all of an agent in one go, also of one that is deleted, and says of each task whose agent is",
     () =>

@@ -309,6 +309,7 @@ export interface ToolCallRecord {
   readonly callId: string
   readonly tool: string
   readonly arguments: unknown
+  readonly coerced: CoercedArguments | null
   readonly status: "started" | "completed" | "failed" | "refused" | "unknown" | "abandoned"
   readonly decision: "execute" | "suggest" | "refuse" | null
   readonly promotionId: string | null
@@ -317,6 +318,15 @@ export interface ToolCallRecord {
   readonly createdAt: string
   readonly completedAt: string | null
   readonly durationMs: number | null
+}
+
+export interface CoercedArguments {
+  readonly sent: unknown
+  readonly changes: ReadonlyArray<{
+    readonly pointer: string
+    readonly change: "unwrapped" | "parsed" | "renamed" | "dropped"
+    readonly to?: string | undefined
+  }>
 }
 
 export interface Denial {
@@ -452,6 +462,7 @@ export type Task = {
   readonly target: GraphObject | null
   readonly relationship: Relationship | null
   readonly staleness: Staleness | null
+  readonly denial: string | null
   readonly rerun: {
     readonly runId: string
     readonly status: "queued" | "running" | "completed" | "failed" | "cancelled" | "paused" | "skipped"
@@ -950,6 +961,7 @@ export interface ConversationMessage {
   readonly toolCalls: ReadonlyArray<ChatToolCall>
   /** An instant, ISO 8601 in UTC with milliseconds */
   readonly createdAt: string
+  readonly finishReason?: "length" | "content-filter" | "pause" | undefined
 }
 
 export interface ChatToolCall {
@@ -1031,6 +1043,7 @@ export interface UnfinishedChatAnswer {
   readonly status: "completed" | "waiting" | "working" | "interrupted" | "failed"
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
+  readonly finishReason?: "length" | "content-filter" | "pause" | undefined
   readonly runId: string | null
   readonly conversation_id: string
   readonly tool_calls: ReadonlyArray<ChatToolCall>
@@ -1041,6 +1054,7 @@ export interface ChatAnswer {
   readonly status: "completed" | "waiting" | "working" | "interrupted" | "failed"
   readonly response: string
   readonly toolCalls: ReadonlyArray<ChatToolCall>
+  readonly finishReason?: "length" | "content-filter" | "pause" | undefined
   readonly runId: string | null
   readonly conversation_id: string
   readonly tool_calls: ReadonlyArray<ChatToolCall>
@@ -1053,7 +1067,7 @@ export interface ChatInput {
   readonly message: string
 }
 
-export type LoggedEvent = SessionStartedEvent | SessionEndedEvent | ContextForkedEvent | HistoryGivenEvent | SystemPromptEvent | UserMessageEvent | FileAttachmentEvent | AssistantMessageEvent | SetLlmConfigEvent | SetTimeoutEvent | SetRetryConfigEvent | SetRacingEvent | SetGuardEvent | SetMemoryConfigEvent | SetReducerEvent | DefineToolEvent | DefineWorkflowEvent | ComparisonStartedEvent | ContextSummarizedEvent | ContextNotedEvent | MemoryRecalledEvent | GuardVerdictEvent | SoftStopEvent | FlowStepStartedEvent | LoopWarningEvent | RunResumedEvent | InterruptRequestedEvent | AgentTurnStartedEvent | AgentTurnCompletedEvent | AgentTurnInterruptedEvent | AgentTurnFailedEvent | ToolCallStartedEvent | ToolCallCompletedEvent | ToolCallFailedEvent
+export type LoggedEvent = SessionStartedEvent | SessionEndedEvent | ContextForkedEvent | HistoryGivenEvent | SystemPromptEvent | UserMessageEvent | FileAttachmentEvent | AssistantMessageEvent | SetLlmConfigEvent | SetTimeoutEvent | SetRetryConfigEvent | SetRacingEvent | SetGuardEvent | SetMemoryConfigEvent | SetReducerEvent | DefineToolEvent | DefineWorkflowEvent | ComparisonStartedEvent | ContextSummarizedEvent | ContextNotedEvent | MemoryRecalledEvent | GuardVerdictEvent | SoftStopEvent | FlowStepStartedEvent | LoopWarningEvent | ContinuationRequestedEvent | RunResumedEvent | InterruptRequestedEvent | AgentTurnStartedEvent | AgentTurnCompletedEvent | AgentTurnInterruptedEvent | AgentTurnFailedEvent | ToolCallStartedEvent | ToolCallCompletedEvent | ToolCallFailedEvent
 
 export interface ToolCallFailedEvent {
   readonly type: "ToolCallFailedEvent"
@@ -1080,6 +1094,11 @@ export interface ToolCallCompletedEvent {
   readonly callId: string
   readonly tool: string
   readonly result: unknown
+  readonly pictures?: ReadonlyArray<{
+    readonly digest: string
+    readonly mimeType: "image/png" | "image/jpeg" | "image/gif" | "image/webp" | "application/pdf" | "application/json" | "text/plain" | "text/markdown" | "text/csv"
+    readonly sizeBytes: number
+  }> | undefined
   readonly userId?: string | undefined
 }
 
@@ -1094,6 +1113,7 @@ export interface ToolCallStartedEvent {
   readonly callId: string
   readonly tool: string
   readonly arguments: unknown
+  readonly coerced?: CoercedArguments | undefined
   readonly standsFor?: {
     readonly tool: string
     readonly arguments: unknown
@@ -1111,7 +1131,7 @@ export interface AgentTurnFailedEvent {
   readonly triggersAgentTurn: boolean
   readonly turnNumber: number
   readonly error: string
-  readonly reason?: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | undefined
+  readonly reason?: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | undefined
 }
 
 export interface AgentTurnInterruptedEvent {
@@ -1172,6 +1192,17 @@ export interface RunResumedEvent {
   readonly by: string
   readonly content: string
   readonly userId?: string | undefined
+}
+
+export interface ContinuationRequestedEvent {
+  readonly type: "ContinuationRequestedEvent"
+  readonly id: string
+  /** An instant, ISO 8601 in UTC with milliseconds */
+  readonly timestamp: string
+  readonly agentName: string
+  readonly parentEventId: string | null
+  readonly triggersAgentTurn: boolean
+  readonly content: string
 }
 
 export interface LoopWarningEvent {
@@ -1543,6 +1574,8 @@ export interface AssistantMessageEvent {
     readonly id: string
     readonly metadata?: { readonly [name: string]: JsonObject } | undefined
   }> | undefined
+  readonly finishReason?: string | undefined
+  readonly continues?: boolean | undefined
 }
 
 export interface FileAttachmentEvent {
@@ -1600,6 +1633,7 @@ export interface HistoryGivenEvent {
   readonly parentEventId: string | null
   readonly triggersAgentTurn: boolean
   readonly instructions: string | null
+  readonly replaces?: string | undefined
   readonly messages: ReadonlyArray<{
     readonly role: "user"
     readonly content: string
@@ -1700,7 +1734,7 @@ export interface SetMemoryConfigInput {
   readonly type: "SetMemoryConfigEvent"
   readonly recallPassages: number
   readonly keepsSummary: boolean
-  readonly embeddingModel?: {
+  readonly embeddingModel?: string | {
     readonly provider: string
     readonly name: string
   } | null | undefined
@@ -2122,7 +2156,8 @@ export interface Run {
   readonly summary: string | null
   readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
-  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly failureReason: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly finishReason: string | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number
@@ -2343,7 +2378,7 @@ export interface Agent {
 }
 
 export interface AgentWarning {
-  readonly code: "noTools" | "nothingAllowed" | "unknownServer" | "unknownTool"
+  readonly code: "noTools" | "nothingAllowed" | "unknownServer" | "unknownTool" | "tooManyTools"
   readonly pointer: string
   readonly message: string
 }
@@ -2633,7 +2668,7 @@ export interface ProcessingEntry {
   readonly reason: string | null
   readonly dueAt: string | null
   readonly errorMessage: string | null
-  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly failureReason: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
   readonly deadLetteredAt: string | null
   readonly startedAt: string | null
   readonly completedAt: string | null
@@ -2740,7 +2775,8 @@ export interface UnfinishedRun {
   readonly summary: string | null
   readonly isSummaryTruncated: boolean
   readonly errorMessage: string | null
-  readonly failureReason: "model" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly failureReason: "model" | "contentFilter" | "emptyAnswer" | "prompt" | "guard" | "doomLoop" | "refused" | "noProgress" | "noWorker" | null
+  readonly finishReason: string | null
   readonly cancelledBy: string | null
   readonly stepCount: number
   readonly attempt: number

@@ -1,7 +1,7 @@
 /**
  * What was said in a conversation, and what is being said.
  */
-import type { ConversationMessage } from "@tropism/domain/conversation"
+import type { ConversationMessage, CutReason } from "@tropism/domain/conversation"
 import { type ReactNode, useState } from "react"
 import { Button } from "../parts/button.tsx"
 import { Failure } from "../parts/failure.tsx"
@@ -29,7 +29,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
   return (
     <>
       <ol aria-label="What was said" data-testid="transcript" className="grid gap-4">
-        {linesOf(messages, turn).map(({ isOwn, at, calls, firstCall, isKept, key, question, text }) => (
+        {linesOf(messages, turn).map(({ isOwn, at, calls, cut, firstCall, isKept, key, question, text }) => (
           <Said key={key} isOwn={isOwn} agentName={agentName} at={at}>
             <ToolCalls
               calls={calls}
@@ -38,6 +38,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
               onToggle={(place, isOpen) => toggle(question, place, isOpen)}
             />
             {isKept ? <LongText text={text} /> : <Visible text={text} />}
+            {cut !== undefined && <p className="mt-2 text-xs text-ink-soft">{cutSentences[cut]}</p>}
           </Said>
         ))}
       </ol>
@@ -102,6 +103,14 @@ interface Line {
   readonly firstCall: number
   readonly isKept: boolean
   readonly text: string
+  /** Why an answer is not whole. */
+  readonly cut?: CutReason | undefined
+}
+
+const cutSentences: Readonly<Record<CutReason, string>> = {
+  length: "Cut off at the model's limit of output tokens.",
+  "content-filter": "Stopped by the content filter of the model's provider.",
+  pause: "Paused by the model's provider."
 }
 
 /** What was said, and behind it what is being said. */
@@ -111,7 +120,7 @@ const linesOf = (
 ): ReadonlyArray<Line> => {
   let question = 0
   let firstCall = 0
-  const kept = messages.map(({ content, createdAt, id, role, toolCalls }): Line => {
+  const kept = messages.map(({ content, createdAt, finishReason, id, role, toolCalls }): Line => {
     const isOwn = role === "user"
     if (isOwn) {
       question += 1
@@ -127,7 +136,8 @@ const linesOf = (
       calls: toolCalls,
       firstCall: place,
       isKept: true,
-      text: content
+      text: content,
+      cut: finishReason
     }
   })
   if (turn === undefined) return kept

@@ -17,7 +17,7 @@ import { historyQuery } from "../server/queries.ts"
 import { changeVerbs } from "../suggestion/change-words.ts"
 import { editFields } from "../suggestion/edit-fields.ts"
 import { requestedRows, suggestionRows } from "../suggestion/property-diff.ts"
-import { baseOf, isGone, isLikelyRefused } from "../suggestion/staleness.ts"
+import { baseOf, isDenied, isGone, isLikelyRefused } from "../suggestion/staleness.ts"
 import { visibleText } from "../words/visible-text.ts"
 import { AgentNotice } from "./agent-notice.tsx"
 import { Confidence } from "./confidence.tsx"
@@ -207,7 +207,7 @@ const CardBody = ({
         <PropertyRows rows={rows} task={task} seen={baseOf(history, baseVersion)?.properties} />
       )}
       <Reasons task={task} />
-      {refusal !== undefined && (
+      {refusal !== undefined && !(task.denial !== null && refusal.includes(task.denial)) && (
         <p role="status" className="flex items-start gap-2 text-xs font-medium text-caution-ink">
           <CautionIcon className="mt-0.5" />
           <span>{refusal}</span>
@@ -232,7 +232,7 @@ const CardBody = ({
             task={task}
             deciding={deciding}
             hasKeys={isCurrent}
-            isGone={isGone(task)}
+            cannotApprove={isGone(task) || isDenied(task)}
             prefersReject={isLikelyRefused(task)}
             actions={actions}
           />
@@ -270,7 +270,8 @@ interface CardActionsProps {
   readonly deciding: Decision | undefined
   /** Whether the keys act on this card: no other shows them. */
   readonly hasKeys: boolean
-  readonly isGone: boolean
+  /** What it would change is gone, or its agent may not do this any more; the notices above say which. */
+  readonly cannotApprove: boolean
   readonly prefersReject: boolean
   readonly actions: SuggestionActions
 }
@@ -279,7 +280,7 @@ const CardActions = ({
   task,
   deciding,
   hasKeys,
-  isGone,
+  cannotApprove,
   prefersReject,
   actions
 }: CardActionsProps): ReactNode => {
@@ -290,7 +291,7 @@ const CardActions = ({
       weight={prefersReject ? "plain" : "primary"}
       shortcut="A"
       isShortcutElsewhere={!hasKeys}
-      disabled={isBusy || isGone}
+      disabled={isBusy || cannotApprove}
       onClick={() => actions.onApprove(task)}
     >
       {deciding === "approve" ? "Approving…" : "Approve"}
@@ -315,7 +316,7 @@ const CardActions = ({
       key="edit"
       shortcut="E"
       isShortcutElsewhere={!hasKeys}
-      disabled={isBusy || isGone}
+      disabled={isBusy || cannotApprove}
       onClick={() => actions.onEdit(task)}
     >
       Edit

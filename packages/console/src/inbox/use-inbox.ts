@@ -10,7 +10,7 @@ import { useNavigate } from "@tanstack/react-router"
 import { type Dispatch, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "react"
 import type { ConsoleState } from "../frame/console-context.tsx"
 import { editFields } from "../suggestion/edit-fields.ts"
-import { hasMovedSince, isGone, isLookedAtAgain } from "../suggestion/staleness.ts"
+import { hasMovedSince, isDenied, isGone, isLookedAtAgain } from "../suggestion/staleness.ts"
 import { type Message, useToasts } from "../parts/toasts.tsx"
 import type { Command } from "./inbox-keys.ts"
 import { emptyInbox, type InboxEvent, type InboxState, reduceInbox } from "./inbox-state.ts"
@@ -29,6 +29,13 @@ const goneMessage: Message = {
   title: "Nothing to approve",
   sentence: "The object was deleted after this was suggested. Rejecting clears it away."
 }
+
+const deniedMessage = ({ agentState, denial, number }: SuggestionTask): Message => ({
+  tone: "refused",
+  reason: "denied",
+  title: `#${number} cannot be approved`,
+  sentence: `${denial ?? ""}. ${agentState === "deleted" ? "Reject it." : "Reject it, or change the agent's capabilities."}`
+})
 
 const nothingToEdit: Message = {
   tone: "refused",
@@ -106,14 +113,19 @@ export const useInbox = ({ project, canAnswer }: ConsoleState, linkedTaskId: str
     if (!isOfSelected && inbox.currentId === undefined && markedId !== undefined && !isInView(markedId))
       dispatch({ type: "opened", id: markedId })
     else if (command === "select") select()
-    else if (command === "approve" && current().some(isGone)) show(goneMessage)
-    else if (command === "approve") approveAll(current())
+    else if (command === "approve") approveCurrent(current()[0])
     else if (command === "reject") ask(current())
     else if (command === "edit") edit(current()[0])
     else if (command === "lookAgain") lookAgain(current()[0])
     else if (command === "selectGroup") selectGroup()
     else if (command === "approveSelected") approveAll(open(inbox.selected))
     else if (command === "rejectSelected") ask(open(inbox.selected))
+  }
+  const approveCurrent = (task: SuggestionTask | undefined) => {
+    if (task === undefined) return
+    if (isGone(task)) show(goneMessage)
+    else if (isDenied(task)) show(deniedMessage(task))
+    else approveAll([task])
   }
   const select = () => {
     const task = shown.find(({ id }) => id === markedId)
@@ -123,6 +135,7 @@ export const useInbox = ({ project, canAnswer }: ConsoleState, linkedTaskId: str
     if (task === undefined) return
     const { type } = task.payload.suggestedChanges
     if (isGone(task)) show(goneMessage)
+    else if (isDenied(task)) show(deniedMessage(task))
     else if (type === "delete" || type === "deleteRelationship") show(deletionToEdit)
     else if ((editFields(task.payload.suggestedChanges)?.length ?? 0) === 0) show(nothingToEdit)
     else setEdited(task)

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Change } from "@tropism/domain/change"
 import { addObject, addSuggestion, agentIds, emptyWorld, read } from "../../testing/fixture-world.ts"
-import { isGone, isInConflict, isLikelyRefused, judgeEvidence } from "./staleness.ts"
+import { isDenied, isGone, isInConflict, isLikelyRefused, judgeEvidence } from "./staleness.ts"
 import { placeName } from "../words/place-name.ts"
 
 const states = [
@@ -64,8 +64,13 @@ describe("a suggestion", () => {
     expect([isGone(task), isLikelyRefused(task)]).toEqual([true, true])
   })
 
+  it("that its agent may not make any more is likely refused, and not gone", () => {
+    const task = { ...suggestionAfter(1), denial: "The agent's capability canUpdateObjects is false" }
+    expect([isGone(task), isDenied(task), isLikelyRefused(task)]).toEqual([false, true, true])
+  })
+
   it("that is decided says nothing", () => {
-    const task = { staleness: null }
+    const task = { staleness: null, denial: null }
     expect([isGone(task), isLikelyRefused(task), isInConflict(task, ["licence"])]).toEqual([
       false,
       false,

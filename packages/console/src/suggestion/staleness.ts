@@ -13,9 +13,12 @@ type Marked = Pick<SuggestionTask, "staleness">
 /** Whether what should be changed, deleted or connected is no longer there. */
 export const isGone = ({ staleness }: Marked): boolean => staleness?.state === "gone"
 
+/** Whether the agent's capabilities forbid the change by now, so that approving is refused. */
+export const isDenied = ({ denial }: Pick<SuggestionTask, "denial">): boolean => denial !== null
+
 /** Whether approval is likely to be refused, so that rejecting is the first thing to offer. */
-export const isLikelyRefused = ({ staleness }: Marked): boolean =>
-  staleness?.state === "gone" || staleness?.state === "outdated"
+export const isLikelyRefused = (task: Marked & Pick<SuggestionTask, "denial">): boolean =>
+  isGone(task) || isDenied(task) || task.staleness?.state === "outdated"
 
 /** Whether a property lies in, or around, a place that moved and that the suggestion touches. */
 export const isInConflict = ({ staleness }: Marked, path: ReadonlyArray<string>): boolean => {

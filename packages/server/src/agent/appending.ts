@@ -139,6 +139,8 @@ const filesOf = (
       return [event]
     case "HistoryGivenEvent":
       return event.messages.flatMap((message) => (message.role === "user" ? (message.files ?? []) : []))
+    case "ToolCallCompletedEvent":
+      return event.pictures ?? []
     default:
       return []
   }

@@ -30,6 +30,8 @@ export class Attachments extends Context.Service<
      * same bytes stands, also where he says it at this moment.
      */
     readonly keepAsKnown: (file: Omit<KeptFile, "untrusted">, by: UserId) => InProject<boolean>
+    /** Keeps files that a tool answered, in one statement; whoever may read the context may read them. An untrusted source marks what is kept already. */
+    readonly keepFound: (files: ReadonlyArray<KeptFile>) => InProject<void>
     readonly find: (digest: Digest) => InProject<Attachment | undefined>
     /** Whether somebody sent the file, or may read a context in which it is. */
     readonly isReadable: (digest: Digest, by: UserId) => InProject<boolean>
@@ -83,6 +85,24 @@ export class Attachments extends Context.Service<
         return (yield* find(file.digest))?.untrusted ?? false
       })
 
+      const keepFound = Effect.fn("Attachments.keepFound")(function* (files: ReadonlyArray<KeptFile>) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = files.map(({ bytes, ...file }) => ({
+          digest: file.digest,
+          mime_type: file.mimeType,
+          size_bytes: file.sizeBytes,
+          untrusted: file.untrusted,
+          base64: Buffer.from(bytes).toString("base64")
+        }))
+        yield* sql`
+          insert into kb.attachments (project_id, digest, mime_type, size_bytes, untrusted, bytes)
+          select ${projectId}::uuid, file.digest, file.mime_type, file.size_bytes, file.untrusted, decode(file.base64, 'base64')
+          from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)
+            as file(digest text, mime_type text, size_bytes int, untrusted boolean, base64 text)
+          order by file.digest
+          on conflict (project_id, digest) do update set untrusted = true where excluded.untrusted and not attachments.untrusted`
+      }, orDie)
+
       const isReadable = Effect.fn("Attachments.isReadable")(function* (digest: Digest, by: UserId) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql`
@@ -110,7 +130,7 @@ export class Attachments extends Context.Service<
         )
       }, orDie)
 
-      return Attachments.of({ keep, keepAsKnown, find, isReadable, sizes, load })
+      return Attachments.of({ keep, keepAsKnown, keepFound, find, isReadable, sizes, load })
     })
   )
 }

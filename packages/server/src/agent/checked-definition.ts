@@ -14,7 +14,7 @@ import type { Workflow } from "@tropism/domain/context-config"
 import type { JsonFault } from "@tropism/domain/json"
 import { type EventServer, findListenerFault } from "@tropism/domain/mcp-event"
 import { findOptionsFault, type ModelConfig, type ModelRef } from "@tropism/domain/model-config"
-import { isWithin } from "@tropism/domain/tool-pattern"
+import { isClientPattern, isWithin } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
 import { builtInScriptNames } from "../model/built-in-scripts.ts"
 import { findScriptFault } from "../model/script.ts"
@@ -141,11 +141,11 @@ const findWatchFault = (model: ModelConfig | null, isOfStep: boolean, pointer: s
     : undefined
 }
 
-/** A tool of a step that the agent itself does not have. */
+/** A tool of a step that the agent itself does not have; client tools are the context's. */
 const findToolBeyond = (agent: AgentDefinition, { steps }: Steps): JsonFault | undefined => {
   for (const [index, { tools }] of steps.entries())
     for (const [place, tool] of (tools ?? []).entries())
-      if (!isWithin(agent.tools, tool))
+      if (!isClientPattern(tool) && !isWithin(agent.tools, tool))
         return {
           pointer: `/steps/${index}/tools/${place}`,
           message: `The agent ${agent.name} does not have ${tool}: a step has tools of the agent, or fewer. It has ${agent.tools.join(", ") || "none"}`

@@ -7,7 +7,7 @@ import type { Agent, AgentDefinition } from "@tropism/domain/agent"
 import { AgentInput, defineAgent } from "@tropism/domain/agent"
 import { findWarnings, type OfferingServer } from "@tropism/domain/agent-warning"
 import type { ProjectId } from "@tropism/domain/ids"
-import { isAllowedTool, patternedNameOf } from "@tropism/domain/mcp-server"
+import { isAllowedTool, patternedNameOf, type PinnedTool } from "@tropism/domain/mcp-server"
 import { builtInServers } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -17,7 +17,7 @@ export interface ServerOffer {
   readonly name: string
   readonly isEnabled: boolean
   readonly allowedTools: ReadonlyArray<string>
-  readonly tools: ReadonlyArray<string>
+  readonly tools: ReadonlyArray<Pick<PinnedTool, "name" | "isReadOnly">>
 }
 
 export interface AgentRow extends Omit<Agent, "nextFireAt" | "warnings" | "createdAt" | "updatedAt"> {
@@ -67,18 +67,17 @@ export const toAgent = (row: AgentRow): Agent => ({
   updatedAt: row.updatedAt.toISOString()
 })
 
-export const offeringOf = ({ allowedTools, isEnabled, name, tools }: ServerOffer): OfferingServer => ({
-  name,
-  tools: isEnabled
-    ? tools.filter((tool) => isAllowedTool({ allowedTools }, tool)).map((tool) => patternedNameOf(name, tool))
-    : []
-})
+export const offeringOf = ({ allowedTools, isEnabled, name, tools }: ServerOffer): OfferingServer => {
+  const allowed = isEnabled ? tools.filter((tool) => isAllowedTool({ allowedTools }, tool.name)) : []
+  const named = (some: ServerOffer["tools"]) => some.map((tool) => patternedNameOf(name, tool.name))
+  return { name, tools: named(allowed), acting: named(allowed.filter(({ isReadOnly }) => !isReadOnly)) }
+}
 
 /** The foreign servers of a project as `ServerOffer`s; it depends on no row, so a statement reads it once at most. */
 export const serverOffers = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`(
   select coalesce(jsonb_agg(jsonb_build_object('name', server.name, 'isEnabled', server.enabled,
     'allowedTools', server.config -> 'allowedTools', 'tools', (
-      select coalesce(jsonb_agg(tool -> 'name'), '[]') from jsonb_array_elements(server.tools) tool
+      select coalesce(jsonb_agg(jsonb_build_object('name', tool -> 'name', 'isReadOnly', tool -> 'isReadOnly')), '[]') from jsonb_array_elements(server.tools) tool
       where tool ->> 'changedAt' is null))), '[]')
   from kb.mcp_servers server where server.project_id = ${projectId})`
 

@@ -9,8 +9,8 @@
  */
 import { type CarriedCall, shownCall, withCalls } from "@tropism/domain/chat-calls"
 import { chatResponse } from "@tropism/domain/chat-sentences"
-import type { LoggedEvent } from "@tropism/domain/context-event"
-import type { ChatAnswer } from "@tropism/domain/conversation"
+import { AssistantMessageEvent, type LoggedEvent } from "@tropism/domain/context-event"
+import { type ChatAnswer, type CutReason, isCutReason } from "@tropism/domain/conversation"
 import type { ConversationId } from "@tropism/domain/ids"
 import { saidIn, type TurnRest } from "./turn-parts.ts"
 
@@ -18,18 +18,29 @@ import { saidIn, type TurnRest } from "./turn-parts.ts"
 export interface AnswerSoFar {
   /** What the agent said last. */
   readonly said: string
+  /** Why that is not whole; undefined where it is. */
+  readonly finishReason: CutReason | undefined
   readonly calls: ReadonlyArray<CarriedCall>
   /** Those of them since the agent's last words. */
   readonly unspoken: ReadonlyArray<CarriedCall>
 }
 
-export const nothingYet: AnswerSoFar = { said: "", calls: [], unspoken: [] }
+export const nothingYet: AnswerSoFar = { said: "", finishReason: undefined, calls: [], unspoken: [] }
 
 /** Adds an event of the turn. */
-export const withEvent = ({ calls, said, unspoken }: AnswerSoFar, event: LoggedEvent): AnswerSoFar => {
+export const withEvent = (
+  { calls, finishReason, said, unspoken }: AnswerSoFar,
+  event: LoggedEvent
+): AnswerSoFar => {
   const words = saidIn(event) ?? ""
+  const isAnswer = event instanceof AssistantMessageEvent
   return {
-    said: words || said,
+    said: isAnswer && event.continues ? said + words : words || said,
+    finishReason: isAnswer
+      ? isCutReason(event.finishReason)
+        ? event.finishReason
+        : undefined
+      : finishReason,
     calls: withCalls(calls, event),
     unspoken: withCalls(words.trim() === "" ? unspoken : [], event)
   }
@@ -38,15 +49,16 @@ export const withEvent = ({ calls, said, unspoken }: AnswerSoFar, event: LoggedE
 /** The whole answer. */
 export const chatAnswerOf = (
   conversationId: ConversationId,
-  { calls, said, unspoken }: AnswerSoFar,
+  { calls, finishReason, said, unspoken }: AnswerSoFar,
   { ending, failure, questions, runId, status }: TurnRest
 ): ChatAnswer => {
   const toolCalls = calls.map(shownCall)
   return {
     conversationId,
     status,
-    response: chatResponse({ ending, failure, said, unspoken, question: questions[0] }),
+    response: chatResponse({ ending, failure, said, finishReason, unspoken, question: questions[0] }),
     toolCalls,
+    ...(finishReason === undefined ? {} : { finishReason }),
     runId,
     conversation_id: conversationId,
     tool_calls: toolCalls

@@ -46,6 +46,12 @@ export interface Brought {
   readonly messages: ReadonlyArray<GivenMessage>
 }
 
+/** The same for a conversation that goes on. */
+export interface BroughtOn extends Brought {
+  /** The instructions at the end of the system prompt that these ones replace. */
+  readonly promptEnd: string | null
+}
+
 /** Where something was said; plain JSON, for it is kept under an Idempotency-Key. */
 export type SaidIn = {
   readonly context: ContextName
@@ -68,13 +74,18 @@ export class Completions extends Context.Service<
       saying: Saying,
       by: UserId
     ) => InProject<SaidIn, PromptFailed | TriggerRefused>
+    /** The context of this name, where it is this person's; held, so that nobody forgets it or speaks in it meanwhile. */
+    readonly hold: (name: ContextName, of: UserId) => InProject<ContextHead | undefined>
+    /** A context of this person that begins with the log of another up to an event. */
+    readonly branch: (from: ContextHead, at: number, agent: Agent) => InProject<ContextHead, PromptFailed>
     /** The context of a conversation of this person, by its id or by the name that an answer told; undefined alike for what is somebody else's and what is not there. */
     readonly find: (conversation: string, of: UserId) => InProject<ContextHead | undefined>
-    /** Says something where this person has spoken before; an agent that waits for an answer is answered. */
+    /** Says something where this person has spoken before, after what the client brings; an agent that waits for an answer is answered. */
     readonly goOn: (
       context: ContextHead,
       saying: Saying,
-      by: UserId
+      by: UserId,
+      brought?: BroughtOn
     ) => InProject<SaidIn, TriggerRefused | AnswerRefused>
   }
 >()("@tropism/server/chat/Completions") {
@@ -143,9 +154,60 @@ export class Completions extends Context.Service<
         return context
       })
 
-      const goOn = Effect.fn("Completions.goOn")((context: ContextHead, saying: Saying, by: UserId) =>
-        say(context, newSetting(context.name, saying.settings), saying, by)
+      const hold = Effect.fn("Completions.hold")(function* (name: ContextName, of: UserId) {
+        const isKept = yield* brought.hold(name, true)
+        const conversation = yield* conversations.hold(name, true)
+        const context = yield* contexts.get(name)
+        return isKept && context?.owner === of && conversation?.isDeleted !== true ? context : undefined
+      })
+
+      const branch = Effect.fn("Completions.branch")(function* (from: ContextHead, at: number, agent: Agent) {
+        const name = ContextName.make(`${prefix}${yield* ids.next}`)
+        // The name is new, and the place was read from the log that is held.
+        const context = yield* Effect.catchTags(beginnings.fork(name, agent, { from, at }), {
+          ContextExists: Effect.die,
+          ForkRefused: Effect.die
+        })
+        yield* brought.keep(name)
+        return context
+      })
+
+      const goOn = Effect.fn("Completions.goOn")(
+        (context: ContextHead, saying: Saying, by: UserId, more?: BroughtOn) =>
+          say(
+            context,
+            Effect.map(
+              Effect.all([newSetting(context.name, saying.settings), broughtOn(context.name, more)]),
+              ([settings, given]) => [...settings, ...given]
+            ),
+            saying,
+            by
+          )
       )
+
+      /** What a client brings to a conversation that goes on; what its system prompt has already is not repeated. */
+      const broughtOn = Effect.fnUntraced(function* (name: ContextName, more: BroughtOn | undefined) {
+        if (more === undefined) return []
+        const prompt = Option.getOrElse((yield* contexts.load(name)).systemPrompt, () => "")
+        const messages = more.messages.filter(
+          ({ content, role }) => role !== "system" || !prompt.includes(content)
+        )
+        const isNew = more.instructions !== more.promptEnd
+        const instructions = isNew ? more.instructions : null
+        const replaces = isNew ? more.promptEnd : null
+        const events: ReadonlyArray<NewEvent> =
+          instructions === null && replaces === null && messages.length === 0
+            ? []
+            : [
+                {
+                  type: "HistoryGivenEvent",
+                  instructions,
+                  messages,
+                  ...(replaces === null ? {} : { replaces })
+                }
+              ]
+        return events
+      })
 
       /** What sets the model of a context, where it asks another; tools that one message went without are back for the next. */
       const newSetting = Effect.fnUntraced(function* (name: ContextName, settings: LlmConfig | null) {
@@ -154,7 +216,7 @@ export class Completions extends Context.Service<
         return primary?.toolChoice === "none" ? settingOf({ ...primary, toolChoice: null }) : []
       })
 
-      return Completions.of({ begin, find, goOn })
+      return Completions.of({ begin, hold, branch, find, goOn })
     })
   )
 }

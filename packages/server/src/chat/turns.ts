@@ -9,10 +9,12 @@
  * server makes is told when it is kept, or as it is made where servers work together.
  * Nobody's leaving ends a turn.
  */
+import type { ReducedContext } from "@tropism/domain/context"
 import { type ContextName, decodeEvent, type TextDeltaEvent } from "@tropism/domain/context-event"
+import { madeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { pieceOf } from "@tropism/domain/piece"
-import { Clock, Context, Effect, Layer, Option, Queue, Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Option, Queue, Schema, Scope, Stream } from "effect"
 import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
@@ -30,6 +32,7 @@ import {
   hearPiece,
   isOver,
   mayGoOn,
+  type OpenQuestion,
   type Piece,
   restOf,
   type TurnEnd,
@@ -43,6 +46,8 @@ export interface FollowTerms {
   readonly waitMs?: number
   /** The turn that answers was open before the event: what came is an outcome that it waited for. */
   readonly isTurnOpen?: boolean
+  /** The last event before a question of the turn was answered: the parts end there, with the questions that waited. */
+  readonly until?: number | undefined
 }
 
 export class Turns extends Context.Service<
@@ -110,7 +115,7 @@ export class Turns extends Context.Service<
         projectId: ProjectId,
         name: ContextName,
         after: number,
-        { isTurnOpen = false, waitMs = chatLimits.waitMs }: FollowTerms = {}
+        { isTurnOpen = false, until = Number.POSITIVE_INFINITY, waitMs = chatLimits.waitMs }: FollowTerms = {}
       ) =>
         Effect.gen(function* () {
           const untilMs = (yield* Clock.currentTimeMillis) + waitMs
@@ -120,8 +125,10 @@ export class Turns extends Context.Service<
           const { bell, hearRun, news } = yield* listen(projectId, name)
           const standing = asking(runs.newestOn(name))
           /** Read and not heard: a question that waits may have been asked before what is answered here. */
-          const openQuestions = (runId: RunId) =>
-            Effect.map(asking(questions.pending(runId)), (open) => open.map(({ payload }) => payload))
+          const openQuestions = (runId: RunId): Effect.Effect<ReadonlyArray<OpenQuestion>> =>
+            until === Number.POSITIVE_INFINITY
+              ? Effect.map(asking(questions.pending(runId)), (open) => open.map(({ payload }) => payload))
+              : Effect.map(asking(contexts.loadUpTo(name, until)), questionsOf)
 
           /** How the answer ended by what the log says; a step that others follow has ended nothing. */
           const endIn = Effect.fnUntraced(function* (hearing: Hearing) {
@@ -159,12 +166,12 @@ export class Turns extends Context.Service<
             while (isMore) {
               const page = yield* asking(contexts.read(name, hearing.number, chatLimits.pageEvents))
               for (const json of page) {
-                if (isOver(hearing)) break
+                if (isOver(hearing) || hearing.number >= until) break
                 const heard = hearEvent(hearing, decodeEvent(json))
                 hearing = heard.hearing
                 parts.push(...heard.parts)
               }
-              isMore = page.length === chatLimits.pageEvents && !isOver(hearing)
+              isMore = page.length === chatLimits.pageEvents && !isOver(hearing) && hearing.number < until
             }
             const ripe = news.pieces.filter((piece) => piece.after <= hearing.number)
             news.pieces = news.pieces.filter((piece) => piece.after > hearing.number)
@@ -180,7 +187,7 @@ export class Turns extends Context.Service<
             const isInTime = yield* wait
             const run = yield* look
             const { hearing, parts } = yield* read(before)
-            const end = (yield* endIn(hearing)) ?? (run && endOfRun(run))
+            const end = (yield* endIn(hearing)) ?? (hearing.number >= until ? askedEnd : run && endOfRun(run))
             if (end === undefined && isInTime) return [parts, Option.some(hearing)] as const
             const runId = hearing.runId ?? (yield* standing)?.id ?? null
             const rest: TurnEnd = end ?? { ending: "bound" }
@@ -206,6 +213,21 @@ interface News {
 
 /** Whoever speaks between two steps begins the workflow anew. */
 const brokenInto: TurnEnd = { ending: "message" }
+
+const askedEnd: TurnEnd = { ending: "question" }
+
+const readQuestion = Schema.decodeUnknownOption(
+  Schema.Struct({
+    question: Schema.String,
+    options: Schema.optionalKey(Schema.Array(Schema.String))
+  })
+)
+
+/** The questions that waited for a person where a log was folded up to. */
+const questionsOf = ({ pendingCalls, waitingCalls }: ReducedContext): ReadonlyArray<OpenQuestion> =>
+  pendingCalls.flatMap((call) =>
+    waitingCalls[call.id] === "person" ? Option.toArray(readQuestion(madeCall(call).arguments)) : []
+  )
 
 const heardIn = (delta: TextDeltaEvent): Piece => {
   const { after, place } = pieceOf(delta)

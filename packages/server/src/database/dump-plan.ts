@@ -48,6 +48,7 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("contexts", "created_at, forked_from is not null, name"),
   part("brought_contexts", "context_name"),
   part("context_events", "context_name, number"),
+  part("responses"),
   part("passages", "context_name, number"),
   part("backtests"),
   // A run's id may be smaller than that of the run that spawned it: each has the time of its server.

@@ -71,6 +71,8 @@ import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace
 import { statements as noProgress } from "./migrations/0075-progress.ts"
 import { statements as clientTools } from "./migrations/0076-client-tools.ts"
 import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
+import { statements as modelAnswers } from "./migrations/0078-model-answers.ts"
+import { statements as responses } from "./migrations/0079-responses.ts"
 import { statements as cachedTokens } from "./migrations/0082-cached-tokens.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
@@ -147,6 +149,8 @@ export const migrations = {
   "0075_progress": run(noProgress),
   "0076_client_tools": run(clientTools),
   "0077_provider_outages": run(providerOutages),
+  "0078_model_answers": run(modelAnswers),
+  "0079_responses": run(responses),
   "0082_cached_tokens": run(cachedTokens)
 }
 

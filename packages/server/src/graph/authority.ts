@@ -48,7 +48,7 @@ export class Authorities extends Context.Service<
 >()("@tropism/server/graph/Authorities") {}
 
 /** A denial, with whose rights it may come from. */
-export const explainDenial = ({ actsFor }: Authority, denial: string): string =>
+export const explainDenial = ({ actsFor }: Pick<Authority, "actsFor">, denial: string): string =>
   actsFor.length === 0
     ? denial
     : `${denial}. It acts for ${actsFor.join(" and ")} and may do no more than they may`

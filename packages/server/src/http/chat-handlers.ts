@@ -19,7 +19,8 @@ import {
 } from "@tropism/api/problems"
 import { shownCall } from "@tropism/domain/chat-calls"
 import type { ChatAnswer } from "@tropism/domain/conversation"
-import { Cause, Effect, Option, Stream } from "effect"
+import { AgentId } from "@tropism/domain/ids"
+import { Cause, Effect, Option, Schema, Stream } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { chatLimits } from "../chat/chat-limits.ts"
@@ -40,6 +41,8 @@ import { answerProblem, invalid, keepable, triggerProblem } from "./refusals.ts"
 import { CurrentKey } from "./request-keys.ts"
 import { streamHeaders, wantsStream } from "./sse.ts"
 
+const isAgentId = Schema.is(AgentId)
+
 export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
   handlers.handle(
     "send",
@@ -51,17 +54,20 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
           "/conversation_id",
           "It names another conversation than conversationId: send one of them"
         )
+      const { agentId } = payload
       const chatting = yield* Chatting
       const said = yield* inProject(projectId, "editor", ({ userId }) =>
-        Effect.catch(
-          chatting.say({
-            by: userId,
-            message: payload.message,
-            conversationId: conversationId ?? sameId ?? undefined,
-            agentId: payload.agentId ?? undefined
-          }),
-          chatProblem
-        )
+        agentId !== undefined && agentId !== null && !isAgentId(agentId)
+          ? Effect.fail(new NotFound({ detail: `There is no agent ${agentId}` }))
+          : Effect.catch(
+              chatting.say({
+                by: userId,
+                message: payload.message,
+                conversationId: conversationId ?? sameId ?? undefined,
+                agentId: agentId ?? undefined
+              }),
+              chatProblem
+            )
       )
       yield* CrashPoint.hit("chat.afterCommit")
       const waits = query.wait !== "false"

@@ -12,8 +12,8 @@ import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import { Forbidden, NotFound } from "@tropism/api/problems"
 import type { Conversation } from "@tropism/domain/conversation"
 import type { ContextName } from "@tropism/domain/context-event"
-import type { ConversationId, ProjectId } from "@tropism/domain/ids"
-import { Effect, Option, Stream } from "effect"
+import { AgentId, type ConversationId, type ProjectId } from "@tropism/domain/ids"
+import { Effect, Option, Schema, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agent/agents.ts"
@@ -31,6 +31,7 @@ import { currentLoss } from "./permits.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
 
 const known = orNotFound("conversation")
+const isAgentId = Schema.is(AgentId)
 
 /** A conversation that the principal may read. */
 const readable = (id: ConversationId) =>
@@ -75,7 +76,7 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
         const conversations = yield* Conversations
         return yield* inProject(params.projectId, "editor", ({ userId }) =>
           Effect.gen(function* () {
-            const agent = yield* agents.get(agentId)
+            const agent = isAgentId(agentId) ? yield* agents.get(agentId) : undefined
             if (!agent) return yield* new NotFound({ detail: `There is no agent ${agentId}` })
             const called = title ?? `Conversation with ${agent.name}`
             return yield* Effect.mapError(conversations.begin(agent, called, userId), ({ detail }) =>

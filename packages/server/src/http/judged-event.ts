@@ -6,7 +6,7 @@
  * Judged in the transaction that keeps the event, with the log held, so that two
  * that are sent at once are judged one after the other.
  */
-import type { InvalidInput } from "@tropism/api/problems"
+import { type InvalidInput, NotFound } from "@tropism/api/problems"
 import { type ContextEventId, eventNumber, type NewEvent } from "@tropism/domain/context-event"
 import { Effect } from "effect"
 import { definedTool, type Workflow } from "@tropism/domain/context-config"
@@ -33,10 +33,15 @@ export const makeJudgedEvent = Effect.gen(function* () {
     const mixed = findMixedFault(event)
     if (mixed) return yield* invalid(mixed.pointer, mixed.message)
     const tool = definedTool(event)
-    if (tool === undefined) return
     const { projectId } = yield* ProjectTransaction
     yield* contexts.lock(contextName)
     const { config } = yield* contexts.load(contextName)
+    if (tool === undefined) {
+      if (config.tools.some(({ name }) => name === event.name)) return
+      return yield* new NotFound({
+        detail: `This context defines no tool ${event.name}: there is nothing to take back`
+      })
+    }
     const agent = yield* agents.get(agentId)
     const terms = {
       isLoop: false,
@@ -69,7 +74,7 @@ export const makeJudgedEvent = Effect.gen(function* () {
   const judgeOwn = (
     context: ContextHead,
     event: NewEvent
-  ): Effect.Effect<void, InvalidInput, ProjectTransaction> => {
+  ): Effect.Effect<void, InvalidInput | NotFound, ProjectTransaction> => {
     switch (event.type) {
       case "DefineToolEvent":
         return judgeTool(context, event)

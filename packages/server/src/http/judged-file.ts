@@ -31,6 +31,9 @@ export const judged = Effect.fnUntraced(function* ({ bytes, mimeType, untrusted 
   return { digest, mimeType, sizeBytes: bytes.length, untrusted }
 })
 
+/** As senders write it: in lines, in either alphabet, with or without what fills it up. */
+const base64Text = /^[A-Za-z0-9+/_\s-]*={0,2}\s*$/
+
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*?;base64,([\s\S]*)$/i
 
 /** The file in a `data:` URL; a failure says what is wrong with it. */
@@ -40,6 +43,10 @@ export const readDataUrl = (url: string): Result.Result<Pick<SentFile, "bytes" |
   if (mimeType === undefined)
     return Result.fail(
       "Send a data: URL in base64 of a picture (PNG, JPEG, GIF, WebP), a PDF, JSON or a text: data:image/png;base64,…"
+    )
+  if (!base64Text.test(base64))
+    return Result.fail(
+      "What follows base64, is not base64: it has A to Z, a to z, 0 to 9, + and / (or - and _), with = at its end alone"
     )
   const bytes = new Uint8Array(Buffer.from(base64, "base64"))
   return bytes.length > agentLimits.fileMaxBytes

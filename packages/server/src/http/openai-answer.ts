@@ -16,10 +16,15 @@ import type {
 } from "@tropism/api/openai-completions"
 import { type Reading, readEvent, readingAfter, unsaid } from "@tropism/domain/conversation-reading"
 import type { ConversationMessage } from "@tropism/domain/conversation"
-import type { LoggedEvent } from "@tropism/domain/context-event"
+import { AgentTurnFailedEvent, type LoggedEvent, type TurnFailure } from "@tropism/domain/context-event"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
+import { lastFault } from "@tropism/domain/chat-calls"
 import { failedResponse } from "@tropism/domain/chat-sentences"
+import { Effect } from "effect"
+import type { OpenAiError } from "@tropism/api/openai-api"
 import type { OpenQuestion, TurnPart, TurnRest } from "../chat/turns.ts"
+import type { AnswerForm } from "./openai-answering.ts"
+import { failedTurn } from "./openai-faults.ts"
 
 /** An answer as far as it was heard. */
 export interface HeardAnswer {
@@ -68,18 +73,28 @@ export const hear = (
 const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof hear> => {
   const { reading, told } = readEvent(before.reading, event)
   const content = told?.message.role === "assistant" ? told.message.content : ""
-  const words = event.type === "AgentTurnCompletedEvent" ? content : ""
+  const { begun } = before.reading
+  const isFailure = event.type === "AgentTurnFailedEvent"
+  // What was begun of an answer has passed by.
+  const words = event.type === "AgentTurnCompletedEvent" && begun === undefined ? content : ""
+  const isSaid = told?.message.role === "assistant" && !isFailure
   const answer: HeardAnswer = {
     ...before,
     reading,
-    messages:
-      told && told.message.role === "assistant" ? [...before.messages, told.message] : before.messages,
+    messages: [
+      ...before.messages,
+      ...(isSaid ? [told.message] : []),
+      ...(isFailure && begun !== undefined ? [begun] : [])
+    ],
     usage: "usage" in event ? addUsage(before.usage, event.usage as Usage) : before.usage,
-    failure: event.type === "AgentTurnFailedEvent" && content !== "" ? content : before.failure,
+    failure: isFailure ? failedResponse(lastFault(before.reading.carried), reasonOf(event)) : before.failure,
     told: content === "" ? before.told : { before: true, now: false }
   }
   return { answer, words: words === "" ? "" : behindTold(before, words) }
 }
+
+const reasonOf = (event: LoggedEvent): TurnFailure | null =>
+  event instanceof AgentTurnFailedEvent ? (event.reason ?? null) : null
 
 /** Words behind what was told before, a blank line apart. */
 const behindTold = ({ told }: HeardAnswer, words: string): string =>
@@ -101,7 +116,7 @@ export interface AnswerTerms {
 }
 
 /** The whole answer, once it is at rest. */
-export const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
+const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
   const asked = askedIn(answer)
   const said = messagesOf(answer).flatMap(({ content }) => (content === "" ? [] : [content]))
   const { conversation: _conversation, ...shared } = terms
@@ -131,10 +146,24 @@ const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => 
 }
 
 /** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
-const limits: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
+const limitEndings: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
 
-const finishOf = ({ rest }: HeardAnswer): FinishReason =>
-  rest !== undefined && limits.has(rest.ending) ? "length" : "stop"
+/** Why an answer is not whole; undefined where it is. */
+export const cutReason = (answer: HeardAnswer): "content_filter" | "length" | undefined => {
+  const { rest } = answer
+  if (isFiltered(answer)) return "content_filter"
+  const isCut = messagesOf(answer).at(-1)?.finishReason !== undefined
+  return isCut || (rest !== undefined && limitEndings.has(rest.ending)) ? "length" : undefined
+}
+
+const finishOf = (answer: HeardAnswer): FinishReason => cutReason(answer) ?? "stop"
+
+/** Whether the filter of the model's provider stopped the answer: OpenAI's own API gives what came, too. */
+const isFiltered = ({ rest }: HeardAnswer): boolean => rest?.failure === "contentFilter"
+
+/** Whether the client gets an error in the place of an answer. */
+export const isFailed = (answer: HeardAnswer): boolean =>
+  answer.rest?.status === "failed" && !isFiltered(answer)
 
 export const usageOf = ({ usage }: HeardAnswer): CompletionUsage => ({
   prompt_tokens: usage.inputTokens,
@@ -152,7 +181,7 @@ const extraOf = ({ conversation }: AnswerTerms, answer: HeardAnswer): Completion
 type Choice = CompletionChunk["choices"][number]
 
 /** The chunks of a streamed answer; where usage is wanted, each but the last says that it tells none. */
-export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
+const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
   const { conversation: _conversation, ...shared } = terms
   const chunk = (
     delta: Choice["delta"],
@@ -174,5 +203,31 @@ export const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
         ? [{ ...shared, object: "chat.completion.chunk", choices: [], usage: usageOf(answer) } as const]
         : [])
     ]
+  }
+}
+
+/** A chat completion, whole or as chunks; the last event of a stream is `[DONE]`. */
+export const completionForm = (
+  terms: AnswerTerms,
+  number: number,
+  isUsageWanted: boolean
+): AnswerForm<HeardAnswer, CompletionChunk | OpenAiError | "[DONE]"> => {
+  const chunks = chunksOf(terms, isUsageWanted)
+  const endOf = (answer: HeardAnswer) =>
+    isFailed(answer)
+      ? [{ error: failedTurn(answer.failure).error }]
+      : [...chunks.last(answer), "[DONE]" as const]
+  return {
+    start: beginHearing(number),
+    first: [chunks.first],
+    hear: (before, part) => {
+      const { answer, words } = hear(before, part)
+      const texts = words === "" ? [] : [chunks.words(words)]
+      return [answer, part.type === "rest" ? [...texts, ...endOf(answer)] : texts]
+    },
+    fault: ({ error }) => ({ error }),
+    encode: (event) => `data: ${event === "[DONE]" ? event : JSON.stringify(event)}\n\n`,
+    whole: (answer) =>
+      isFailed(answer) ? failedTurn(answer.failure) : Effect.succeed(completionOf(terms, answer))
   }
 }

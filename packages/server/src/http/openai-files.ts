@@ -17,7 +17,7 @@ import { looking } from "./access.ts"
 import { judged, readDataUrl } from "./judged-file.ts"
 import { readableFile } from "./owned.ts"
 import { openAiFault } from "./openai-faults.ts"
-import { sourceKey, type WantedFile } from "./openai-request.ts"
+import { sourceKey, type WantedFile } from "./openai-turn.ts"
 
 /** Keeps the files, and says by their source what each is. */
 export const keepFiles = Effect.fn("http.openai.keepFiles")(function* (

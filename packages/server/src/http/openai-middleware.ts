@@ -92,7 +92,7 @@ const asked = ({ allowedOrigins, host }: Standing["Service"], headers: Headers.H
     { host: headers["host"], origin: headers["origin"] }
   )
   return stranger === undefined
-    ? Effect.succeed(preflight("GET, POST", headers["access-control-request-headers"]))
+    ? Effect.succeed(preflight("GET, POST, DELETE", headers["access-control-request-headers"]))
     : openAiFault(stranger, { status: 403, type: "permission_error", code: "origin_not_allowed" })
 }
 
@@ -108,11 +108,8 @@ export const layerOpenAiMissing = Layer.unwrap(
       const [scheme, token = ""] = (headers["authorization"] ?? "").split(" ", 2)
       yield* principalOf(Redacted.make(scheme?.toLowerCase() === "bearer" ? token : ""))
       const [path = ""] = url.split("?", 1)
-      const missed = /\/v1\/responses(?:\/|$)/.test(path)
-        ? "The Responses API is not offered here"
-        : `There is no ${method} ${path}`
       return yield* openAiFault(
-        `${missed}: agents are spoken to at POST …/v1/chat/completions and listed at GET …/v1/models`,
+        `There is no ${method} ${path}: agents answer at POST …/v1/responses and POST …/v1/chat/completions, and GET …/v1/models lists them`,
         { status: 404, code: "unknown_url" }
       )
     })

@@ -4,7 +4,8 @@
 import { CompletionInput } from "@tropism/api/openai-completions"
 import { describe, expect, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { filesOf, readCompletion } from "./openai-request.ts"
+import { readCompletion } from "./openai-request.ts"
+import { filesOf } from "./openai-turn.ts"
 
 const decode = Schema.decodeUnknownSync(CompletionInput)
 

@@ -41,7 +41,9 @@ const listedTask = (task: Task) => ({
   ...("agentName" in task ? { agentName: task.agentName } : {}),
   ...("assignee" in task ? { assignee: task.assignee } : {}),
   ...("digest" in task ? { digest: task.digest } : {}),
-  ...(isSuggestion(task) ? { staleness: task.staleness?.state ?? null, agentState: task.agentState } : {})
+  ...(isSuggestion(task)
+    ? { staleness: task.staleness?.state ?? null, agentState: task.agentState, denial: task.denial }
+    : {})
 })
 
 /** What approval would change, place by place. */
@@ -102,7 +104,7 @@ const getSuggestion = {
   name: "get_suggestion",
   title: "Read a suggestion",
   description:
-    "Reads a suggestion, question or undo with all that a decision needs: the change, its difference to the present, the agent's reasoning, the evidence, and whether anything moved since. Its digest binds an approval to what you saw.",
+    "Reads a suggestion, question or undo with all that a decision needs: the change, its difference to the present, the agent's reasoning, the evidence, whether anything moved since, and in denial why the agent's capabilities forbid it by now, if they do. Its digest binds an approval to what you saw.",
   arguments: Schema.Struct({ taskId: TaskId }),
   annotations: reads,
   role: "viewer"

@@ -4,21 +4,23 @@
  * One adapter for every provider: the packages speak the wire formats, this
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
- * model alike. Only a request that was refused with a system message in its middle is
- * made again at once, without one: some servers' chat templates take none there.
+ * model alike. Only a request that was refused for the order of its roles, for its
+ * `tool_choice` or for its pictures is made again at once, as the model may take it.
  */
 import {
   APICallError,
   type LanguageModelV4,
   type LanguageModelV4CallOptions,
   type LanguageModelV4Prompt,
+  type LanguageModelV4StreamResult,
   type SharedV4ProviderOptions
 } from "@ai-sdk/provider"
 import type { ReasoningEffort } from "@tropism/domain/model-config"
 import { Effect, type Schema, Stream } from "effect"
+import type { Prompt } from "effect/ai"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { makeArgumentsKeeper, toResponsePart } from "./ai-sdk-parts.ts"
-import { toAiSdkPrompt } from "./ai-sdk-prompt.ts"
+import { type PicturePlace, toAiSdkPrompt } from "./ai-sdk-prompt.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 import { makeThinkTagReader } from "./think-tags.ts"
 import type { ModelPort, PortRequest } from "./model-port.ts"
@@ -27,14 +29,15 @@ export interface AiSdkModelOptions extends Teller {
   readonly model: LanguageModelV4
   /** provider:name, as events record the model of an answer. */
   readonly name: string
-  readonly lateSystemMessages: LateSystemMessages
+  readonly habits: KnownHabits
+  /** The ids of calls that the provider takes. */
+  readonly callIds?: RegExp | undefined
+  /** Where the model takes the pictures of tool results. */
+  readonly pictures: PicturePlace
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
-  readonly answersResults: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
   readonly namesCalledTools: boolean
-  /** Whether a request may show tools and forbid their use; where not, words alone forbid it. */
-  readonly forbidsTools: boolean
   readonly schemaRules: SchemaRules
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
@@ -43,11 +46,23 @@ export interface AiSdkModelOptions extends Teller {
   readonly requestOptions?: SharedV4ProviderOptions | undefined
 }
 
-/** Whether a model takes a system message in the middle of a conversation. */
-export interface LateSystemMessages {
-  readonly areTaken: () => boolean
-  /** Called when the model answered without one what it had refused with one. */
-  readonly refused: () => void
+/** What a model refuses that others take. */
+export interface Habits {
+  /** It takes no system message in the middle of a conversation. */
+  readonly tagsNotices: boolean
+  /** It takes no user directly behind a tool's result. */
+  readonly answersTools: boolean
+  /** It does not know `tool_choice: none`, so the tools are left out; those that must be named are forbidden by words alone. */
+  readonly leavesOutTools: boolean
+  /** It takes no pictures of tool results. */
+  readonly leavesOutPictures: boolean
+}
+
+/** What is known of a model's habits so far. */
+export interface KnownHabits {
+  readonly now: () => Habits
+  /** Called when the model answered by these what it had refused before. */
+  readonly learned: (habits: Habits) => void
 }
 
 /** Makes a model that asks the given AI SDK model. */
@@ -60,23 +75,32 @@ export const fromAiSdk =
           Effect.sync(() => new AbortController()),
           (controller) => Effect.sync(() => controller.abort())
         )
-        const open = (prompt: LanguageModelV4Prompt) =>
-          Effect.tryPromise({
+        const { callIds, joinsNeighbours, name } = options
+        const known = options.habits.now()
+        const open = (habits: Habits): Effect.Effect<LanguageModelV4StreamResult, unknown> => {
+          const { answersTools, leavesOutPictures, tagsNotices } = habits
+          const pictures = leavesOutPictures ? "none" : options.pictures
+          const lateSystemMessages = !tagsNotices
+          const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages, pictures }
+          const prompt = toAiSdkPrompt(request.prompt, asked)
+          return Effect.tryPromise({
             try: () =>
               Promise.resolve(
-                options.model.doStream(callOptions(options, request, prompt, controller.signal))
+                options.model.doStream(callOptions(options, request, prompt, habits, controller.signal))
               ),
             catch: (error) => error
-          })
-        const { lateSystemMessages } = options
-        const promptWith = (isTaken: boolean) =>
-          toAiSdkPrompt(request.prompt, { ...options, lateSystemMessages: isTaken })
-        const prompt = promptWith(lateSystemMessages.areTaken())
-        const result = yield* open(prompt).pipe(
-          Effect.catchIf(
-            (error) => hasLateSystemMessage(prompt) && mayRefuseTheRole(error),
-            () => Effect.tap(open(promptWith(false)), () => Effect.sync(lateSystemMessages.refused))
-          ),
+          }).pipe(
+            Effect.tap(() =>
+              habits === known ? Effect.void : Effect.sync(() => options.habits.learned(habits))
+            ),
+            Effect.catch((error) => {
+              // Each refusal teaches one habit more, so this ends.
+              const other = habitsAfter(habits, error, prompt, request)
+              return other === undefined ? Effect.fail(error) : open(other)
+            })
+          )
+        }
+        const result = yield* open(known).pipe(
           Effect.catch((error) => Effect.flatMap(toAiError(error, options), Effect.fail))
         )
         return Stream.fromReadableStream({
@@ -100,24 +124,55 @@ export const fromAiSdk =
       })
     )
 
-const hasLateSystemMessage = (prompt: LanguageModelV4Prompt): boolean =>
-  prompt.slice(1).some(({ role }) => role === "system")
+/** How a refused request may be made again; undefined where the refusal says nothing of it. */
+const habitsAfter = (
+  habits: Habits,
+  error: unknown,
+  prompt: LanguageModelV4Prompt,
+  request: PortRequest
+): Habits | undefined => {
+  if (!APICallError.isInstance(error)) return undefined
+  const { toolChoice, tools } = request
+  const status = error.statusCode ?? 0
+  const words = `${error.message} ${error.responseBody ?? ""}`
+  const isRefusal = [400, 422].includes(status)
+  const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
+  if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
+  // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
+  if ((isRefusal || status === 500) && /system|template|role/i.test(words)) {
+    if (!habits.tagsNotices && prompt.slice(1).some(({ role }) => role === "system"))
+      return { ...habits, tagsNotices: true }
+    if (!habits.answersTools && hasUserAfterTool(prompt)) return { ...habits, answersTools: true }
+  }
+  return !habits.leavesOutPictures && mayRefusePictures(status, words) && hasPictures(request.prompt)
+    ? { ...habits, leavesOutPictures: true }
+    : undefined
+}
 
-/** Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500. */
-const mayRefuseTheRole = (error: unknown): boolean =>
-  APICallError.isInstance(error) &&
-  [400, 422, 500].includes(error.statusCode ?? 0) &&
-  /system|template|role/i.test(`${error.message} ${error.responseBody ?? ""}`)
+const hasUserAfterTool = (prompt: LanguageModelV4Prompt): boolean =>
+  prompt.some(({ role }, index) => role === "user" && prompt[index - 1]?.role === "tool")
+
+const hasPictures = ({ content }: Prompt.Prompt): boolean =>
+  content.some(
+    ({ content: parts, role }) =>
+      role === "tool" &&
+      parts.some((part) => part.type === "tool-result" && part.options["tropism"] !== undefined)
+  )
+
+/** Models without eyes name the image, the kind of content or, where the user shows it after a result, the role. */
+const mayRefusePictures = (status: number, words: string): boolean =>
+  [400, 404, 415, 422, 500].includes(status) && /image|picture|vision|modal|media|content|role/i.test(words)
 
 const callOptions = (
   options: AiSdkModelOptions,
   request: PortRequest,
   prompt: LanguageModelV4Prompt,
+  habits: Habits,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => ({
   prompt,
   abortSignal,
-  ...toolsOf(request, options),
+  ...toolsOf(request, options, habits),
   ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
   ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
   ...(options.reasoning === undefined ? {} : { reasoning: options.reasoning }),
@@ -127,13 +182,14 @@ const callOptions = (
 /** Anthropic and Bedrock refuse a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
 const toolsOf = (
   request: PortRequest,
-  { forbidsTools, namesCalledTools, schemaRules }: AiSdkModelOptions
+  { namesCalledTools, schemaRules }: AiSdkModelOptions,
+  { leavesOutTools }: Habits
 ): Pick<LanguageModelV4CallOptions, "tools" | "toolChoice"> => {
-  const none = { type: forbidsTools ? "none" : "auto" } as const
-  if (request.tools.length > 0)
+  const isForbidden = request.toolChoice === "none"
+  if (request.tools.length > 0 && !(isForbidden && leavesOutTools))
     return {
       tools: toAiSdkTools(request.tools, schemaRules),
-      toolChoice: request.toolChoice === "none" ? none : { type: "auto" }
+      toolChoice: { type: isForbidden ? "none" : "auto" }
     }
   if (!namesCalledTools) return {}
   const called = request.prompt.content.flatMap((message) =>
@@ -144,6 +200,6 @@ const toolsOf = (
   if (called.length === 0) return {}
   return {
     tools: [...new Set(called)].map((name) => ({ type: "function", name, inputSchema: { type: "object" } })),
-    toolChoice: none
+    toolChoice: { type: leavesOutTools ? "auto" : "none" }
   }
 }

@@ -20,3 +20,35 @@ describe("a part without the text that its type promises", () => {
     })
   )
 })
+
+describe("why an answer ended, where a package does not know what its provider says", () => {
+  const usage = { inputTokens: { total: 1 }, outputTokens: { total: 1 } }
+  const finish = (unified: string, raw?: string) =>
+    toResponsePart(
+      { type: "finish", finishReason: { unified, raw }, usage } as LanguageModelV4StreamPart,
+      teller
+    )
+
+  it.effect.each([
+    ["stop", "pause_turn", "pause"],
+    ["other", "model_context_window_exceeded", "length"],
+    ["other", "compaction", "other"],
+    ["content-filter", "guardrail_intervened", "content-filter"]
+  ] as const)("%s, from %s, is %s", ([unified, raw, reason]) =>
+    Effect.gen(function* () {
+      expect(yield* finish(unified, raw)).toMatchObject([{ type: "finish", reason }])
+    })
+  )
+
+  it.effect.each([
+    ["other", undefined],
+    ["other", "error"],
+    ["other", "malformed_tool_use"],
+    ["error", "error"]
+  ] as const)("%s, from %s, is an answer that broke off", ([unified, raw]) =>
+    Effect.gen(function* () {
+      const { reason } = yield* Effect.flip(finish(unified, raw))
+      expect(reason._tag).toBe("NetworkError")
+    })
+  )
+})

@@ -92,10 +92,15 @@ const isSound = (part: LanguageModelV4StreamPart): boolean => {
 }
 
 /** Why an answer ended; undefined where it broke off before its provider said so: some packages call that `other`. */
-const reasonOf = ({ raw, unified }: LanguageModelV4FinishReason) =>
-  unified === "interrupted" || unified === "error" || (unified === "other" && raw === undefined)
-    ? undefined
-    : unified
+const reasonOf = ({ raw, unified }: LanguageModelV4FinishReason): Response.FinishReason | undefined => {
+  if (unified === "interrupted" || unified === "error") return undefined
+  // The package counts Anthropic's pause as an end.
+  if (raw === "pause_turn") return "pause"
+  if (unified !== "other") return unified
+  // OpenRouter's package does not know `error`, nor Bedrock's `malformed_tool_use` and `malformed_model_output`.
+  if (raw === undefined || raw === "error" || raw.startsWith("malformed_")) return undefined
+  return raw === "model_context_window_exceeded" ? "length" : unified
+}
 
 const toCall = (part: Extract<LanguageModelV4StreamPart, { readonly type: "tool-call" }>) => {
   const { metadata: fault, params } = decodeArguments(part.input)

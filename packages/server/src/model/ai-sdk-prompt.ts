@@ -4,7 +4,7 @@
  * Messages keep their order and nothing is cut. Three habits of providers are
  * met here so that no caller needs to know them: Anthropic, Gemini and several
  * local chat templates take no system message in the middle of a conversation,
- * Anthropic refuses empty texts, and Gemini wants
+ * Anthropic refuses texts without a word, and Gemini wants
  * the results of one answer's calls together. Where the user speaks for the system,
  * in a tag, nobody else's words have that tag. A prompt that grew from that of an
  * earlier request is translated from there on; what a provider package makes of
@@ -41,17 +41,35 @@ export interface Asked {
   readonly lateSystemMessages: boolean
   /** Whether neighbours of one role become one message: several chat templates (Gemma, Mistral, Llama) refuse two in a row. */
   readonly joinsNeighbours: boolean
-  /** Whether the assistant must answer a tool's result before the user speaks (Mistral). */
-  readonly answersResults?: boolean
+  /** Whether an assistant's turn stands between a tool's result and the user: Mistral refuses one directly behind the other. */
+  readonly answersTools: boolean
+  /** The ids of calls that it takes; any where there is no pattern. */
+  readonly callIds?: RegExp | undefined
+  /** Where the pictures of tool results are put. */
+  readonly pictures: PicturePlace
 }
+
+/** In the result itself, in a message of the user after the results of an answer, or nowhere. */
+export type PicturePlace = "result" | "user" | "none"
 
 /** Translates a prompt for a model. */
 export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageModelV4Prompt => {
   const { messages, opening } = translatorOf(asked)(prompt.content)
   // Some chat templates take one system message only, so the opening ones are joined.
-  return opening.length === 0
-    ? messages.slice()
-    : [{ role: "system", content: opening.join("\n\n") }, ...messages]
+  const instructions = opening.join("\n\n")
+  return [
+    ...(instructions.trim() === "" ? [] : [{ role: "system" as const, content: instructions }]),
+    ...messages.slice(0, -1),
+    ...messages.slice(-1).map(trimmed)
+  ]
+}
+
+/** Claude refuses an answer to go on with that ends with white space. */
+const trimmed = (message: LanguageModelV4Message): LanguageModelV4Message => {
+  const last = message.role === "assistant" ? message.content.at(-1) : undefined
+  return message.role === "assistant" && last?.type === "text"
+    ? { ...message, content: [...message.content.slice(0, -1), { ...last, text: last.text.trimEnd() }] }
+    : message
 }
 
 /** A prompt as far as it is translated. */
@@ -61,10 +79,12 @@ interface Translation {
   /** What the system says before anybody else. */
   readonly opening: Array<string>
   readonly messages: Array<LanguageModelV4Message>
+  /** The last messages, where they show the pictures of the results before them. */
+  shown?: ReadonlyArray<LanguageModelV4Message> | undefined
 }
 
 const makeTranslated = (asked: Asked) => {
-  const { lateSystemMessages, name } = asked
+  const { lateSystemMessages, name, pictures } = asked
   const said = lateSystemMessages ? (text: string) => text : withoutTags
   return foldGrown<Prompt.Message, Translation>(
     () => ({ foreignIds: new Map(), opening: [], messages: [] }),
@@ -74,8 +94,10 @@ const makeTranslated = (asked: Asked) => {
       else
         for (const each of message.role === "system"
           ? [toNotice(message.content, lateSystemMessages)]
-          : toMessages(message, { foreignIds, name, said }))
-          join(messages, each, asked)
+          : toMessages(message, { foreignIds, name, said, pictures, callIds: asked.callIds }))
+          join(messages, each, asked, translation)
+      if (pictures === "user" && message.role === "tool")
+        showPictures(translation, message, asked.answersTools)
       return translation
     }
   )
@@ -92,7 +114,7 @@ const translators = new Map<string, ReturnType<typeof makeTranslated>>()
 const translatorsMax = 256
 
 const translatorOf = (asked: Asked) => {
-  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.answersResults === true} ${asked.name}`
+  const key = `${asked.lateSystemMessages} ${asked.joinsNeighbours} ${asked.answersTools} ${asked.pictures} ${asked.name}`
   const known = translators.get(key) ?? makeTranslated(asked)
   if (translators.size >= translatorsMax) translators.clear()
   translators.set(key, known)
@@ -106,11 +128,14 @@ const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\
 const join = (
   messages: Array<LanguageModelV4Message>,
   next: LanguageModelV4Message,
-  { answersResults = false, joinsNeighbours }: Asked
+  { answersTools, joinsNeighbours }: Asked,
+  translation: Translation
 ): void => {
+  const { shown } = translation
+  // Whoever speaks after the results stands after all of them.
+  if (shown !== undefined && next.role === "tool") messages.splice(-shown.length)
   const last = messages.at(-1)
-  if (answersResults && last?.role === "tool" && next.role === "user")
-    messages.push({ role: "assistant", content: [{ type: "text", text: "I have the results." }] })
+  if (answersTools && last?.role === "tool" && next.role === "user") messages.push(nod)
   if (last?.role === "tool" && next.role === "tool")
     messages[messages.length - 1] = { ...last, content: [...last.content, ...next.content] }
   else if (joinsNeighbours && last?.role === "user" && next.role === "user")
@@ -118,7 +143,40 @@ const join = (
   else if (joinsNeighbours && last?.role === "assistant" && next.role === "assistant")
     messages[messages.length - 1] = { ...last, content: joinTexts(last.content, next.content) }
   else messages.push(next)
+  if (shown !== undefined && next.role === "tool") messages.push(...shown)
+  else translation.shown = undefined
 }
+
+/** What the assistant says where it has to say something. */
+const nod: LanguageModelV4Message = { role: "assistant", content: [{ type: "text", text: "OK." }] }
+
+/** The user shows the pictures where a result takes none. */
+const showPictures = (translation: Translation, message: Prompt.ToolMessage, answersTools: boolean): void => {
+  const { messages, shown } = translation
+  const content = message.content.flatMap((part) => {
+    if (part.type !== "tool-result") return []
+    const pictures = picturesOf(part)
+    return pictures.length === 0
+      ? []
+      : [{ type: "text" as const, text: `[Pictures that ${part.name} answered:]` }, ...pictures.map(toFile)]
+  })
+  if (content.length === 0) return
+  if (shown !== undefined) messages.splice(-shown.length)
+  const before = (shown ?? []).flatMap((each) => (each.role === "user" ? each.content : []))
+  translation.shown = [...(answersTools ? [nod] : []), { role: "user", content: [...before, ...content] }]
+  messages.push(...translation.shown)
+}
+
+const Pictured = Schema.Struct({
+  pictures: Schema.Array(Schema.Struct({ mediaType: Schema.String, data: Schema.String }))
+})
+const decodePictured = Schema.decodeUnknownOption(Pictured)
+
+/** The pictures of a result with their bytes. */
+const picturesOf = ({ options }: Prompt.ToolResultPart): ReadonlyArray<PictureOf> =>
+  Option.match(decodePictured(options["tropism"]), { onNone: () => [], onSome: ({ pictures }) => pictures })
+
+type PictureOf = (typeof Pictured.Type)["pictures"][number]
 
 /** Two texts that meet become one, so that a message of text alone stays a string on the wire. */
 const joinTexts = <Part extends { readonly type: string }>(
@@ -139,13 +197,13 @@ const isPlainText = <Part extends { readonly type: string }>(
 const toMessages = (
   message: Exclude<Prompt.Message, Prompt.SystemMessage>,
   {
+    callIds,
     foreignIds,
     name,
+    pictures,
     said
-  }: Pick<Translation, "foreignIds"> & {
-    readonly name: string
-    readonly said: (text: string) => string
-  }
+  }: Pick<Translation, "foreignIds"> &
+    Pick<Asked, "callIds" | "name" | "pictures"> & { readonly said: (text: string) => string }
 ): ReadonlyArray<LanguageModelV4Message> => {
   switch (message.role) {
     case "user": {
@@ -154,12 +212,12 @@ const toMessages = (
     }
     case "assistant": {
       const content = answeredBy(message, name) ?? message.content.flatMap(toAssistantPart)
-      if (!isAnswerOf(message, name)) renameCalls(content, foreignIds)
+      renameCalls(content, foreignIds, (id) => isAnswerOf(message, name) && (callIds?.test(id) ?? true))
       return content.length === 0 ? [] : [{ role: "assistant", content }]
     }
     case "tool": {
       const content = message.content.flatMap((part) =>
-        part.type === "tool-result" ? [toToolResult(part, foreignIds)] : []
+        part.type === "tool-result" ? [toToolResult(part, foreignIds, pictures)] : []
       )
       return content.length === 0 ? [] : [{ role: "tool", content }]
     }
@@ -172,10 +230,13 @@ const toUserPart = (
 ): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
   part.type === "text" ? toText(said(part.text)) : [toFile(part)]
 
+/** Anthropic refuses a text of white space alone, and no other provider misses it. */
 const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> =>
-  text === "" ? [] : [{ type: "text", text }]
+  text.trim() === "" ? [] : [{ type: "text", text }]
 
-const toFile = (part: Prompt.FilePart): LanguageModelV4FilePart => ({
+const toFile = (
+  part: Pick<Prompt.FilePart, "mediaType" | "data"> & { readonly fileName?: string | undefined }
+): LanguageModelV4FilePart => ({
   type: "file",
   mediaType: part.mediaType,
   ...(part.fileName === undefined ? {} : { filename: part.fileName }),
@@ -212,10 +273,14 @@ const isAnswerOf = ({ options }: Prompt.AssistantMessage, name: string): boolean
     onSome: ({ model }) => model === name
   })
 
-/** Gives calls of another model ids that every provider takes: Mistral takes nine letters and digits and nothing else. */
-const renameCalls = (content: Array<AssistantPart>, foreignIds: Translation["foreignIds"]): void =>
+/** Gives calls ids that every provider takes, those of another model and those that this one would refuse: Mistral takes nine letters and digits and nothing else. */
+const renameCalls = (
+  content: Array<AssistantPart>,
+  foreignIds: Translation["foreignIds"],
+  isTaken: (id: string) => boolean
+): void =>
   content.forEach((part, index) => {
-    if (part.type !== "tool-call") return
+    if (part.type !== "tool-call" || isTaken(part.toolCallId)) return
     const id = safeCallId(part.toolCallId)
     foreignIds.set(part.toolCallId, id)
     content[index] = { ...part, toolCallId: id }
@@ -239,7 +304,9 @@ const answeredBy = (
     if (part.type === "text") {
       const piece = text.slice(from, from + part.chars)
       from += part.chars
-      return toText(piece).map((each) => ({ ...each, ...attached }))
+      // A signature may come with white space alone.
+      if (part.metadata !== undefined && piece !== "") return [{ type: "text", text: piece, ...attached }]
+      return toText(piece)
     }
     const call = calls.get(part.id)
     return call === undefined ? [] : toAssistantPart(call).map((each) => ({ ...each, ...attached }))
@@ -257,13 +324,31 @@ const toArguments = (params: unknown): unknown =>
 
 const toToolResult = (
   part: Prompt.ToolResultPart,
-  foreignIds: Translation["foreignIds"]
-): LanguageModelV4ToolResultPart => ({
-  type: "tool-result",
-  toolCallId: foreignIds.get(part.id) ?? part.id,
-  toolName: part.name,
-  output: toOutput(part.result, part.isFailure)
-})
+  foreignIds: Translation["foreignIds"],
+  place: PicturePlace
+): LanguageModelV4ToolResultPart => {
+  const pictures = picturesOf(part)
+  return {
+    type: "tool-result",
+    toolCallId: foreignIds.get(part.id) ?? part.id,
+    toolName: part.name,
+    output:
+      pictures.length === 0 || place === "user"
+        ? toOutput(part.result, part.isFailure)
+        : withPictures(part.result, pictures, place)
+  }
+}
+
+const withPictures = (
+  result: unknown,
+  pictures: ReadonlyArray<PictureOf>,
+  place: "result" | "none"
+): LanguageModelV4ToolResultOutput => {
+  const text = typeof result === "string" ? result : JSON.stringify(result)
+  return place === "none"
+    ? { type: "text", value: `${text}\n[You are not shown the pictures.]` }
+    : { type: "content", value: [{ type: "text", text }, ...pictures.map(toFile)] }
+}
 
 const toOutput = (result: unknown, isFailure: boolean): LanguageModelV4ToolResultOutput => {
   if (typeof result === "string") return { type: isFailure ? "error-text" : "text", value: result }

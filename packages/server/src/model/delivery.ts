@@ -7,6 +7,7 @@
  * delivers none. Words that came before a fault are delivered before it. Nobody
  * is asked here and no time passes.
  */
+import { isJsonObject } from "@tropism/domain/json"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
@@ -87,9 +88,9 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   /** Why an answer cannot go on with a part. */
   const faultOf = (part: Response.StreamPartEncoded): ModelFailure | undefined => {
     if (part.type === "error") return failure("cut", "The answer broke off")
-    // An empty answer would look like one of a model that has nothing to say.
-    if (part.type === "finish" && part.reason === "content-filter" && !outputBegan && held.length === 0)
-      return failure("refused", "The provider's content filter withheld the answer")
+    // Nothing was delivered yet, so that a fallback may answer.
+    if (part.type === "finish" && part.reason === "content-filter" && !outputBegan)
+      return failure("filtered", "The provider's content filter withheld the answer")
     const excess = measure(part)
     return excess === undefined ? undefined : failure("invalidResponse", excess)
   }
@@ -98,6 +99,11 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     isFinished = true
     if (isOdd(part)) odd = part
     if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
+    // The provider stopped the answer in the middle: nobody knows what these calls were to be.
+    if (part.reason === "content-filter") held.splice(0)
+    const last = held.at(-1)
+    if (part.reason === "length" && last !== undefined && (last.fault !== null || isBare(last)))
+      held[held.length - 1] = { ...last, fault: cutArguments }
     const { inputTokens, outputTokens } = part.usage
     // No prompt is empty, and who has spoken has used something: a provider that counts nothing does not count.
     const isCounted = (total: number | undefined) => model.where === undefined || total !== 0
@@ -165,6 +171,13 @@ const charsIn = (part: Response.StreamPartEncoded): number => {
 
 /** What a model called that says it called a tool and named none: provider packages drop such a call, and it is answered like one of an unknown tool. */
 const nameless: ModelToolCall = { type: "toolCall", id: "", name: "unnamed", arguments: {}, fault: null }
+
+const cutArguments =
+  "The answer reached its limit of output tokens before these arguments were complete, so send less at once"
+
+/** Arguments of which nothing came read like `{}`. */
+const isBare = (call: ModelToolCall): boolean =>
+  isJsonObject(call.arguments) && Object.keys(call.arguments).length === 0
 
 const textOf = (delta: string): ReadonlyArray<ModelPart> => (delta === "" ? [] : [{ type: "text", delta }])
 

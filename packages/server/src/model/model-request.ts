@@ -108,6 +108,8 @@ export interface RecordedAnswer {
     readonly name: string
     readonly arguments: Schema.Json
   }>
+  /** Why it ended, where it was not whole. */
+  readonly finishReason?: string | null
 }
 
 /** Reads the answer to a run's request, by its number from 0; null where there is none, or no such run in the project. */
@@ -119,6 +121,8 @@ export interface ResolvedModel {
   readonly name: string
   /** What it charges; null where nobody knows. The fallback has a price of its own, and each finish says what was spent. */
   readonly price: ModelPrice | null
+  /** How many tools a request may have, the fallback's included; null is any number. */
+  readonly toolsMax: number | null
   /** The servers and models that a request may reach, in order: what has one circuit breaker. Null where no server is asked. */
   readonly route: string | null
   /** Asks once; each part is delivered as it comes, the finish last. */
@@ -130,6 +134,8 @@ export const ModelFailureReason = Schema.Literals([
   "quota",
   "authentication",
   "refused",
+  /** The provider's content filter let no word through. */
+  "filtered",
   "unavailable",
   "timeout",
   "silent",

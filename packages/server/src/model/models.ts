@@ -13,10 +13,11 @@ import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import { type ModelConfig, ModelProvider, type ModelRef } from "@tropism/domain/model-config"
 import { free } from "@tropism/domain/model-price"
 import type { Script } from "@tropism/domain/script"
+import { toolsMaxOf } from "@tropism/domain/tools-in-use"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { modelLimits } from "../limits.ts"
-import { fromAiSdk } from "./ai-sdk-model.ts"
+import { fromAiSdk, type Habits } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./delivery.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import type { ModelPort } from "./model-port.ts"
@@ -69,8 +70,8 @@ export class Models extends Context.Service<
       const scripts = yield* loadBuiltInScripts
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
 
-      /** Models that have refused a system message in the middle of a conversation, until the server starts anew. */
-      const strict = new Set<string>()
+      /** What models have refused, by their names, until the server starts again. */
+      const strict = new Map<string, Habits>()
 
       const pick = Effect.fnUntraced(function* (
         choice: ModelChoice
@@ -161,18 +162,17 @@ export class Models extends Context.Service<
         const port = fromAiSdk({
           model,
           name: nameOf(ref),
-          lateSystemMessages: {
-            areTaken: () => takesLateSystem(ref.provider) && !strict.has(nameOf(ref)),
-            refused: () => {
+          habits: {
+            now: () => strict.get(nameOf(ref)) ?? habitsOf(ref.provider),
+            learned: (habits) => {
               if (strict.size >= modelLimits.strictModels) strict.clear()
-              strict.add(nameOf(ref))
+              strict.set(nameOf(ref), habits)
             }
           },
+          callIds: callIdsOf(ref.provider),
+          pictures: provider.picturePlace,
           joinsNeighbours: ref.provider !== "openai" && ref.provider !== "azure",
-          answersResults: ref.provider === "mistral",
           namesCalledTools: ref.provider === "anthropic" || ref.provider === "amazon-bedrock",
-          // Bedrock has no such choice, and its package would take calls and results out of the conversation instead.
-          forbidsTools: ref.provider !== "amazon-bedrock",
           schemaRules: schemaRulesOf(ref.provider),
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
@@ -208,6 +208,7 @@ export class Models extends Context.Service<
           provider: model.provider,
           name: model.name,
           price: model.price,
+          toolsMax: fewestOf(model, fallback),
           route: routeOf(model, fallback),
           request: (request) => askWithRetries(model, fallback, request, terms)
         }
@@ -233,9 +234,22 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
   model?.provider === todoAssistant.model.provider &&
   model.name === todoAssistant.model.name
 
-/** The APIs of the others have no system message in the middle of a conversation. */
-const takesLateSystem = (provider: ModelProvider): boolean =>
-  provider === "openai" || provider === "azure" || provider === "openai-compatible"
+/** What a provider's models are known to refuse before any of them is asked. */
+const habitsOf = (provider: ModelProvider): Habits => ({
+  tagsNotices: provider !== "openai" && provider !== "azure" && provider !== "openai-compatible",
+  answersTools: provider === "mistral",
+  // Its package would take calls and results out of the conversation instead.
+  leavesOutTools: provider === "amazon-bedrock",
+  leavesOutPictures: false
+})
+
+/** The ids of calls that a provider takes, where it has a rule. */
+const callIdsOf = (provider: ModelProvider): RegExp | undefined =>
+  provider === "mistral"
+    ? /^[a-zA-Z0-9]{9}$/
+    : provider === "anthropic" || provider === "amazon-bedrock"
+      ? /^[a-zA-Z0-9_-]{1,64}$/
+      : undefined
 
 /** Scripts and records are asked of no server, so a request that may reach one of them cannot meet an outage. */
 const routeOf = (model: AskedModel, fallback: Fallback | null): string | null => {
@@ -255,6 +269,13 @@ const optionsOf = (
   return Object.keys(options).length === 0
     ? undefined
     : { [optionsName]: options as SharedV4ProviderOptions[string] }
+}
+
+/** As many tools as both take. */
+const fewestOf = (model: AskedModel, fallback: Fallback | null): number | null => {
+  const asked = fallback === null || "unavailable" in fallback ? [model] : [model, fallback]
+  const limits = asked.map(({ provider }) => toolsMaxOf(provider)).filter((max) => max !== null)
+  return limits.length === 0 ? null : Math.min(...limits)
 }
 
 const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`

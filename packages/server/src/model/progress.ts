@@ -23,7 +23,7 @@ export interface Progress {
 
 export const makeProgress = (): Progress => {
   let isMade = true
-  let busyUntilMs = 0
+  const busy = new Set<{ readonly untilMs: number }>()
   let quietMs = 0
   let lookedAtMs: number | undefined
   return {
@@ -33,18 +33,21 @@ export const makeProgress = (): Progress => {
     during: (effect, mostMs) =>
       Effect.acquireUseRelease(
         Effect.map(Clock.currentTimeMillis, (nowMs) => {
-          busyUntilMs = nowMs + mostMs
+          const work = { untilMs: nowMs + mostMs }
+          busy.add(work)
+          return work
         }),
         () => effect,
-        () =>
+        (work) =>
           Effect.sync(() => {
-            busyUntilMs = 0
+            busy.delete(work)
             isMade = true
           })
       ),
     look: (nowMs, mostMs) => {
       const sinceMs = Math.min(mostMs, Math.max(0, nowMs - (lookedAtMs ?? nowMs)))
-      quietMs = isMade || nowMs < busyUntilMs ? 0 : quietMs + sinceMs
+      const isBusy = [...busy].some(({ untilMs }) => nowMs < untilMs)
+      quietMs = isMade || isBusy ? 0 : quietMs + sinceMs
       isMade = false
       lookedAtMs = nowMs
       return quietMs

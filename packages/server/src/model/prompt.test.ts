@@ -68,10 +68,22 @@ const madeOf = (messages: ReadonlyArray<Message>) =>
     prompt: [...prompt.content],
     scope: structuredClone(scopeOf(prompt, ["look"], {}, undefined)),
     openai: structuredClone(
-      toAiSdkPrompt(prompt, { name: "p:m", joinsNeighbours: false, lateSystemMessages: true })
+      toAiSdkPrompt(prompt, {
+        name: "p:m",
+        joinsNeighbours: false,
+        answersTools: false,
+        pictures: "result",
+        lateSystemMessages: true
+      })
     ),
     others: structuredClone(
-      toAiSdkPrompt(prompt, { name: "p:m", joinsNeighbours: false, lateSystemMessages: false })
+      toAiSdkPrompt(prompt, {
+        name: "p:m",
+        joinsNeighbours: false,
+        answersTools: false,
+        pictures: "result",
+        lateSystemMessages: false
+      })
     ),
     chars: [charsOf({ messages, tools }), charsOfList(prompt.content)]
   }))

@@ -11,6 +11,7 @@ import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ModelProvider, ReasoningEffort } from "@tropism/domain/model-config"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
+import type { PicturePlace } from "./ai-sdk-prompt.ts"
 import { bedrockError, mistralError, withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
 
 /** A provider that is reached over the network. */
@@ -43,6 +44,8 @@ export interface Provider {
   readonly mustBeNamed?: boolean
   /** Where its server lies; null where the provider's package finds out. */
   readonly address: string | null
+  /** Where its API takes pictures of tool results: most chat completions take them from the user only. */
+  readonly picturePlace: PicturePlace
   /** Loads the provider's package and makes a model; fails where a setting is wrong. */
   readonly makeModel: (modelName: string) => Effect.Effect<LanguageModelV4, unknown>
   /** The name that the AI SDK has for its options. */
@@ -167,6 +170,7 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
     defaultModel: "gpt-5.4",
     missing: env.key === null ? "set OPENAI_API_KEY" : unknownApi(env.api),
     address: env.baseUrl ?? openaiAddress,
+    picturePlace: api === "responses" ? "result" : "user",
     makeModel: (name) =>
       loaded(
         () => import("@ai-sdk/openai"),
@@ -190,6 +194,7 @@ const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch
   defaultModel: "claude-sonnet-5-5",
   missing: env.key === null ? "set ANTHROPIC_API_KEY" : null,
   address: env.baseUrl ?? anthropicAddress,
+  picturePlace: "result",
   makeModel: (name) =>
     loaded(
       () => import("@ai-sdk/anthropic"),
@@ -202,8 +207,15 @@ const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch
     ),
   optionsName: "anthropic",
   // Anthropic caches nothing unless asked: a conversation's next request reads what this one wrote, at a tenth of the price.
-  ...(env.promptCache === "off" ? {} : { requestOptions: { cacheControl: { type: "ephemeral" } } })
+  requestOptions: {
+    ...(env.promptCache === "off" ? {} : { cacheControl: { type: "ephemeral" } }),
+    // A field of Anthropic's own, which compatible servers refuse: `eager_input_streaming`.
+    ...(isAnthropics(env.baseUrl) ? {} : { toolStreaming: false })
+  }
 })
+
+const isAnthropics = (address: string | null): boolean =>
+  address === null || (URL.canParse(address) && new URL(address).host === new URL(anthropicAddress).host)
 
 const googleAddress = "https://generativelanguage.googleapis.com/v1beta"
 
@@ -211,6 +223,7 @@ const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Pro
   defaultModel: "gemini-3.5-flash",
   missing: env.key === null ? "set GOOGLE_GENERATIVE_AI_API_KEY" : null,
   address: env.baseUrl ?? googleAddress,
+  picturePlace: "result",
   makeModel: (name) =>
     loaded(
       () => import("@ai-sdk/google"),
@@ -228,6 +241,7 @@ const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Pro
       ? null
       : "set GOOGLE_VERTEX_API_KEY, or GOOGLE_VERTEX_PROJECT and GOOGLE_VERTEX_LOCATION beside Google Cloud credentials",
   address: env.baseUrl,
+  picturePlace: "result",
   makeModel: (name) =>
     loaded(
       () => import("@ai-sdk/google-vertex"),
@@ -260,6 +274,7 @@ const azure = (env: Environment["azure"], fetch: typeof globalThis.fetch): Provi
             ? "set AZURE_RESOURCE_NAME to the name of a resource: letters, digits and hyphens"
             : unknownApi(env.api),
     address,
+    picturePlace: isChat ? "user" : "result",
     makeModel: (name) =>
       loaded(
         () => import("@ai-sdk/azure"),
@@ -295,6 +310,7 @@ const bedrock = (env: Environment["bedrock"], fetch: typeof globalThis.fetch): P
           : "set AWS_REGION to a region such as us-east-1",
     mustBeNamed: env.key === null,
     address,
+    picturePlace: "result",
     makeModel: (name) =>
       loaded(
         () => import("@ai-sdk/amazon-bedrock"),
@@ -324,6 +340,7 @@ const mistral = (env: Environment["mistral"], fetch: typeof globalThis.fetch): P
   defaultModel: "mistral-medium-3-5",
   missing: env.key === null ? "set MISTRAL_API_KEY" : null,
   address: env.baseUrl ?? mistralAddress,
+  picturePlace: "user",
   makeModel: (name) =>
     loaded(
       () => import("@ai-sdk/mistral"),
@@ -344,6 +361,7 @@ const openrouter = (env: Environment["openrouter"], fetch: typeof globalThis.fet
   defaultModel: "openrouter/auto",
   missing: env.key === null ? "set OPENROUTER_API_KEY" : null,
   address: env.baseUrl ?? openrouterAddress,
+  picturePlace: "result",
   makeModel: (name) =>
     loaded(
       () => import("@openrouter/ai-sdk-provider"),
@@ -371,6 +389,7 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
       ? "set OPENAI_COMPATIBLE_BASE_URL to the address of a server that speaks OpenAI's chat completions"
       : null,
   address: env.baseUrl,
+  picturePlace: "user",
   makeModel: (name) =>
     loaded(
       () => import("@ai-sdk/openai-compatible"),

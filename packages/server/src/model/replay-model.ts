@@ -8,8 +8,8 @@
  * request fails with a sentence. Nothing is spent, so no tokens are counted.
  * Where records lie is the asker's knowledge: it hands in a reader.
  */
-import { Effect, Stream } from "effect"
-import { AiError, type Response } from "effect/ai"
+import { Effect, Schema, Stream } from "effect"
+import { AiError, Response } from "effect/ai"
 import type { ModelPort } from "./model-port.ts"
 import type { ReadRecord, RecordedAnswer } from "./model-request.ts"
 
@@ -34,7 +34,13 @@ const usedUp = (runId: string, step: number): AiError.AiError =>
 
 const textId = "0"
 
-const partsOf = ({ text, toolCalls }: RecordedAnswer): ReadonlyArray<Response.StreamPartEncoded> => [
+const isReason = Schema.is(Response.FinishReason)
+
+const partsOf = ({
+  finishReason,
+  text,
+  toolCalls
+}: RecordedAnswer): ReadonlyArray<Response.StreamPartEncoded> => [
   ...(text === ""
     ? []
     : ([
@@ -50,7 +56,7 @@ const partsOf = ({ text, toolCalls }: RecordedAnswer): ReadonlyArray<Response.St
   })),
   {
     type: "finish",
-    reason: toolCalls.length === 0 ? "stop" : "tool-calls",
+    reason: isReason(finishReason) ? finishReason : toolCalls.length === 0 ? "stop" : "tool-calls",
     usage: { inputTokens: { total: 0 }, outputTokens: { total: 0 } }
   }
 ]

@@ -145,11 +145,11 @@ for (const format of formats) {
     )
 
     if (format.withholds !== false)
-      it.live("an answer that is withheld whole is a refusal, not an empty answer", () =>
+      it.live("an answer that is withheld whole is a filtered one, not an empty answer", () =>
         Effect.gen(function* () {
           const withheld = streaming(format.answer({ stop: "filter" }))
           const { failure, parts, requests } = yield* outcomeOf(format, [withheld, good])
-          expect(failure).toMatchObject({ reason: "refused", isRetryable: false })
+          expect(failure).toMatchObject({ reason: "filtered", isRetryable: false })
           expect([parts, requests]).toEqual([[], 1])
         })
       )

@@ -320,7 +320,12 @@ interface Downfall {
 const downfallOf = (failure: Failure): Downfall =>
   failure._tag === "GuardFlagged"
     ? { reason: "guard", message: failure.message, flagged: failure }
-    : { reason: failure._tag === "PromptFailed" ? "prompt" : "model", message: sentenceOf(failure) }
+    : { reason: reasonOf(failure), message: sentenceOf(failure) }
+
+const reasonOf = (failure: Exclude<Failure, GuardFlagged>): TurnFailure => {
+  if (failure._tag === "PromptFailed") return "prompt"
+  return failure._tag === "ModelFailure" && failure.reason === "filtered" ? "contentFilter" : "model"
+}
 
 /** What a person is told of a failure. */
 const sentenceOf = (failure: Failure): string => {

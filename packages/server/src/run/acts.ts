@@ -15,7 +15,7 @@ import type { NewEvent } from "@tropism/domain/context-event"
 import type { FlowPlace } from "@tropism/domain/flow"
 import { type ToolCall, wordsBeside } from "@tropism/domain/message"
 import { askedBy } from "@tropism/domain/speakers"
-import { Clock, Effect, Option, type Schema } from "effect"
+import { Clock, Effect, Fiber, Option, type Schema } from "effect"
 import { endOf } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
@@ -35,6 +35,8 @@ import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import {
   abortReasons,
+  answerFailures,
+  continuationSentence,
   doomLoopSentence,
   refusalSentences,
   summaryOf,
@@ -43,11 +45,18 @@ import {
 } from "./sentences.ts"
 import { makeSummarizing } from "./summarizing.ts"
 import type { Abort } from "../tool/foreign-calls.ts"
+import { makeLogCursor } from "../tool/log-append.ts"
+import { type Place, sideBySide } from "../tool/side-by-side.ts"
 import { ToolCalls } from "../tool/tool-calls.ts"
 import { makeWriting } from "./writing.ts"
 import { makeDropping } from "../task/dropping.ts"
 
 type Refusal = Extract<Decision, { readonly type: "refuseTool" }>
+
+const failureSentence = (decision: Extract<Decision, { readonly type: "fail" }>): string =>
+  decision.reason === "doomLoop"
+    ? doomLoopSentence(decision.call, decision.times)
+    : answerFailures[decision.reason]
 
 /** The acts, one for each decision. */
 export const makeActs = Effect.gen(function* () {
@@ -73,7 +82,12 @@ export const makeActs = Effect.gen(function* () {
       : append(run, context, [failed])
   }
 
-  /** Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended, and a question is withdrawn. */
+  /**
+   * Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended, and a question is
+   * withdrawn.
+   *
+   * **Details** The call may be of another run, which ended without closing its log, as a restore ends runs: nobody brings its outcome.
+   */
   const abandonCall = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -81,15 +95,15 @@ export const makeActs = Effect.gen(function* () {
     failed: NewEvent,
     error: Schema.Json
   ) {
-    const abandoned = guarded(
-      run,
-      Effect.flatMap(toolCalls.end(run.id, call.id, "abandoned", error), (isFirst) =>
-        isFirst
-          ? Effect.tap(contexts.append(run.contextName, [failed]), dropQuestion(run.id, call.id))
-          : Effect.succeed([])
-      )
-    )
-    const after = yield* advance(run, context, yield* abandoned)
+    const abandon = Effect.gen(function* () {
+      const wasWaiting = yield* toolCalls.end(run.id, call.id, "abandoned", error)
+      if (wasWaiting)
+        return yield* Effect.tap(contexts.append(run.contextName, [failed]), dropQuestion(run.id, call.id))
+      const { pendingCalls } = yield* contexts.load(run.contextName, context)
+      const isUnanswered = pendingCalls.some(({ id }) => id === call.id)
+      return isUnanswered ? yield* contexts.append(run.contextName, [failed]) : []
+    })
+    const after = yield* advance(run, context, yield* guarded(run, abandon))
     yield* descendants.cancelBelow(run.projectId, run.id)
     return after
   })
@@ -160,33 +174,64 @@ export const makeActs = Effect.gen(function* () {
   /** What the transaction of the last call knew before the request that follows, by the state behind it: any other act makes another state. */
   const foreseen = new WeakMap<ReducedContext, Foresight>()
 
-  /** Waits until the run's time is up or somebody interrupts the turn; answers why a call is aborted. */
-  const abortOf = (bench: Bench, context: ReducedContext): Abort =>
-    Effect.raceFirst(
+  /** Waits until the run's time is up or somebody interrupts the turn; answers why calls are aborted. It begins to wait with the first call that asks. */
+  const abortOf = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext) {
+    const state = { isAborted: false }
+    const waiting: Abort = Effect.raceFirst(
       Effect.as(timeUp(bench), abortReasons.time),
       Effect.map(broken(bench.run, context), (who) => abortReasons[who])
+    ).pipe(
+      Effect.tap(() =>
+        Effect.sync(() => {
+          state.isAborted = true
+        })
+      )
     )
+    const begun = yield* Effect.cached(Effect.forkIn(waiting, yield* Effect.scope))
+    return { abort: Effect.flatMap(begun, Fiber.join), isAborted: () => state.isAborted }
+  })
 
-  const callTool = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext, call: ToolCall) {
+  /** Makes a call, and beside it those after it that may be: between two calls of foreign servers, for nothing else takes long. */
+  const callTools = Effect.fnUntraced(function* (
+    bench: Bench,
+    context: ReducedContext,
+    wanted: readonly [ToolCall, ...ReadonlyArray<ToolCall>]
+  ) {
     const { run } = bench
     const { tools } = yield* equipmentNow(bench, context)
+    const known = wanted.map((call) => ({ call, traits: tools.traitsOf(call) }))
+    const isForeign = known.map(({ traits }) => traits.server !== null)
+    const calls = known.slice(0, isForeign[0] === true ? isForeign.lastIndexOf(true) + 1 : 1)
     let foresight: Foresight | undefined
-    const foreseeing = Effect.map(runs.foresee(run), (known) => {
-      foresight = known
+    const foreseeing = Effect.map(runs.foresee(run), (foreseen) => {
+      foresight = foreseen
     })
     const isLast = context.pendingCalls.length === 1
-    const making = tools.call(
-      { ...call, words: wordsBeside(context.messages, call.id) },
-      endOf(context),
-      askedBy(context, run.userId),
-      { abort: abortOf(bench, context), beside: isLast ? foreseeing : undefined }
-    )
+    const { abort, isAborted } = yield* abortOf(bench, context)
+    const log = makeLogCursor(endOf(context))
     const progress = yield* CurrentProgress
-    const outcome = yield* progress.during(toolCall(run, tools, call, making), runLimits.toolAtWorkMs)
-    const after = yield* advance(run, context, outcome?.appended ?? [])
+    yield* sideBySide(
+      calls.map(({ call, traits }) => ({
+        traits,
+        make: (place: Place) => {
+          const making = tools.call(
+            { ...call, words: wordsBeside(context.messages, call.id) },
+            askedBy(context, run.userId),
+            { abort, log, place, beside: isLast ? foreseeing : undefined }
+          )
+          const made = Effect.suspend(() =>
+            isAborted()
+              ? Effect.succeed(undefined)
+              : progress.during(toolCall(run, tools, call, making), runLimits.toolAtWorkMs)
+          )
+          return traits.server === null ? Effect.andThen(place.toBegin, made) : made
+        }
+      }))
+    )
+    const after = yield* advance(run, context, log.appended())
     if (foresight !== undefined) foreseen.set(after, foresight)
     return after
-  })
+  }, Effect.scoped)
 
   /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
   const act = (bench: Bench, context: ReducedContext, decision: Decision) => {
@@ -209,7 +254,7 @@ export const makeActs = Effect.gen(function* () {
       case "takeNotes":
         return takeNotes(bench, context)
       case "callTool":
-        return callTool(bench, context, decision.call)
+        return callTools(bench, context, [decision.call, ...decision.beside])
       case "refuseTool":
         return refuseTool(run, context, decision)
       case "softStop":
@@ -220,12 +265,13 @@ export const makeActs = Effect.gen(function* () {
         ])
       case "wait":
         return wait(run, context, decision.for)
+      case "goOn":
+        return append(run, context, [{ type: "ContinuationRequestedEvent", content: continuationSentence }])
       case "pause":
         return pause(run, context, decision.reason)
       case "fail":
-        return Effect.tap(
-          fail(run, context, doomLoopSentence(decision.call, decision.times), decision.reason),
-          () => descendants.cancelBelow(run.projectId, run.id)
+        return Effect.tap(fail(run, context, failureSentence(decision), decision.reason), () =>
+          descendants.cancelBelow(run.projectId, run.id)
         )
       case "completeTurn":
       case "finish": {

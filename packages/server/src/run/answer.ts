@@ -22,6 +22,7 @@ import type { Showing } from "./hush.ts"
 import type {
   FinishedPart,
   ModelFailure,
+  ModelFinish,
   ModelPart,
   ModelTry,
   OfferedTool,
@@ -36,6 +37,8 @@ export interface Answer {
   readonly costMicros: number | null
   /** provider:name of whoever answered. */
   readonly model: string
+  /** Why it ended. */
+  readonly finishReason: ModelFinish["reason"]
   /** All parts in their order, where the model wants its reasoning or its metadata back. */
   readonly parts?: ReadonlyArray<AnswerPart>
 }
@@ -100,6 +103,7 @@ export const askModel = Effect.fn("askModel")(function* (
     toolCalls: [],
     usage: noUsage,
     costMicros: null,
+    finishReason: "unknown",
     model: `${model.provider}:${model.name}`
   }
   return yield* parts.pipe(
@@ -127,6 +131,7 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
         ...answer,
         usage: part.usage,
         costMicros: part.costMicros,
+        finishReason: part.reason,
         model: `${part.provider}:${part.name}`,
         ...(part.parts === undefined ? {} : { parts: part.parts.flatMap(named(answer.toolCalls)) })
       }

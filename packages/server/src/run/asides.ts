@@ -65,13 +65,14 @@ export const makeAsides = Effect.gen(function* () {
             toolCalls: [],
             usage: noUsage,
             costMicros: null,
+            finishReason: "unknown",
             model: `${model.provider}:${model.name}`
           }),
           (answer, part): Answer => {
             if (part.type === "text") return { ...answer, text: answer.text + part.delta }
             if (part.type === "toolCall") return answer
-            const { costMicros, name, provider, usage } = part
-            return { ...answer, usage, costMicros, model: `${provider}:${name}` }
+            const { costMicros, name, provider, reason, usage } = part
+            return { ...answer, usage, costMicros, finishReason: reason, model: `${provider}:${name}` }
           }
         )
       )

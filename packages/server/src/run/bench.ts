@@ -72,6 +72,12 @@ export const timeUp = Effect.fnUntraced(function* ({ deadlineMs }: Pick<Bench, "
   }
 })
 
+/** Whether the agent's definition, or what was set where it works, says how many tokens an answer may have. */
+const isOutputLimited = ({ agent }: Bench, { config }: ReducedContext): boolean => {
+  const set = Option.getOrUndefined(config.primary)?.maxOutputTokens
+  return (set ?? agent.definition.model?.maxOutputTokens ?? null) !== null
+}
+
 /** What the log and the clock say should happen now. */
 export const decideNow = Effect.fnUntraced(function* (
   bench: Bench,
@@ -95,6 +101,7 @@ export const decideNow = Effect.fnUntraced(function* (
     debounce,
     flow,
     mayRepeat,
+    isOutputLimited: isOutputLimited(bench, context),
     isTimeUp,
     isGraceOver
   })

@@ -9,7 +9,7 @@
  */
 import { type ContextConfig, isClientTool, type Workflow } from "@tropism/domain/context-config"
 import type { FlowStep } from "@tropism/domain/flow"
-import { commonTools } from "@tropism/domain/tool-pattern"
+import { allows, clientServer, commonTools } from "@tropism/domain/tool-pattern"
 import { Effect, Option, Scope } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import type { ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
@@ -82,8 +82,11 @@ export const makeEquipment = Effect.gen(function* () {
         ))
       const guard = settings && (yield* guardOf(models, definition.name, settings))
       const defined = settings?.tools ?? []
-      // A step that lists its tools has those and no others.
-      const usable = step?.tools ? defined.filter((tool) => !isClientTool(tool)) : defined
+      // A step that lists its tools has those and no others, of the context's client tools too.
+      const listed = step?.tools
+      const usable = listed
+        ? defined.filter((tool) => !isClientTool(tool) || allows(listed, `${clientServer}.${tool.name}`))
+        : defined
       const tools = isToolless ? connected : connected.defining(usable)
       const equipment: Equipment = {
         settings,

@@ -9,7 +9,7 @@
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextConfig } from "@tropism/domain/context-config"
-import { isSaidByUser, type Message, type UserPart } from "@tropism/domain/message"
+import { isSaidByUser, type Message, picturesIn, type UserPart } from "@tropism/domain/message"
 import { Option } from "effect"
 
 /** The request to the guard of a context. */
@@ -73,7 +73,9 @@ const quotesOf = (message: Message): ReadonlyArray<string> => {
   }
 }
 
-const filesOf = (message: Message): ReadonlyArray<UserPart> =>
-  message.role === "user" && typeof message.content !== "string"
+const filesOf = (message: Message): ReadonlyArray<UserPart> => {
+  if (message.role === "tool") return message.content.flatMap(picturesIn)
+  return message.role === "user" && typeof message.content !== "string"
     ? message.content.filter(({ type }) => type === "file")
     : []
+}

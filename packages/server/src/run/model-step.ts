@@ -9,6 +9,7 @@
  */
 import { fold, promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
+import { isContinued, keptFinishReason } from "@tropism/domain/unfinished"
 import { addUsage } from "@tropism/domain/run"
 import { Clock, Effect, Exit, Option } from "effect"
 import { endOf } from "../agent/appending.ts"
@@ -16,6 +17,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
+import { withinLimit } from "../tool/find-tools.ts"
 import type { Foresight } from "./asking.ts"
 import { askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, equipmentNow, graceEndOf, isLastTurn } from "./bench.ts"
@@ -59,7 +61,8 @@ export const makeModelStep = Effect.gen(function* () {
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
     const tries: Array<ModelTry> = []
-    const step = stepOf(run, context, tools.offered, tries)
+    const offered = withinLimit(tools.offered, model.toolsMax, context.toolsInUse)
+    const step = stepOf(run, context, offered, tries)
     const aside = guarding.asideFor(run, context, guard)
     const keepUnanswered = Effect.andThen(
       modelCalls.keepUnanswered(step),
@@ -68,7 +71,7 @@ export const makeModelStep = Effect.gen(function* () {
     const prompt = promptOf(context)
     const messages = yield* withFiles(run.projectId, prompt)
     // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
-    const offer: Offer = { messages, tools: tools.offered, mayCall: withTools }
+    const offer: Offer = { messages, tools: offered, mayCall: withTools }
     const asked = guarding
       .hear(guard, aside, step, context, (showing) => {
         const listener: Listener = { heard: partial.heard, showing, tried: (each) => tries.push(each) }
@@ -113,6 +116,13 @@ export const makeModelStep = Effect.gen(function* () {
     { answer, verdict }: Heard
   ) {
     const { run } = bench
+    const continues = context.run.id === run.id && isContinued(context.run.unfinished)
+    const finishReason = keptFinishReason(answer.finishReason, {
+      content: answer.text,
+      toolCalls: answer.toolCalls,
+      continues,
+      isScripted: answer.model.startsWith("scripted:")
+    })
     const said: NewEvent = {
       type: "AssistantMessageEvent",
       content: answer.text,
@@ -120,12 +130,15 @@ export const makeModelStep = Effect.gen(function* () {
       runId: run.id,
       model: answer.model,
       usage: answer.usage,
-      ...(answer.parts === undefined ? {} : { parts: answer.parts })
+      ...(answer.parts === undefined ? {} : { parts: answer.parts }),
+      ...(finishReason === undefined ? {} : { finishReason }),
+      ...(continues ? { continues } : {})
     }
     const told = verdict ? [verdict.event, said] : [said]
     const spent: StepUse = {
       usage: verdict ? addUsage(verdict.event.usage, answer.usage) : answer.usage,
       model: answer.model,
+      finishReason: answer.finishReason,
       costMicros: (verdict?.costMicros ?? 0) + (answer.costMicros ?? 0)
     }
     const recording = (eventsBehind: number) =>

@@ -21,6 +21,8 @@ export const makeNextAttempts = Effect.gen(function* () {
     const due = yield* sql<{ id: EntryId }>`
       select entry.id from kb.agent_processing_log entry join kb.agents agent on agent.id = entry.agent_id
       where entry.id = any(${ended}::uuid[]) and entry.attempt < (agent.retry_policy ->> 'maxAttempts')::int
+        -- The provider's filter would stop the same answer again.
+        and entry.failure_reason is distinct from 'contentFilter'
         and agent.enabled and agent.deleted_at is null and agent.trigger_type = 'reaction'
       order by entry.id`
     if (due.length === 0) return

@@ -133,7 +133,7 @@ const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
   select run.id, run.agent_id, run.agent_version, run.status, run.pause_reason, run.wait_message,
     case when run.status = 'queued' and run.waits_for is not null then coalesce(outage.since, run.waits_since) end as wait_since,
     case when run.status = 'queued' then greatest(outage.next_try_at, run.waits_until) end as next_try_at, run.trigger, ${summary} as summary,
-    length(run.summary) as summary_chars, run.error_message, run.failure_reason, run.cancelled_by,
+    length(run.summary) as summary_chars, run.error_message, run.failure_reason, run.finish_reason, run.cancelled_by,
     run.step_count, run.attempt, run.usage, run.cost_micros, run.limits, run.parent_run_id, run.backtest_id, run.spawn_depth, run.model,
     run.root_event_id, run.depth, run.context_name, run.created_at, run.started_at, run.completed_at, ${objectNamed(sql, sql`run.project_id`, sql`(run.trigger #>> '{events,0,objectId}')::uuid`)} as subject, agent.name as agent_name, (version.definition ->> 'maxSteps')::int as max_steps,
     ${foreignTools(sql)} as foreign_tools,

@@ -33,7 +33,7 @@ export const makeRecordings = Effect.gen(function* () {
       const [row] = yield* database.ask(
         projectId,
         sql<AnswerRow>`
-          select event.payload->>'content' as text, event.payload->'toolCalls' as tool_calls
+          select event.payload->>'content' as text, event.payload->'toolCalls' as tool_calls, event.payload->>'finishReason' as finish_reason
           from kb.agent_runs run
           join kb.context_events event on event.project_id = run.project_id and event.context_name = run.context_name
           join kb.contexts origin on origin.project_id = run.project_id and origin.name = run.context_name

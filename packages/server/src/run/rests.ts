@@ -9,7 +9,8 @@
  */
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ReducedContext } from "@tropism/domain/context"
-import type { SoftStopReason, TurnFailure } from "@tropism/domain/context-event"
+import type { NewEvent, SoftStopReason, TurnFailure } from "@tropism/domain/context-event"
+import { isUnderWay } from "@tropism/domain/decide"
 import type { WaitsFor } from "@tropism/domain/event-base"
 import { Clock, Effect, Option } from "effect"
 import { CrashPoint } from "../crash-point.ts"
@@ -19,7 +20,7 @@ import { type Closing, closingEvents, lastWordsOf, nextSession } from "./closing
 import type { RunNotInState } from "./holding.ts"
 import type { WaitReason } from "./outcomes.ts"
 import { Runs } from "./runs.ts"
-import { softStopSentences, summaryOf } from "./sentences.ts"
+import { refusalSentences, softStopSentences, summaryOf, underWay } from "./sentences.ts"
 import { makeWriting, type Preparation } from "./writing.ts"
 
 /** The acts by which a run ends with its last append. */
@@ -88,7 +89,11 @@ export const makeRests = Effect.gen(function* () {
       reason === "timeout" ? [runs.timingOut(run)] : []
     )
 
-  /** Ends the open turn and not the run: a message or a person broke it off, or its actor died, and with it its session. */
+  /**
+   * Ends the open turn and not the run: a message or a person broke it off, or its actor died, and with it its session.
+   *
+   * **Details** What was asked for and not made ends with its turn, in the same append; the calls of an actor that died are for the next.
+   */
   const interrupt = (
     run: ClaimedRun,
     context: ReducedContext,
@@ -100,6 +105,7 @@ export const makeRests = Effect.gen(function* () {
       run,
       context,
       [
+        ...(reason === "crash" ? [] : abandonedCalls(context)),
         {
           type: "AgentTurnInterruptedEvent",
           turnNumber: context.currentTurnNumber,
@@ -152,6 +158,15 @@ export const makeRests = Effect.gen(function* () {
 
   return { complete, finish, interrupt, softStop, pause, restSpent, wait, fail }
 })
+
+/** The ends of the calls that nobody has made, or whose maker died. */
+const abandonedCalls = (context: ReducedContext): ReadonlyArray<NewEvent> =>
+  context.pendingCalls.map(({ id, name }) => ({
+    type: "ToolCallFailedEvent",
+    callId: id,
+    tool: name,
+    error: isUnderWay(context, id) ? underWay : { error: refusalSentences.abandoned, reason: "abandoned" }
+  }))
 
 /** How long the open turn has taken. */
 export const durationMs = Effect.fnUntraced(function* (context: ReducedContext) {

@@ -4,6 +4,7 @@
  * Flow: graph → outbox → dispatch → **run** → tool → task
  */
 import { findMissing } from "@tropism/domain/agent-warning"
+import { findToolsTool } from "@tropism/domain/tools-in-use"
 import type { ProcessingEntry } from "@tropism/domain/processing"
 import type { Budget } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
@@ -74,6 +75,7 @@ export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   ...toldSummary(row, summaryMaxChars),
   errorMessage: row.errorMessage,
   failureReason: row.failureReason,
+  finishReason: row.finishReason,
   cancelledBy: row.cancelledBy,
   stepCount: row.stepCount,
   attempt: row.attempt,
@@ -97,7 +99,8 @@ export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   owner: row.owner,
   taintedBy: row.taintedBy ?? [],
   missingTools:
-    row.stepCount === 0
+    // Behind the stand-in are all that the agent has.
+    row.stepCount === 0 || row.shownTools?.includes(findToolsTool) === true
       ? []
       : findMissing(
           row.foreignTools,

@@ -31,6 +31,20 @@ import { makeYielding } from "./yielding.ts"
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
 
+const rowsOf = (beats: ReadonlyArray<Beat>) =>
+  beats.map(({ quietMs, run }) => ({
+    id: run.id,
+    token: run.attemptToken,
+    quiet_seconds: quietMs / 1_000
+  }))
+
+/** One beat of an attempt. */
+export interface Beat {
+  readonly run: Pick<ClaimedRun, "id" | "attemptToken">
+  /** For how long nothing has come of it. */
+  readonly quietMs: number
+}
+
 export class Runs extends Context.Service<
   Runs,
   {
@@ -60,8 +74,16 @@ export class Runs extends Context.Service<
     readonly abandon: (id: RunId) => Read<ReadonlyArray<FailedRun>>
     /** Says what a failed run that has no summary has said last. */
     readonly summarize: (id: RunId, summary: string) => Read<void>
-    /** Extends the attempt's lease, and notes for how long nothing has come of it. */
-    readonly heartbeat: (run: ClaimedRun, quietMs: number) => Verb
+    /**
+     * Extends the leases of attempts, and notes for how long nothing has come of each.
+     *
+     * **Details** Answers what came of each by its run; a run that is no longer its attempt's is missing. Rows that another
+     * transaction holds are waited for or answered as `locked`.
+     */
+    readonly heartbeat: (
+      beats: ReadonlyArray<Beat>,
+      waits: boolean
+    ) => Read<ReadonlyMap<RunId, "extended" | "locked">>
     /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
     /** The same as a part of a statement: it answers a row when the attempt may write. */
@@ -164,7 +186,7 @@ export class Runs extends Context.Service<
       const queueing = yield* makeQueueing
       const claiming = yield* makeClaiming
       const holding = yield* makeHolding
-      const { found, guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
+      const { guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
       const { brokenOff, holdOvertime, keepPartial, overtime, timingOut } = holding
       const { complete, completing, fail, pause, timeOut, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn, saidBy } = yield* makeReading
@@ -174,14 +196,25 @@ export class Runs extends Context.Service<
       const yielding = yield* makeYielding
       const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
 
-      const heartbeat = (run: ClaimedRun, quietMs: number) =>
-        orDie(
-          Effect.flatMap(
-            sql`update kb.agent_runs set lease_expires_at = ${lease}, progress_of = attempt_token,
-              progressed_at = now() - make_interval(secs => ${quietMs / 1_000}::float8) where ${held(run)} returning id`,
-            found(run.id)
+      const heartbeat = Effect.fnUntraced(function* (beats: ReadonlyArray<Beat>, waits: boolean) {
+        const isHeld = sql`run.id = beat.id and run.attempt_token = beat.token and coalesce(run.status, '') = 'running'`
+        const rows = yield* sql<{ id: RunId; isExtended: boolean }>`
+          with beat as (
+            select * from jsonb_to_recordset(${JSON.stringify(rowsOf(beats))}::text::jsonb) as beat(id uuid, token uuid, quiet_seconds float8)
+          ),
+          free as materialized (
+            select run.id from beat join kb.agent_runs run on ${isHeld} order by run.id
+            for no key update of run ${sql.literal(waits ? "" : "skip locked")}
+          ),
+          extended as (
+            update kb.agent_runs run set lease_expires_at = ${lease}, progress_of = attempt_token,
+              progressed_at = now() - make_interval(secs => beat.quiet_seconds)
+            from free join beat on beat.id = free.id where run.id = free.id returning run.id
           )
-        )
+          select run.id, exists (select from extended where extended.id = run.id) as is_extended
+          from beat join kb.agent_runs run on ${isHeld}`
+        return new Map(rows.map(({ id, isExtended }) => [id, isExtended ? "extended" : "locked"] as const))
+      }, orDie)
 
       const release = (run: ClaimedRun, because: string) =>
         sql`update kb.agent_runs set lease_expires_at = now(), error_message = ${because} where ${held(run)}`.pipe(

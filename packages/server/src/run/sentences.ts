@@ -46,6 +46,16 @@ export const warningSentences: Readonly<Record<LoopWarning, string>> = {
     "Your last tool calls all failed with the same error. Read it, and try a different approach, or say why you cannot go on."
 }
 
+/** What a model reads whose answer reached the provider's limit of output tokens. */
+export const continuationSentence =
+  "Your last answer was cut off at the limit of output tokens. Go on exactly where it stopped: repeat nothing, and do not mention the cut."
+
+/** Why a run failed whose model gave no answer that can be used. */
+export const answerFailures = {
+  contentFilter: "The content filter of the model's provider stopped the answer",
+  emptyAnswer: "The model gave no answer, twice in a row: neither words nor tool calls"
+} as const
+
 /** What a model reads that may go on after a limit has stopped it, where the person said nothing. */
 export const resumeSentence =
   "You may go on: what stopped you no longer does, and you can call tools again. Continue where you stopped."

@@ -10,13 +10,17 @@
 import { type Digest, digestOfRef, isTextual } from "@tropism/domain/attachment"
 import { foldGrown } from "@tropism/domain/grown"
 import type { ProjectId } from "@tropism/domain/ids"
-import type { Message, UserPart } from "@tropism/domain/message"
+import {
+  type FilePart,
+  type Message,
+  picturesIn,
+  type ToolResultPart,
+  type UserPart
+} from "@tropism/domain/message"
 import { Effect } from "effect"
 import { Attachments, type KeptFile } from "../agent/attachments.ts"
 import { Database } from "../database/database.ts"
 import { agentLimits } from "../limits.ts"
-
-type FilePart = Extract<UserPart, { readonly type: "file" }>
 
 export const makeShownFiles = Effect.gen(function* () {
   const database = yield* Database
@@ -29,14 +33,15 @@ export const makeShownFiles = Effect.gen(function* () {
     const sizes = yield* database.inProject(projectId, attachments.sizes([...new Set(newestFirst)]))
     const shown = newestThatFit(newestFirst, sizes)
     const files = yield* database.inProject(projectId, attachments.load([...shown]))
-    return messages.map((message): Message =>
-      message.role === "user" && typeof message.content !== "string"
+    return messages.map((message): Message => {
+      if (message.role === "tool") return { role: "tool", content: message.content.map(shownResult(files)) }
+      return message.role === "user" && typeof message.content !== "string"
         ? {
             role: "user",
             content: message.content.map((part) => (part.type === "file" ? shownPart(part, files) : part))
           }
         : message
-    )
+    })
   })
 
   return { withFiles }
@@ -45,15 +50,21 @@ export const makeShownFiles = Effect.gen(function* () {
 /** The digests of all files, in the order in which they were shown. */
 const digestsIn = foldGrown<Message, Array<Digest>>(
   () => [],
-  (digests, { content, role }) => {
-    if (role !== "user" || typeof content === "string") return digests
-    for (const part of content) {
-      const digest = part.type === "file" ? digestOfRef(part.data) : undefined
+  (digests, message) => {
+    for (const { data } of filesIn(message)) {
+      const digest = digestOfRef(data)
       if (digest !== undefined) digests.push(digest)
     }
     return digests
   }
 )
+
+const filesIn = (message: Message): ReadonlyArray<FilePart> => {
+  if (message.role === "tool") return message.content.flatMap(picturesIn)
+  return message.role === "user" && typeof message.content !== "string"
+    ? message.content.filter((part) => part.type === "file")
+    : []
+}
 
 const newestThatFit = (
   newestFirst: ReadonlyArray<Digest>,
@@ -69,6 +80,25 @@ const newestThatFit = (
   }
   return shown
 }
+
+/** A result with the bytes of its pictures; it says so where one of them is too far back. */
+const shownResult =
+  (files: ReadonlyMap<Digest, KeptFile>) =>
+  (part: ToolResultPart): ToolResultPart => {
+    const all = picturesIn(part)
+    if (all.length === 0) return part
+    const pictures = all.flatMap((picture) => {
+      const shown = shownPart(picture, files)
+      return shown.type === "file" ? [shown] : []
+    })
+    const { options: _options, result, ...rest } = part
+    const words = `${typeof result === "string" ? result : JSON.stringify(result)}\n[${all.length - pictures.length} of ${all.length} pictures are not shown here: they are too far back.]`
+    return {
+      ...rest,
+      result: pictures.length === all.length ? result : words,
+      ...(pictures.length === 0 ? {} : { options: { tropism: { pictures } } })
+    }
+  }
 
 const shownPart = (part: FilePart, files: ReadonlyMap<Digest, KeptFile>): UserPart => {
   const digest = digestOfRef(part.data)

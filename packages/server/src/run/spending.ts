@@ -22,6 +22,7 @@ import { makeHolding } from "./holding.ts"
 export interface StepUse {
   readonly usage: Usage
   readonly model: string
+  readonly finishReason: string
   readonly costMicros: number
 }
 
@@ -89,8 +90,8 @@ export const makeSpending = Effect.gen(function* () {
         'cachedInputTokens', nullif(coalesce((usage->>'cachedInputTokens')::bigint, 0) + ${usage.cachedInputTokens ?? 0}::bigint, 0)))`
 
   /** What a step adds to its run. */
-  const stepped = ({ costMicros, model, usage }: StepUse) =>
-    sql`step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, partial_text = null, waits_since = null, wait_tries = 0,
+  const stepped = ({ costMicros, finishReason, model, usage }: StepUse) =>
+    sql`step_count = step_count + 1, attempts_before_step = attempt - 1, model = ${model}, finish_reason = ${finishReason}, partial_text = null, waits_since = null, wait_tries = 0,
       wait_message = null, ${used(usage, costMicros)}`
 
   /** Parts of an append: what one step, or one other request, adds to its run and to every budget that it spends. */

@@ -33,6 +33,11 @@ import { Runs } from "./runs.ts"
 import { causeSentence } from "./sentences.ts"
 import { WorkerName } from "./worker-name.ts"
 
+/** Runs that this server works on at once; `TROPISM_CONCURRENT_RUNS`. */
+export class ConcurrentRuns extends Context.Reference<number>("@tropism/server/run/ConcurrentRuns", {
+  defaultValue: () => runLimits.concurrentRuns
+}) {}
+
 /** A project in which something is to be claimed. */
 interface DueProject {
   readonly projectId: ProjectId
@@ -64,6 +69,8 @@ export class Worker extends Context.Service<
       const { isMissed } = yield* Presence
       const attendance = yield* Attendance
       const { beat } = yield* makeHeartbeat
+      const slots = yield* ConcurrentRuns
+      const { backtests, spare } = sharesOf(slots)
       const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
       const hands = yield* FiberSet.make<void>()
       const givingUp = yield* FiberMap.make<ProjectId, void>()
@@ -138,7 +145,7 @@ export class Worker extends Context.Service<
           .inProject(
             projectId,
             Effect.gen(function* () {
-              const tests = runLimits.concurrentBacktestRuns - testing
+              const tests = backtests - testing
               const lapsed = hasLapsed
                 ? yield* runs.takeOver(workerId, { limit: free, backtests: tests })
                 : []
@@ -184,9 +191,13 @@ export class Worker extends Context.Service<
             if (isBrokenByAway(cause)) asked -= 1
           })
         for (const [index, project] of due.entries()) {
-          const free = runLimits.concurrentRuns - (yield* FiberSet.size(hands))
+          const free = slots - (yield* FiberSet.size(hands))
           if (free <= 0) break
-          const part = Math.min(Math.ceil(free / (due.length - index)), placesFor(project.projectId, free))
+          const part = Math.min(
+            runLimits.claimBatchRuns,
+            Math.ceil(free / (due.length - index)),
+            placesFor(project.projectId, free)
+          )
           if (part <= 0) continue
           asked += 1
           lastServed = project.projectId
@@ -208,7 +219,7 @@ export class Worker extends Context.Service<
 
       /** The last free hands are for projects that have none at work. */
       const placesFor = (projectId: ProjectId, free: number): number =>
-        Math.max(handsOf.has(projectId) ? 0 : 1, free - runLimits.spareHands)
+        Math.max(handsOf.has(projectId) ? 0 : 1, free - spare)
 
       return Worker.of({
         claimNoMore: Effect.sync(() => {
@@ -223,6 +234,17 @@ export class Worker extends Context.Service<
     })
   )
 }
+
+/**
+ * How many of a server's slots are for what.
+ *
+ * **Details** `spare` are kept free for projects that have no run at work: nobody waits for another's slow models. At most
+ * `backtests` are taken by runs of backtests: real work goes first.
+ */
+export const sharesOf = (slots: number): { readonly spare: number; readonly backtests: number } => ({
+  spare: Math.min(slots - 1, Math.ceil(slots / runLimits.slotsPerSpare)),
+  backtests: Math.ceil(slots / runLimits.slotsPerBacktest)
+})
 
 /** What a line of the log is about. */
 const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({

@@ -14,7 +14,7 @@ import { Effect } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { type RevisionRow, type TaskRow, toRevision, toTask } from "./rows.ts"
-import { changedEvidence, foundStanding, type Question, standingOf } from "./standing.ts"
+import { changedEvidence, foundStanding, type Question, rightsAtStake, standingOf } from "./standing.ts"
 
 export interface TaskFilter {
   readonly status?: TaskStatus | undefined
@@ -63,7 +63,7 @@ export const makeTaskReading = Effect.gen(function* () {
       select task.*, agent.name as agent_name,
         case when agent.deleted_at is not null then 'deleted' when agent.enabled then 'enabled' else 'disabled' end as agent_state, to_jsonb(target) as target, to_jsonb(relationship) as relationship,
         (select jsonb_build_object('runId', run.id, 'status', run.status) from kb.agent_runs run where run.id = task.rerun_id) as rerun,
-        ${foundStanding(sql, projectId, question)}, ${changedEvidence(sql, projectId)}
+        ${foundStanding(sql, projectId, question)}, ${changedEvidence(sql, projectId)}, ${rightsAtStake(sql, projectId)}
       from kb.tasks task
       left join kb.agents agent on agent.id = task.agent_id
       left join lateral (

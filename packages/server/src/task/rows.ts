@@ -14,7 +14,7 @@ import type {
   TodoTask,
   UndoTask
 } from "@tropism/domain/task"
-import { type Found, standingOf } from "./standing.ts"
+import { type AtStake, denialOf, type Found, standingOf } from "./standing.ts"
 
 /** Every column that some kind of task tells; what a kind does not have is null in its rows. */
 export interface TaskRow extends Omit<
@@ -27,6 +27,7 @@ export interface TaskRow extends Omit<
   | "target"
   | "relationship"
   | "staleness"
+  | "denial"
   | "type"
   | "payload"
   | "outcome"
@@ -46,6 +47,7 @@ export interface TaskRow extends Omit<
   /** What it meets in the graph; null when that was not asked. */
   readonly found: Found | null
   readonly evidenceChanged: ReadonlyArray<ChangedEvidence> | null
+  readonly rights: AtStake | null
 }
 
 /** The payload is of the kind that its type names: both are written by one statement. */
@@ -102,6 +104,7 @@ export const toTask = (row: TaskRow): Task => {
             standingOf({ ...row, type: row.type, found: row.found }),
             row.evidenceChanged ?? []
           ),
+        denial: row.rights && denialOf(payload.suggestedChanges, row.rights),
         rerun: row.rerun,
         outcome: row.outcome as SuggestionTask["outcome"]
       }

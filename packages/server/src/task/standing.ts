@@ -7,11 +7,21 @@
  * the target meanwhile. Each kind of change asks only what concerns it, by index
  * and bounded, and nothing is asked of what is decided.
  */
+import {
+  type Capabilities,
+  denies,
+  deniesCascade,
+  narrow,
+  type Powers,
+  type RelationshipKind
+} from "@tropism/domain/capability"
+import type { Change } from "@tropism/domain/change"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
-import type { AddedRelationship, Standing } from "@tropism/domain/staleness"
+import { type AddedRelationship, type Standing, stalenessBounds } from "@tropism/domain/staleness"
 import type { SuggestionTask } from "@tropism/domain/task"
 import type { SqlClient, Statement } from "effect/sql"
+import { explainDenial } from "../graph/authority.ts"
 
 /** What is asked of each task of a select. */
 export interface Question {
@@ -72,6 +82,63 @@ export const foundStanding = (
       else jsonb_build_object('base', (select properties from kb.graph_relationship_versions was
         where was.relationship_id = relationship.id and was.version = ${base} and was.version <> relationship.version))
     end end as found`
+}
+
+/** By what an approval will be judged: the powers of an agent and of those that it acts for, and what the change touches. */
+export interface AtStake {
+  readonly capabilities: Capabilities | null
+  readonly above: ReadonlyArray<{ readonly name: string; readonly capabilities: Capabilities | null }>
+  readonly types: ReadonlyArray<string>
+  /** Of an object to delete: the kinds of relationships that would go with it, in the order in which the gateway judges them. */
+  readonly around: ReadonlyArray<RelationshipKind>
+}
+
+/**
+ * What judges each suggestion that waits, as a JSON value; null where nobody's rights are bounded.
+ *
+ * **Details** For a statement that has `task`, `agent`, `target` and `relationship`. An agent acts for few others, as deep as runs
+ * may spawn runs. Of the relationships at an object to delete it reads as many as staleness does, and the approval reads all.
+ */
+export const rightsAtStake = (sql: SqlClient.SqlClient, projectId: ProjectId) => {
+  const said = (path: string) => sql.literal(`(task.payload #>> '{suggestedChanges,${path}}')::uuid`)
+  const endTypes = (from: Statement.Fragment, to: Statement.Fragment) => sql`(
+    select jsonb_agg(one.type order by one.id) from kb.graph_objects one
+    where one.project_id = ${projectId} and one.id in (${from}, ${to}))`
+  const around = (end: "from" | "to") => sql`(
+    select type, from_id, to_id from kb.graph_relationships one where one.${sql.literal(end)}_id = target.id and one.deleted_at is null
+    order by id desc limit ${stalenessBounds.lookedRelationships})`
+  const bounding = sql`
+    select distinct above.id, above.name, above.capabilities from kb.agent_runs run
+    join kb.agent_runs ancestor on ancestor.id = any(run.ancestors) join kb.agents above on above.id = ancestor.agent_id
+    where run.id = task.run_id and run.parent_run_id is not null and above.id <> agent.id`
+  return sql`
+    case when task.status = 'pending' and task.payload ? 'suggestedChanges'
+      and (agent.capabilities is not null or exists (select from (${bounding}) above where above.capabilities is not null))
+    then jsonb_build_object(
+      'capabilities', agent.capabilities,
+      'above', (select coalesce(jsonb_agg(jsonb_build_object('name', above.name, 'capabilities', above.capabilities) order by above.id), '[]')
+        from (${bounding}) above),
+      'types', coalesce(case task.type
+        when 'object_create_suggestion' then jsonb_build_array(task.payload #> '{suggestedChanges,objectType}')
+        when 'relationship_create_suggestion' then ${endTypes(said("relationship,fromId"), said("relationship,toId"))}
+        when 'relationship_update_suggestion' then ${endTypes(sql`relationship."fromId"`, sql`relationship."toId"`)}
+        when 'relationship_delete_suggestion' then ${endTypes(sql`relationship."fromId"`, sql`relationship."toId"`)}
+        else (select jsonb_build_array(target.type) where target.id is not null) end, '[]'),
+      'around', case when task.type = 'object_delete_suggestion' then (
+        select coalesce(jsonb_agg(jsonb_build_object('type', kind.type, 'fromType', kind.from_type, 'toType', kind.to_type)
+          order by kind.type, kind.from_type, kind.to_type), '[]')
+        from (select distinct one.type, start.type as from_type, finish.type as to_type from (${around("from")} union ${around("to")}) one
+          join kb.graph_objects start on start.id = one.from_id join kb.graph_objects finish on finish.id = one.to_id) kind
+      ) else '[]' end
+    ) end as rights`
+}
+
+/** Why the rights of an agent, and of those that it acts for, forbid a change; null where they permit it. */
+export const denialOf = (change: Change, { above, around, capabilities, types }: AtStake): string | null => {
+  const own: Powers = { capabilities, executionMode: "suggest", hybridPolicy: null }
+  const powers = above.reduce<Powers>((all, one) => narrow(all, { ...own, ...one }), own)
+  const denial = denies(powers.capabilities, change.type, types) ?? deniesCascade(powers.capabilities, around)
+  return denial === undefined ? null : explainDenial({ actsFor: above.map(({ name }) => name) }, denial)
 }
 
 /** The objects that the run had read and that are others now, for each task: by the newest version that it had read. */

@@ -22,6 +22,17 @@ const all = { ...graphTools, ...runTools, ...todoTools }
 
 export const isBuiltInTool = (name: string): name is BuiltInToolName => Object.hasOwn(all, name)
 
+/** The tools that only look. */
+const looking: ReadonlySet<string> = new Set<BuiltInToolName>([
+  "search_objects",
+  "get_object",
+  "neighbors",
+  "list_agents",
+  "list_tasks"
+])
+
+export const changesNothing = (tool: string): boolean => looking.has(tool)
+
 /** The first of some of a tool's arguments that the tool itself would refuse, whatever the others are. */
 export const findGivenFault = (
   name: BuiltInToolName,

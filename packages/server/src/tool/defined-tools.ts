@@ -97,7 +97,7 @@ const ofTheWhole: ReadonlySet<string> = new Set([
 ])
 
 /** A schema of the arguments that are still to be said. */
-const withoutGiven = (
+export const withoutGiven = (
   schema: OfferedTool["inputSchema"],
   given: ReadonlyArray<string>
 ): OfferedTool["inputSchema"] => {

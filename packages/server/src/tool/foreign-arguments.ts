@@ -75,7 +75,7 @@ export const whyUnusable = (schema: Readonly<Record<string, unknown>>): string |
 }
 
 /** The schema without patterns that no expression can be made of: the server itself may know them. */
-const judgeable = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+export const judgeable = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema), (key, part: unknown) => {
     if (key === "pattern" && typeof part === "string") return isExpression(part) ? part : undefined
     if (key === "patternProperties" && isJsonObject(part))

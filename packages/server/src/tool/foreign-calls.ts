@@ -9,13 +9,13 @@
  * outcome is unknown, and says so. Both records carry the attempt's token. A run
  * aborts a call when its time is up or somebody interrupts its turn: the call was
  * not made, or is recorded as abandoned where it may be repeated, else as unknown.
+ * An outcome that can be had again waits for those of the calls before it.
  */
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { McpServerId } from "@tropism/domain/ids"
 import { isAllowedTool, mayCallAgain, type PinnedTool } from "@tropism/domain/mcp-server"
 import { type TaintSource, taintSentence } from "@tropism/domain/taint"
 import { Context, Effect, Exit, Fiber, Layer, Option, type Schema } from "effect"
-import type { LogEnd } from "../agent/appending.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { Authority } from "../graph/authority.ts"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
@@ -23,10 +23,13 @@ import { whyDenied } from "./denials.ts"
 import { findArgumentsFault } from "./foreign-arguments.ts"
 import type { ForeignFault } from "./foreign-fault.ts"
 import { makeForeignRecords, type Settled } from "./foreign-records.ts"
+import type { FoundPicture } from "./foreign-result.ts"
 import { hasChanged, makeForeignWork } from "./foreign-work.ts"
+import type { LogCursor } from "./log-append.ts"
 import type { KeptServer } from "./mcp-servers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
 import { logRefusal, logUnknownTool } from "./refusal-log.ts"
+import type { Place } from "./side-by-side.ts"
 import type { Outcome } from "./toolbox.ts"
 
 /** A foreign tool that an agent may use, as it was when its run was shown it. */
@@ -45,9 +48,8 @@ export class ForeignCalls extends Context.Service<
     readonly call: (
       principal: RunPrincipal,
       call: MadeCall,
-      end: LogEnd,
       wanted: ForeignTool | ChangeRefused,
-      abort: Abort
+      way: Way
     ) => Effect.Effect<Outcome | undefined, AttemptLost>
   }
 >()("@tropism/server/tool/ForeignCalls") {
@@ -61,33 +63,35 @@ export class ForeignCalls extends Context.Service<
       const through = Effect.fnUntraced(function* (
         principal: RunPrincipal,
         call: MadeCall,
-        end: LogEnd,
         { server, tool, wasBegun }: Cleared,
-        abort: Abort
+        { abort, log, place }: Way
       ) {
         const source: ReadonlyArray<TaintSource> =
           server.config.untrusted === true ? [{ kind: "mcpServer", id: server.config.name }] : []
         const aborting = yield* Effect.forkScoped(abort)
         const connected = yield* ready(principal.projectId, server, tool).pipe(
+          Effect.tap(() => (wasBegun ? Effect.void : place.toBegin)),
           Effect.result,
           Effect.raceFirst(Effect.as(Fiber.join(aborting), undefined)),
           Effect.interruptible
         )
         if (connected === undefined) {
           if (!wasBegun) return undefined
-          return yield* settle(principal, call, abandonedOutcome("The run stopped. "), { end, wasBegun })
+          return yield* settle(principal, call, abandonedOutcome("The run stopped. "), { log, wasBegun })
         }
         if (connected._tag === "Failure") {
           if (wasBegun)
-            return yield* settle(principal, call, unknownOutcome("", tool, server), { end, wasBegun })
+            return yield* settle(principal, call, unknownOutcome("", tool, server), { log, wasBegun })
           const taint = hasSpoken(connected.failure) ? source : []
+          yield* place.toEnd
           return yield* settle(principal, call, settledAs(connected.failure, server), {
-            end,
+            log,
             wasBegun,
             taint
           })
         }
-        const begun = wasBegun ? { appended: [], end } : yield* begin(principal, call, end, tool.isReadOnly)
+        if (!wasBegun) yield* begin(principal, call, log, tool.isReadOnly)
+        yield* place.hasBegun
         yield* CrashPoint.hit("run.beforeForeignCall")
         const exit = yield* make(
           connected.success,
@@ -96,10 +100,10 @@ export class ForeignCalls extends Context.Service<
           Fiber.join(aborting)
         )
         yield* CrashPoint.hit("run.afterForeignCall")
+        if (mayCallAgain(server.config, tool)) yield* place.toEnd
         return yield* settle(principal, call, outcomeOf(exit, tool, server), {
-          end: begun.end,
+          log,
           wasBegun: true,
-          appended: begun.appended,
           taint: source
         })
       }, Effect.scoped)
@@ -107,12 +111,12 @@ export class ForeignCalls extends Context.Service<
       const call = Effect.fn("ForeignCalls.call")(function* (
         principal: RunPrincipal,
         call: MadeCall,
-        end: LogEnd,
         wanted: ForeignTool | ChangeRefused,
-        abort: Abort
+        way: Way
       ) {
+        const { log, place } = way
         const serverId: McpServerId | undefined = "_tag" in wanted ? undefined : wanted.server.id
-        const { authority, earlier, server } = yield* look(principal, call, serverId)
+        const { authority, earlier, server } = yield* look(principal, call, log, serverId)
         if (earlier && earlier.status !== "started")
           return { status: earlier.status, result: earlier.result, appended: [] }
         const cleared = clear(call, wanted, server, authority)
@@ -122,11 +126,11 @@ export class ForeignCalls extends Context.Service<
             principal,
             call,
             unknownOutcome("The worker died during the call. ", undefined),
-            { end, wasBegun }
+            { log, wasBegun }
           )
         const outcome = yield* "tool" in cleared
-          ? through(principal, call, end, { ...cleared, wasBegun }, abort)
-          : settle(principal, call, refusalOf(cleared), { end, wasBegun })
+          ? through(principal, call, { ...cleared, wasBegun }, way)
+          : Effect.andThen(place.toEnd, settle(principal, call, refusalOf(cleared), { log, wasBegun }))
         if (outcome?.status === "refused")
           yield* "_tag" in wanted
             ? logUnknownTool(principal, call)
@@ -141,6 +145,13 @@ export class ForeignCalls extends Context.Service<
 
 /** Ends when the run no longer waits for a call, and answers why. */
 export type Abort = Effect.Effect<string>
+
+/** What a call shares with those that are made beside it. */
+export interface Way {
+  readonly log: LogCursor
+  readonly place: Place
+  readonly abort: Abort
+}
 
 /** A call that nothing speaks against. */
 interface Cleared {
@@ -230,14 +241,21 @@ const abandonedOutcome = (why: string): Settled => ({
 
 /** What the work came to. */
 const outcomeOf = (
-  exit: Exit.Exit<{ readonly isError: boolean; readonly result: Schema.Json }, ForeignFault>,
+  exit: Exit.Exit<
+    {
+      readonly isError: boolean
+      readonly result: Schema.Json
+      readonly pictures: ReadonlyArray<FoundPicture>
+    },
+    ForeignFault
+  >,
   tool: PinnedTool,
   server: KeptServer
 ): Settled => {
   if (exit._tag === "Success")
     return exit.value.isError
       ? { status: "failed", result: { error: exit.value.result, reason: "toolFailed" } }
-      : { status: "completed", result: exit.value.result }
+      : { status: "completed", result: exit.value.result, pictures: exit.value.pictures }
   const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
   if (fault?.outcome === "unmade") return settledAs(fault, server)
   if (fault?.outcome === "answered")

@@ -62,8 +62,15 @@ export const foreignLimits = {
   /** Places that are told of arguments that do not fit; of arguments longer than this, the first alone. */
   argumentFaults: 10,
   thoroughMaxChars: 10_000,
+  /** Of arguments that nearly fit: what is put right at most, how deep, and how many references lead to one schema. */
+  argumentChanges: 50,
+  coercedDepth: 12,
+  coercedRefs: 10,
   /** Of an outcome, as the model reads it. */
   resultMaxChars: 100_000,
+  /** Pictures of one result that a model is shown, and bytes of each: all providers take that many. */
+  pictures: 8,
+  pictureMaxBytes: 3_000_000,
   /** Of an error that is passed on. */
   faultMaxChars: 600
 } as const

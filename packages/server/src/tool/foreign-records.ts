@@ -7,11 +7,10 @@
  * writes, and in each the row and the event of the log go together.
  */
 import type { McpServerId, ToolCallId } from "@tropism/domain/ids"
-import { eventNumber, type LoggedEvent } from "@tropism/domain/context-event"
 import type { MadeCall } from "@tropism/domain/defined-tool"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Effect, type Schema } from "effect"
-import type { LogEnd } from "../agent/appending.ts"
+import { Attachments } from "../agent/attachments.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { Authorities } from "../graph/authority.ts"
@@ -19,7 +18,8 @@ import { Ids } from "../ids.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import { endedEvent, startedEvent } from "./call-events.ts"
 import { Denials, type Why } from "./denials.ts"
-import { makeLogAppend } from "./log-append.ts"
+import type { FoundPicture } from "./foreign-result.ts"
+import { type LogCursor, makeLogAppend } from "./log-append.ts"
 import { McpServers } from "./mcp-servers.ts"
 import { type AttemptLost, RunGuard, type RunPrincipal } from "./principal.ts"
 import { type CallStatus, ToolCalls } from "./tool-calls.ts"
@@ -29,17 +29,15 @@ import type { Outcome } from "./toolbox.ts"
 export interface Settled {
   readonly status: Exclude<CallStatus, "started">
   readonly result: Schema.Json
+  readonly pictures?: ReadonlyArray<FoundPicture>
   /** The right that was missing. */
   readonly denied?: Why | undefined
 }
 
 /** What is there already when an outcome is recorded. */
 export interface Before {
-  /** Where the caller last saw its log end. */
-  readonly end: LogEnd
+  readonly log: LogCursor
   readonly wasBegun: boolean
-  /** What this call has added to the log so far. */
-  readonly appended?: ReadonlyArray<LoggedEvent>
   /** What of the outcome is untrusted. */
   readonly taint?: ReadonlyArray<TaintSource>
 }
@@ -52,6 +50,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   const toolCalls = yield* ToolCalls
   const denials = yield* Denials
   const ids = yield* Ids
+  const attachments = yield* Attachments
   const append = yield* makeLogAppend
 
   /** A transaction in which only the attempt that has the run writes. */
@@ -62,15 +61,17 @@ export const makeForeignRecords = Effect.gen(function* () {
     database.inProject(principal.projectId, Effect.andThen(guard.hold(principal), effect))
 
   /** What is known of a call, of its server and of its agent at this moment. */
-  const look = (principal: RunPrincipal, call: MadeCall, serverId: McpServerId | undefined) =>
-    held(
-      principal,
-      Effect.gen(function* () {
-        const earlier = yield* toolCalls.find(principal.runId, call.id)
-        const server = serverId === undefined ? undefined : yield* servers.find(serverId)
-        const authority = yield* authorities.of(principal.agentId, principal.runId, false)
-        return { earlier, server, authority }
-      })
+  const look = (principal: RunPrincipal, call: MadeCall, log: LogCursor, serverId: McpServerId | undefined) =>
+    log.alone(
+      held(
+        principal,
+        Effect.gen(function* () {
+          const earlier = yield* toolCalls.find(principal.runId, call.id)
+          const server = serverId === undefined ? undefined : yield* servers.find(serverId)
+          const authority = yield* authorities.of(principal.agentId, principal.runId, false)
+          return { earlier, server, authority }
+        })
+      )
     )
 
   const keep = Effect.fnUntraced(function* (
@@ -82,7 +83,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   ) {
     const { agentId, contextName, runId, userId } = principal
     const id = (yield* ids.next) as ToolCallId
-    const { arguments: args, id: callId, name: tool } = call
+    const { arguments: args, coerced, id: callId, name: tool } = call
     yield* toolCalls.keep({
       id,
       runId,
@@ -92,6 +93,7 @@ export const makeForeignRecords = Effect.gen(function* () {
       callId,
       tool,
       arguments: args,
+      coerced: coerced ?? null,
       status,
       decision,
       promotionId: null,
@@ -101,45 +103,57 @@ export const makeForeignRecords = Effect.gen(function* () {
     return id
   })
 
-  /** Records that a call has begun; answers where the log ends then. */
-  const begin = (principal: RunPrincipal, call: MadeCall, end: LogEnd, isReadOnly: boolean) =>
-    held(
-      principal,
-      Effect.gen(function* () {
-        yield* keep(principal, call, "started", null, isReadOnly ? null : "execute")
-        const appended = yield* append(principal, end, [startedEvent(call)])
-        yield* CrashPoint.hit("tool.beforeCommit")
-        return { appended, end: endAfter(end, appended) }
-      })
-    ).pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
+  /** Records that a call has begun. */
+  const begin = (principal: RunPrincipal, call: MadeCall, log: LogCursor, isReadOnly: boolean) =>
+    log
+      .write((end) =>
+        held(
+          principal,
+          Effect.gen(function* () {
+            yield* keep(principal, call, "started", null, isReadOnly ? null : "execute")
+            const appended = yield* append(principal, end, [startedEvent(call)])
+            yield* CrashPoint.hit("tool.beforeCommit")
+            return { appended }
+          })
+        )
+      )
+      .pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
 
   /** Records what a call came to. */
   const settle = (
     principal: RunPrincipal,
     call: MadeCall,
-    { denied, result, status }: Settled,
-    { appended = [], end, taint, wasBegun }: Before
+    { denied, pictures = [], result, status }: Settled,
+    { log, taint, wasBegun }: Before
   ): Effect.Effect<Outcome, AttemptLost> =>
-    held(
-      principal,
-      Effect.gen(function* () {
-        if (wasBegun) {
-          // A try whose answer went with the database has kept it already.
-          if (!(yield* toolCalls.end(principal.runId, call.id, status, result)))
-            return { status, result, appended: [] }
-        } else {
-          const id = yield* keep(principal, call, status, result, denied ? "refuse" : null)
-          if (denied) yield* denials.ofCall(principal, id, call, denied)
-        }
-        const events = [...(wasBegun ? [] : [startedEvent(call)]), endedEvent(call, status, result)]
-        const added = yield* append(principal, end, events, taint)
-        yield* CrashPoint.hit("tool.beforeCommit")
-        return { status, result, appended: joined(appended, added) }
-      })
-    ).pipe(
-      (recorded) => (wasBegun ? throughOutages(recorded) : recorded),
-      Effect.tap(() => CrashPoint.hit("tool.afterCommit"))
-    )
+    log
+      .write((end) =>
+        held(
+          principal,
+          Effect.gen(function* () {
+            if (wasBegun) {
+              // A try whose answer went with the database has kept it already.
+              if (!(yield* toolCalls.end(principal.runId, call.id, status, result)))
+                return { status, result, appended: [] }
+            } else {
+              const id = yield* keep(principal, call, status, result, denied ? "refuse" : null)
+              if (denied) yield* denials.ofCall(principal, id, call, denied)
+            }
+            const untrusted = (taint ?? []).length > 0
+            if (pictures.length > 0)
+              yield* attachments.keepFound(eachOnce(pictures).map((picture) => ({ ...picture, untrusted })))
+            const named = pictures.map(({ bytes: _bytes, ...picture }) => picture)
+            const events = [
+              ...(wasBegun ? [] : [startedEvent(call)]),
+              endedEvent(call, status, result, named)
+            ]
+            const appended = yield* append(principal, end, events, taint)
+            yield* CrashPoint.hit("tool.beforeCommit")
+            return { status, result, appended }
+          })
+        ).pipe((recorded) => (wasBegun ? throughOutages(recorded) : recorded))
+      )
+      .pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
 
   /** Whether what the call comes to can still be recorded. */
   const isWanted = (principal: RunPrincipal): Effect.Effect<boolean> =>
@@ -151,18 +165,7 @@ export const makeForeignRecords = Effect.gen(function* () {
   return { look, begin, settle, isWanted }
 })
 
-/** The log's end behind what was appended; a turn neither begins nor ends in a call. */
-const endAfter = (end: LogEnd, appended: ReadonlyArray<LoggedEvent>): LogEnd => {
-  const last = appended.at(-1)
-  return last ? { ...end, lastNumber: eventNumber(last.id) } : end
-}
-
-/** Both parts where nothing stands between them; else nothing, and the log is read again. */
-const joined = (
-  before: ReadonlyArray<LoggedEvent>,
-  after: ReadonlyArray<LoggedEvent>
-): ReadonlyArray<LoggedEvent> => {
-  const [last, first] = [before.at(-1), after[0]]
-  if (!last || !first) return after
-  return eventNumber(first.id) === eventNumber(last.id) + 1 ? [...before, ...after] : []
-}
+/** The same bytes are kept once. */
+const eachOnce = (pictures: ReadonlyArray<FoundPicture>): ReadonlyArray<FoundPicture> => [
+  ...new Map(pictures.map((picture) => [picture.digest, picture])).values()
+]

@@ -3,10 +3,18 @@
  *
  * Flow: graph → outbox → dispatch → run → **tool** → task
  *
- * Text and structures pass within a bound; what a model cannot read here (images,
- * sound, files) is named and not carried.
+ * Text and structures pass within a bound, and pictures within theirs; what a model cannot read here (sound, files) is
+ * named and not carried.
  */
+import { createHash } from "node:crypto"
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client"
+import {
+  type Digest,
+  findFileFault,
+  type MimeType,
+  mimeTypeOf,
+  type Picture
+} from "@tropism/domain/attachment"
 import { findFault, isJsonObject } from "@tropism/domain/json"
 import { beginningTold } from "@tropism/domain/text-beginning"
 import { keptChars } from "@tropism/domain/kept-size"
@@ -27,11 +35,13 @@ export const readResult = (
   scrub: (text: string) => string,
   tool?: Pick<Tool, "outputSchema">
 ): Schema.Json => {
-  const told = () => cut(clean(scrub(content.map(partText).join("\n"))))
+  const shown = isError === true ? noPictures : picturesOf(content)
+  const textOf = (part: Part) => partText(part, shown)
+  const told = () => cut(clean(scrub(content.map(textOf).join("\n"))))
   if (structuredContent === undefined) return told()
   const structure = scrubAll(structuredContent, scrub)
   const json = JSON.stringify(structure)
-  const others = content.filter(({ type }) => type !== "text").map(partText)
+  const others = content.filter(({ type }) => type !== "text").map(textOf)
   const fault = isError === true || tool === undefined ? undefined : misfit(tool, structure, json)
   if (fault === undefined && others.length === 0 && isKeepable(structure)) return structure
   const lines = [...(fault === undefined ? [] : [fault]), json, ...others.map(scrub)]
@@ -68,7 +78,54 @@ const misfit = ({ outputSchema }: Pick<Tool, "outputSchema">, structure: Schema.
 const isTooLarge = (schema: object): boolean =>
   findFault(schema) !== undefined || JSON.stringify(schema).length > foreignLimits.schemaMaxChars
 
-const partText = (part: CallToolResult["content"][number]): string => {
+type Part = CallToolResult["content"][number]
+
+/** A picture with its bytes. */
+export interface FoundPicture extends Picture {
+  readonly bytes: Uint8Array
+}
+
+const noPictures: ReadonlyMap<Part, FoundPicture> = new Map()
+
+/** The pictures of an answer that a model may be shown: the first ones of a known kind that are not too large. */
+export const picturesOf = (content: ReadonlyArray<Part> = []): ReadonlyMap<Part, FoundPicture> => {
+  const found = new Map<Part, FoundPicture>()
+  for (const part of content) {
+    if (found.size >= foreignLimits.pictures) break
+    const picture = pictureOf(part)
+    if (picture !== undefined) found.set(part, picture)
+  }
+  return found
+}
+
+const pictureOf = (part: Part): FoundPicture | undefined => {
+  const encoded = encodedPicture(part)
+  if (encoded === undefined || encoded.data.length > (foreignLimits.pictureMaxBytes * 4) / 3 + 4)
+    return undefined
+  const { data, mimeType } = encoded
+  const bytes = new Uint8Array(Buffer.from(data, "base64"))
+  if (findFileFault(bytes, mimeType) !== undefined) return undefined
+  const digest = createHash("sha256").update(bytes).digest("hex") as Digest
+  return { bytes, digest, mimeType, sizeBytes: bytes.length }
+}
+
+const encodedPicture = (part: Part): { readonly data: string; readonly mimeType: MimeType } | undefined => {
+  const [type, data] =
+    part.type === "image"
+      ? [part.mimeType, part.data]
+      : part.type === "resource" && "blob" in part.resource
+        ? [part.resource.mimeType ?? "", part.resource.blob]
+        : ["", ""]
+  const mimeType = mimeTypeOf(type)
+  return mimeType?.startsWith("image/") === true ? { data, mimeType } : undefined
+}
+
+const partText = (part: Part, shown: ReadonlyMap<Part, FoundPicture>): string => {
+  const picture = shown.get(part)
+  if (picture !== undefined) {
+    const number = [...shown.keys()].indexOf(part) + 1
+    return `[picture ${number}: ${picture.mimeType}, ${picture.sizeBytes} bytes]`
+  }
   switch (part.type) {
     case "text":
       return part.text

@@ -18,7 +18,7 @@ import { tellAway } from "../outbox/outages.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type Connection, ForeignConnections } from "./foreign-connections.ts"
 import { aborted, type ForeignFault, unanswered, unmade } from "./foreign-fault.ts"
-import { readResult } from "./foreign-result.ts"
+import { picturesOf, readResult } from "./foreign-result.ts"
 import { type KeptServer, McpServers } from "./mcp-servers.ts"
 import { answeringTool, changedTools } from "./pinning.ts"
 
@@ -114,7 +114,8 @@ export const makeForeignWork = Effect.gen(function* () {
     const once = ({ client, listed }: Connection) =>
       Effect.map(client.call(asListed(tool), args as Record<string, unknown>), (answer) => ({
         isError: answer.isError === true,
-        result: readResult(answer, client.scrub, answeringTool(tool, listed?.tools ?? []))
+        result: readResult(answer, client.scrub, answeringTool(tool, listed?.tools ?? [])),
+        pictures: answer.isError === true ? [] : [...picturesOf(answer.content).values()]
       }))
     const inNewSession = Effect.andThen(
       connections.drop(server),

@@ -115,6 +115,7 @@ export class PersonTools extends Context.Service<
           callId: id,
           tool: tool.name,
           arguments: keptArgs,
+          coerced: null,
           status: statusOf(kept),
           decision: kept.decision ?? null,
           promotionId: null,

@@ -6,6 +6,7 @@
  * A call is recorded in the transaction of its effect and once: a second call
  * with the same id finds the record and has no second effect.
  */
+import type { Coerced } from "@tropism/domain/coerced"
 import type { ContextName } from "@tropism/domain/context-event"
 import type {
   AgentId,
@@ -40,6 +41,8 @@ export interface ToolCallRow {
   readonly callId: string
   readonly tool: string
   readonly arguments: Schema.Json
+  /** What the model had sent, where that nearly fitted. */
+  readonly coerced: Coerced | null
   readonly status: CallStatus
   readonly decision: GateDecision | null
   /** The promotion that let a hybrid agent do it without being sure, or without saying so. */
@@ -122,10 +125,11 @@ export class ToolCalls extends Context.Service<
       const sql = yield* SqlClient.SqlClient
 
       const insertion = (projectId: ProjectId, call: ToolCallRow) => sql`
-        insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, promotion_id, result, reads,
+        insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, coerced, status, decision, promotion_id, result, reads,
           completed_at, answer_due_at)
         select ${call.id}::uuid, ${projectId}::uuid, ${call.runId}::uuid, ${call.agentId}::uuid, ${call.userId}::text, ${call.contextName}::text, ${call.callId}::text,
-          ${call.tool}::text, ${JSON.stringify(call.arguments)}::text::jsonb, ${call.status}::text, ${call.decision}::text, ${call.promotionId}::uuid,
+          ${call.tool}::text, ${JSON.stringify(call.arguments)}::text::jsonb,
+          ${call.coerced === null ? null : JSON.stringify(call.coerced)}::text::jsonb, ${call.status}::text, ${call.decision}::text, ${call.promotionId}::uuid,
           ${JSON.stringify(call.result)}::text::jsonb, ${JSON.stringify(call.reads)}::text::jsonb,
           case when ${call.status === "started"}::boolean then null else clock_timestamp() end,
           clock_timestamp() + make_interval(secs => ${call.answerWithinMs ?? null}::float8 / 1000)`
@@ -281,6 +285,7 @@ const toRecord = (row: StoredRow): RecordedCall => ({
   callId: row.callId,
   tool: row.tool,
   arguments: row.arguments,
+  coerced: row.coerced,
   status: row.status,
   decision: row.decision,
   promotionId: row.promotionId,

@@ -11,10 +11,12 @@
 import { Client } from "@modelcontextprotocol/client"
 import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { ClientTool, DefinedTool } from "@tropism/domain/context-config"
+import { isJsonObject } from "@tropism/domain/json"
 import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { SpokenCall, ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
+import { findToolsTool, toolsInUseBounds } from "@tropism/domain/tools-in-use"
 import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { allows } from "@tropism/domain/tool-pattern"
@@ -25,18 +27,24 @@ import {
   type BuiltInServer,
   builtInServerNames,
   type BuiltInToolName,
+  changesNothing,
   isBuiltInTool,
   toolsOf,
   withReasoningRequired
 } from "./built-in-tools.ts"
-import { findClientTool, findMisuse, withDefined } from "./defined-tools.ts"
+import { fitArguments } from "./coerced-arguments.ts"
+import { findClientTool, findMisuse, withDefined, withoutGiven } from "./defined-tools.ts"
 import { findArgumentsFault, withoutPatterns } from "./foreign-arguments.ts"
 import { toolLimits } from "../limits.ts"
-import { type Abort, ForeignCalls } from "./foreign-calls.ts"
-import { ForeignOffers, isForeignName } from "./foreign-offers.ts"
+import { FindTools, findTools } from "./find-tools.ts"
+import { ForeignCalls, type Way } from "./foreign-calls.ts"
+import { type ForeignOffer, ForeignOffers, isForeignName } from "./foreign-offers.ts"
 import type { AttemptLost, RunPrincipal } from "./principal.ts"
-import { type Beside, type Outcome, Toolbox } from "./toolbox.ts"
+import { read } from "./read-arguments.ts"
+import type { CallTraits } from "./side-by-side.ts"
+import { type Beside, type Outcome, readsOnly, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
+import type { JsonSchema } from "./schema-refs.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
 
 /** A call on its way through the protocol, for whom it is made, and where its caller last saw the log end. */
@@ -48,9 +56,7 @@ interface UnderWay {
 }
 
 /** What goes on beside a call. */
-interface Circumstances {
-  /** Ends when the run no longer waits for the call. */
-  readonly abort: Abort
+interface Circumstances extends Way {
   /** Asked in the transaction of the call. */
   readonly beside: Beside | undefined
 }
@@ -65,10 +71,11 @@ export interface ConnectedTools {
    */
   readonly call: (
     call: SpokenCall,
-    end: LogEnd,
     askedBy: RunPrincipal["askedBy"],
     circumstances: Circumstances
   ) => Effect.Effect<Outcome | undefined, AttemptLost>
+  /** What decides for which calls of its answer a call waits. */
+  readonly traitsOf: (call: ToolCall) => CallTraits
   /** The same tools with those that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
@@ -224,45 +231,52 @@ export class ToolServers extends Context.Service<
           })
 
         const call = (
-          wanted: SpokenCall,
-          end: LogEnd,
+          sent: SpokenCall,
           caller: RunPrincipal,
           shown: ReadonlyArray<OfferedTool>,
-          { abort, beside, client }: Circumstances & { readonly client: ClientTool | undefined }
+          { beside, client, ...way }: Circumstances & { readonly client: ClientTool | undefined }
         ): Effect.Effect<Outcome | undefined, AttemptLost> => {
+          const name = sent.standsFor?.tool ?? sent.name
+          const tool = judged.find((each) => each.name === name)
+          const outside = isForeignName(name) ? foreign.find(name) : undefined
+          // What a model is shown of a foreign tool, or of a client's, is not what its calls are judged by.
+          const own = outside && "tool" in outside ? outside.tool : tool
+          const isReadOnly = outside && "tool" in outside ? outside.tool.isReadOnly : changesNothing(name)
+          const schema = client ? withoutPatterns(client.inputSchema) : own?.inputSchema
+          const wanted = schema === undefined ? sent : fitted(sent, schema, isReadOnly)
+          const { write } = way.log
+          const refuse = (refusal: ChangeRefused) => write(() => toolbox.refuse(caller, made, refusal))
           const made = madeCall(wanted)
           if (client) {
             const refusal = caller.backtest ? inBacktest(made.name) : clientFaultOf(wanted, client)
             return refusal
-              ? toolbox.refuse(caller, made, refusal)
-              : toolbox.hold(caller, made, client.timeoutMs, end)
+              ? refuse(refusal)
+              : write((end) => toolbox.hold(caller, made, client.timeoutMs, end))
           }
-          const tool = judged.find(({ name }) => name === made.name)
+          if (made.name === findToolsTool && shown.length > toolsInUseBounds.perRequest) {
+            const answer = Effect.map(read(FindTools, made.arguments), ({ query }) => findTools(query, shown))
+            return write((end) => toolbox.tell(caller, made, answer, end, beside))
+          }
           const fault = tool && faultOf(wanted, tool)
           // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
           if (isForeignName(made.name)) {
-            if (caller.backtest) return toolbox.refuse(caller, made, inBacktest(made.name))
-            return foreignCalls.call(
-              caller,
-              made,
-              end,
-              fault ?? foreign.find(made.name) ?? notOffered(wanted, shown),
-              abort
-            )
+            if (caller.backtest) return refuse(inBacktest(made.name))
+            return foreignCalls.call(caller, made, fault ?? outside ?? notOffered(wanted, shown), way)
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
           return refusal
-            ? toolbox.refuse(caller, made, refusal)
-            : throughClient({ call: made, caller, end, beside })
+            ? refuse(refusal)
+            : write((end) => throughClient({ call: made, caller, end, beside }))
         }
         const defining = (defined: ReadonlyArray<DefinedTool>): ConnectedTools => {
           const shown = withDefined(offered, defined)
           return {
             offered: shown,
-            call: (wanted, end, askedBy, circumstances) => {
+            traitsOf: (wanted) => traitsOf(madeCall(wanted).name, foreign),
+            call: (wanted, askedBy, circumstances) => {
               const caller = { ...principal, userId: workedFor(askedBy, principal.userId), askedBy }
               const client = wanted.standsFor ? undefined : findClientTool(defined, wanted.name)
-              return Effect.uninterruptible(call(wanted, end, caller, shown, { ...circumstances, client }))
+              return Effect.uninterruptible(call(wanted, caller, shown, { ...circumstances, client }))
             },
             defining
           }
@@ -277,6 +291,22 @@ export class ToolServers extends Context.Service<
       })
     })
   )
+}
+
+/** How a tool goes with others: those of foreign servers as their definitions say, all else is answered here. */
+const traitsOf = (name: string, foreign: ForeignOffer): CallTraits => {
+  const found = foreign.find(name)
+  if (found === undefined) {
+    const isReading = readsOnly(name)
+    return { server: null, isReading, mayTaint: isReading, mindsTaint: !isReading }
+  }
+  const { server, tool } = found
+  return {
+    server: server.config.name,
+    isReading: tool.isReadOnly,
+    mayTaint: server.config.untrusted === true,
+    mindsTaint: server.config.allowUntrusted !== true
+  }
 }
 
 /** Nothing of this name is offered, or not what it stands for. */
@@ -297,6 +327,23 @@ const faultOf = (
   const isObject = typeof args === "object" && args !== null && !Array.isArray(args)
   if (fault === undefined && isObject) return standsFor && findMisuse(call, standsFor, tool)
   return refused("invalid", unreadable(fault ?? "The arguments of a tool must be one JSON object"))
+}
+
+/** The call with arguments that nearly fit put right; as it was sent where it names what is given already. */
+const fitted = (call: SpokenCall, schema: JsonSchema, isReadOnly: boolean): SpokenCall => {
+  const { arguments: sent, fault, standsFor } = call
+  const given = standsFor?.given ?? []
+  const isMisused = isJsonObject(sent) && given.some((name) => Object.hasOwn(sent, name))
+  if (fault !== undefined || isMisused) return call
+  const { arguments: args, coerced } = fitArguments(withoutGiven(schema, given), sent, isReadOnly)
+  if (coerced === undefined) return call
+  if (standsFor === undefined) return { ...call, arguments: args, coerced }
+  const values = isJsonObject(standsFor.arguments) ? standsFor.arguments : {}
+  const merged = {
+    ...(args as object),
+    ...Object.fromEntries(Object.entries(values).filter(([name]) => given.includes(name)))
+  } as Schema.Json
+  return { ...call, arguments: args, coerced, standsFor: { ...standsFor, arguments: merged } }
 }
 
 /** The same for a client tool, by its own schema. */

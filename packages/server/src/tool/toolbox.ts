@@ -64,6 +64,14 @@ export class Toolbox extends Context.Service<
       end?: LogEnd,
       beside?: Beside
     ) => Effect.Effect<Outcome, AttemptLost>
+    /** Records a call that reads nothing of the project, with what it answers. */
+    readonly tell: (
+      principal: RunPrincipal,
+      call: MadeCall,
+      answer: Effect.Effect<Schema.Json, ChangeRefused>,
+      end?: LogEnd,
+      beside?: Beside
+    ) => Effect.Effect<Outcome, AttemptLost>
     /** Records a call that a client answers later, within a time. */
     readonly hold: (
       principal: RunPrincipal,
@@ -156,6 +164,7 @@ export class Toolbox extends Context.Service<
             callId: call.id,
             tool: call.name,
             arguments: call.arguments,
+            coerced: call.coerced ?? null,
             status,
             decision,
             promotionId: promotionId ?? null,
@@ -186,6 +195,8 @@ export class Toolbox extends Context.Service<
               ),
             { end, beside, isReading: readsOnly(call.name) }
           ),
+        tell: (principal, call, answer, end, beside) =>
+          recorded(principal, call, () => Effect.map(answer, answered), { end, beside }),
         hold: (principal, call, answerWithinMs, end) =>
           recorded(
             principal,
@@ -255,7 +266,7 @@ const outcomeOf = <R>(effect: Effect.Effect<ToolEffect, ChangeRefused | ToolFail
   )
 
 /** The tools that only look at the graph. */
-const readsOnly = (tool: string): boolean =>
+export const readsOnly = (tool: string): boolean =>
   tool === "search_objects" || tool === "get_object" || tool === "neighbors"
 
 /** What a refusal says to the model. */

@@ -62,7 +62,7 @@ export const smallFirst = (members: Readonly<Record<string, Schema.Json>>): Reco
   Object.fromEntries(Object.entries(members).toSorted(([, a], [, b]) => keptChars(a) - keptChars(b)))
 
 /** The name that is most like another, if one is like it at all. */
-const nearestOf = (name: string, names: ReadonlyArray<string>): string | undefined => {
+export const nearestOf = (name: string, names: ReadonlyArray<string>): string | undefined => {
   const wanted = bare(name)
   const reach = Math.max(2, Math.floor(wanted.length / 4))
   const ranked = names

@@ -44,6 +44,9 @@ const callOf = ({ id, name, pieces }: StreamedCall, index: number) => ({
 
 const ends = { length: "length", filter: "error" } as const
 
+/** The ids `call_paris` and `call_rome` as Mistral takes them. */
+const [paris, rome] = ["lbDMvoxdj", "lPWow9SEF"] as const
+
 const call = (id: string, location: string) => ({
   id,
   type: "function",
@@ -123,12 +126,12 @@ export const mistral: WireFormat = {
       {
         role: "assistant",
         content: "Looking.",
-        tool_calls: [call("call_paris", "Paris"), call("call_rome", "Rome")]
+        tool_calls: [call(paris, "Paris"), call(rome, "Rome")]
       },
-      { role: "tool", name: "get_weather", tool_call_id: "call_paris", content: '{"celsius":18}' },
-      { role: "tool", name: "get_weather", tool_call_id: "call_rome", content: "No such city" },
+      { role: "tool", name: "get_weather", tool_call_id: paris, content: '{"celsius":18}' },
+      { role: "tool", name: "get_weather", tool_call_id: rome, content: "No such city" },
       // Mistral refuses a user directly after a tool's result.
-      { role: "assistant", content: "I have the results." },
+      { role: "assistant", content: "OK." },
       { role: "user", content: [{ type: "text", text: "<system>\nFinish now.\n</system>" }] }
     ],
     tools: [
