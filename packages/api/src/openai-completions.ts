@@ -106,7 +106,9 @@ export type CompletionInput = typeof CompletionInput.Type
 
 export const CompletionUsage = Schema.Struct({
   prompt_tokens: Schema.Int,
+  prompt_tokens_details: Schema.Struct({ cached_tokens: Schema.Int }),
   completion_tokens: Schema.Int,
+  completion_tokens_details: Schema.Struct({ reasoning_tokens: Schema.Int }),
   total_tokens: Schema.Int
 })
 export type CompletionUsage = typeof CompletionUsage.Type

@@ -36,16 +36,10 @@ export type ModelPrice = typeof ModelPrice.Type
 /** Nothing is charged: a script, a recorded run. */
 export const free: ModelPrice = { inputPerMillion: 0, outputPerMillion: 0 }
 
-/** The tokens of one request; the input has those that the provider read from its cache and wrote to it. */
-export interface BilledUsage extends Usage {
-  readonly cachedInputTokens?: number
-  readonly cacheWriteTokens?: number
-}
-
 /** What a request costs, in millionths of a dollar, rounded up; null where no price is known. */
 export const costMicrosOf = (
   price: ModelPrice | null,
-  { cacheWriteTokens = 0, cachedInputTokens = 0, inputTokens, outputTokens }: BilledUsage
+  { cacheWriteTokens = 0, cachedInputTokens = 0, inputTokens, outputTokens }: Usage
 ): number | null => {
   if (price === null) return null
   const long = price.longPrompts

@@ -129,8 +129,12 @@ export type Trigger = typeof Trigger.Type
 export const Usage = Schema.Struct({
   inputTokens: Schema.Int,
   outputTokens: Schema.Int,
-  /** Those of the input that the provider read from its cache; absent where there were none, or it does not say. */
-  cachedInputTokens: Schema.optionalKey(Schema.Int)
+  /** Those of the input that the provider read from its cache; absent, as the next two, where there were none, or it does not say. */
+  cachedInputTokens: Schema.optionalKey(Schema.Int),
+  /** Those of the input that it wrote to its cache. */
+  cacheWriteTokens: Schema.optionalKey(Schema.Int),
+  /** Those of the output that the model thought. */
+  reasoningTokens: Schema.optionalKey(Schema.Int)
 })
 export type Usage = typeof Usage.Type
 
@@ -139,12 +143,25 @@ export const noUsage: Usage = { inputTokens: 0, outputTokens: 0 }
 export const addUsage = (a: Usage, b: Usage): Usage => ({
   inputTokens: a.inputTokens + b.inputTokens,
   outputTokens: a.outputTokens + b.outputTokens,
-  ...cachedOf((a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0))
+  ...usageDetails({
+    cachedInputTokens: (a.cachedInputTokens ?? 0) + (b.cachedInputTokens ?? 0),
+    cacheWriteTokens: (a.cacheWriteTokens ?? 0) + (b.cacheWriteTokens ?? 0),
+    reasoningTokens: (a.reasoningTokens ?? 0) + (b.reasoningTokens ?? 0)
+  })
 })
 
-/** The field of a usage that says how much came from a cache, where something did. */
-export const cachedOf = (cachedInputTokens: number): Pick<Usage, "cachedInputTokens"> =>
-  cachedInputTokens === 0 ? {} : { cachedInputTokens }
+type UsageDetails = Omit<Usage, "inputTokens" | "outputTokens">
+
+/** The fields of a usage that say what its tokens were, where there were any. */
+export const usageDetails = ({
+  cachedInputTokens = 0,
+  cacheWriteTokens = 0,
+  reasoningTokens = 0
+}: UsageDetails): UsageDetails => ({
+  ...(cachedInputTokens === 0 ? {} : { cachedInputTokens }),
+  ...(cacheWriteTokens === 0 ? {} : { cacheWriteTokens }),
+  ...(reasoningTokens === 0 ? {} : { reasoningTokens })
+})
 
 /** What one run may use. Null is unbounded. */
 export const RunLimits = Schema.Struct({

@@ -10,9 +10,10 @@ import type { Json } from "./platform.ts"
 export const claudeSays = (
   text: string,
   stop_reason: string,
-  call?: { readonly id: string; readonly name: string; readonly input: Json }
+  call?: { readonly id: string; readonly name: string; readonly input: Json },
+  cache: Json = {}
 ): ReadonlyArray<Json> => {
-  const usage = { input_tokens: 10, output_tokens: 5 }
+  const usage = { input_tokens: 10, output_tokens: 5, ...cache }
   const block = (index: number, content_block: Json, delta: Json) => [
     { type: "content_block_start", index, content_block },
     { type: "content_block_delta", index, delta },

@@ -930,6 +930,8 @@ export interface BacktestReport {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly costUsd: number
 }
@@ -1008,6 +1010,8 @@ export interface ComparedVariant {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly costUsd: number
   readonly durationMs: number | null
@@ -1263,6 +1267,8 @@ export interface GuardVerdictEvent {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
 }
 
@@ -1298,6 +1304,8 @@ export interface ContextNotedEvent {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
 }
 
@@ -1318,6 +1326,8 @@ export interface ContextSummarizedEvent {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
 }
 
@@ -1560,6 +1570,8 @@ export interface AssistantMessageEvent {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly parts?: ReadonlyArray<{
     readonly type: "reasoning"
@@ -1953,6 +1965,8 @@ export interface ModelExchange {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly isUsageEstimated: boolean
   readonly costUsd: number | null
@@ -2026,6 +2040,8 @@ export interface ModelCall {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly isUsageEstimated: boolean
   readonly costUsd: number | null
@@ -2081,6 +2097,8 @@ export interface RunStep {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly costUsd: number | null
   /** An instant, ISO 8601 in UTC with milliseconds */
@@ -2165,6 +2183,8 @@ export interface Run {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly costUsd: number
   readonly total: {
@@ -2172,6 +2192,8 @@ export interface Run {
       readonly inputTokens: number
       readonly outputTokens: number
       readonly cachedInputTokens?: number | undefined
+      readonly cacheWriteTokens?: number | undefined
+      readonly reasoningTokens?: number | undefined
     }
     readonly costUsd: number
   }
@@ -2784,6 +2806,8 @@ export interface UnfinishedRun {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly costUsd: number
   readonly total: {
@@ -2791,6 +2815,8 @@ export interface UnfinishedRun {
       readonly inputTokens: number
       readonly outputTokens: number
       readonly cachedInputTokens?: number | undefined
+      readonly cacheWriteTokens?: number | undefined
+      readonly reasoningTokens?: number | undefined
     }
     readonly costUsd: number
   }
@@ -2819,6 +2845,8 @@ export interface AgentDay {
     readonly inputTokens: number
     readonly outputTokens: number
     readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
   }
   readonly costUsd: number
 }

@@ -167,7 +167,9 @@ export const isFailed = (answer: HeardAnswer): boolean =>
 
 export const usageOf = ({ usage }: HeardAnswer): CompletionUsage => ({
   prompt_tokens: usage.inputTokens,
+  prompt_tokens_details: { cached_tokens: usage.cachedInputTokens ?? 0 },
   completion_tokens: usage.outputTokens,
+  completion_tokens_details: { reasoning_tokens: usage.reasoningTokens ?? 0 },
   total_tokens: usage.inputTokens + usage.outputTokens
 })
 

@@ -358,7 +358,13 @@ const responseOf = (
   { heard, output }: HeardResponse,
   status: ResponseStatus
 ): AgentResponse => {
-  const { inputTokens, outputTokens } = heard.usage
+  const {
+    cachedInputTokens = 0,
+    cacheWriteTokens = 0,
+    inputTokens,
+    outputTokens,
+    reasoningTokens = 0
+  } = heard.usage
   const cut = status === "incomplete" ? cutReason(heard) : undefined
   return {
     id: responseId(id),
@@ -385,9 +391,9 @@ const responseOf = (
     truncation: "disabled",
     usage: {
       input_tokens: inputTokens,
-      input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      input_tokens_details: { cached_tokens: cachedInputTokens, cache_write_tokens: cacheWriteTokens },
       output_tokens: outputTokens,
-      output_tokens_details: { reasoning_tokens: 0 },
+      output_tokens_details: { reasoning_tokens: reasoningTokens },
       total_tokens: inputTokens + outputTokens
     },
     x_tropism: {

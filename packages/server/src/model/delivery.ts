@@ -17,14 +17,7 @@ import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
 import { makeAnswerParts } from "./answer-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
-import {
-  keepable,
-  keepableCallId,
-  keepableCount,
-  keepableUsage,
-  makeKeepableText,
-  makeMeasure
-} from "./keepable-parts.ts"
+import { keepable, keepableCallId, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
 import type { ModelPort } from "./model-port.ts"
 import {
   ModelFailure,
@@ -113,9 +106,10 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     const usage = keepableUsage({
       inputTokens: inputCount ?? tokensOf(charsOf(request)),
       outputTokens: outputCount ?? tokensOf(saidChars),
-      cachedInputTokens: inputTokens.cacheRead ?? 0
+      cachedInputTokens: inputTokens.cacheRead ?? 0,
+      cacheWriteTokens: inputTokens.cacheWrite ?? 0,
+      reasoningTokens: outputTokens.reasoning ?? 0
     })
-    const cacheWriteTokens = keepableCount(inputTokens.cacheWrite ?? 0)
     return [
       ...textOf(spoken.rest()),
       ...held.splice(0),
@@ -124,7 +118,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         reason: part.reason,
         usage,
         isUsageEstimated: inputCount === undefined || outputCount === undefined,
-        costMicros: costMicrosOf(model.price, { ...usage, cacheWriteTokens }),
+        costMicros: costMicrosOf(model.price, usage),
         provider: model.provider,
         name: model.name,
         ...(parts === undefined ? {} : { parts })

@@ -10,7 +10,7 @@
  */
 import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"
-import { cachedOf, type Usage } from "@tropism/domain/run"
+import { type Usage, usageDetails } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 
@@ -45,14 +45,22 @@ export const makeKeepableText = () => {
 const endsInHalf = /[\uD800-\uDBFF]$/
 
 /** Counts of tokens that can be kept and added up. */
-export const keepableUsage = ({ cachedInputTokens = 0, inputTokens, outputTokens }: Usage): Usage => ({
-  inputTokens: keepableCount(inputTokens),
-  outputTokens: keepableCount(outputTokens),
-  // No more can come from a cache than was read.
-  ...cachedOf(Math.min(keepableCount(cachedInputTokens), keepableCount(inputTokens)))
-})
+export const keepableUsage = (usage: Usage): Usage => {
+  const [inputTokens, outputTokens] = [keepableCount(usage.inputTokens), keepableCount(usage.outputTokens)]
+  // No more can come from a cache or go into it than was read, and no more be thought than was written.
+  const cachedInputTokens = Math.min(keepableCount(usage.cachedInputTokens ?? 0), inputTokens)
+  return {
+    inputTokens,
+    outputTokens,
+    ...usageDetails({
+      cachedInputTokens,
+      cacheWriteTokens: Math.min(keepableCount(usage.cacheWriteTokens ?? 0), inputTokens - cachedInputTokens),
+      reasoningTokens: Math.min(keepableCount(usage.reasoningTokens ?? 0), outputTokens)
+    })
+  }
+}
 
-export const keepableCount = (tokens: number): number =>
+const keepableCount = (tokens: number): number =>
   Number.isNaN(tokens) ? 0 : Math.min(Math.max(0, Math.round(tokens)), modelLimits.requestMaxTokens)
 
 /** Measures one answer while it comes, and says what is too much of it. */

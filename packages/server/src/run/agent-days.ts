@@ -9,11 +9,10 @@
 import type { AgentDay } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
 import type { AgentId } from "@tropism/domain/ids"
-import { cachedOf } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
-import { toUse, type UseRow } from "./spending.ts"
+import { usageJson } from "./spending.ts"
 
 export class AgentDays extends Context.Service<
   AgentDays,
@@ -32,21 +31,24 @@ export class AgentDays extends Context.Service<
 
       const last = Effect.fn("AgentDays.last")(function* (agentId: AgentId, days: number) {
         const { projectId } = yield* ProjectTransaction
-        const rows = yield* sql<UseRow & Pick<AgentDay, "date"> & { readonly cachedInputTokens: bigint }>`
-          select left(period, 10) as date, sum(runs)::int as runs, sum(input_tokens)::bigint as input_tokens,
-            sum(output_tokens)::bigint as output_tokens, sum(cached_input_tokens)::bigint as cached_input_tokens, sum(cost_micros)::bigint as cost_micros
+        const rows = yield* sql<DayRow>`
+          select left(period, 10) as date, sum(runs)::int as runs, ${usageJson(sql, (column) => `sum(${column})`)} as usage,
+            sum(cost_micros)::bigint as cost_micros
           from kb.budgets
           where project_id = ${projectId} and scope = 'agent' and scope_id = ${agentId}
             and period > to_char((now() at time zone 'UTC')::date - ${days}::int, 'YYYY-MM-DD') || '~'
           group by left(period, 10) order by left(period, 10) desc`
-        return rows.map((row): AgentDay => {
-          const { costMicros, runs, ...total } = toUse(row)
-          const usage = { ...total, ...cachedOf(Number(row.cachedInputTokens)) }
-          return { date: row.date, runs, usage, costUsd: costMicros / microsPerDollar }
-        })
+        return rows.map(({ costMicros, ...row }): AgentDay => ({
+          ...row,
+          costUsd: Number(costMicros) / microsPerDollar
+        }))
       }, orDie)
 
       return AgentDays.of({ last })
     })
   )
+}
+
+interface DayRow extends Omit<AgentDay, "costUsd"> {
+  readonly costMicros: bigint
 }

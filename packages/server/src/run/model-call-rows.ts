@@ -5,7 +5,7 @@
  */
 import { microsPerDollar } from "@tropism/domain/chain"
 import type { ContextName } from "@tropism/domain/context-event"
-import { cachedOf } from "@tropism/domain/run"
+import { usageDetails } from "@tropism/domain/run"
 import type { FlowStepAtWork, ModelCall, ModelExchange } from "@tropism/domain/model-call"
 
 export interface ModelCallRow {
@@ -25,6 +25,8 @@ export interface ModelCallRow {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedInputTokens: number
+  readonly cacheWriteTokens: number
+  readonly reasoningTokens: number
   readonly usageEstimated: boolean
   readonly costMicros: bigint | null
   readonly startedAt: Date
@@ -46,7 +48,7 @@ export const toModelCall = (row: ModelCallRow, flowStep: FlowStepAtWork | null):
   usage: {
     inputTokens: row.inputTokens,
     outputTokens: row.outputTokens,
-    ...cachedOf(row.cachedInputTokens)
+    ...usageDetails(row)
   },
   isUsageEstimated: row.usageEstimated,
   costUsd: toDollars(row.costMicros),

@@ -16,6 +16,7 @@ import { runLimits } from "../limits.ts"
 import { askedRun } from "./asked-chains.ts"
 import { isStopped } from "./kill-switches.ts"
 import { type RunRow, toRun } from "./rows.ts"
+import { usageJson } from "./spending.ts"
 
 /** Which runs a list shows: those of which all of these hold. */
 export interface RunFilter {
@@ -143,7 +144,7 @@ const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
       cross join jsonb_array_elements(list.tools) tool
       where call.run_id = run.id and ${foreignTools(sql)} <> '[]') as shown_tools,
     context.tainted_by, context.owner, (version.definition ->> 'defaultTimeoutMs')::int as default_timeout_ms, nullif(version.definition -> 'budget', 'null') as budget,
-    spent.input_tokens as spent_input_tokens, spent.output_tokens as spent_output_tokens, spent.cost_micros as spent_micros
+    case when spent.scope_id is not null then ${usageJson(sql, (column) => `spent.${column}`)} end as spent_usage, spent.cost_micros as spent_micros
   from kb.agent_runs run
   join kb.agents agent on agent.id = run.agent_id
   join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version

@@ -8,7 +8,7 @@ import { findToolsTool } from "@tropism/domain/tools-in-use"
 import type { ProcessingEntry } from "@tropism/domain/processing"
 import type { Budget } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
-import type { LimitOverrides, Run } from "@tropism/domain/run"
+import type { LimitOverrides, Run, Usage } from "@tropism/domain/run"
 import { limitsOf } from "@tropism/domain/run-limits"
 import type { SqlClient, Statement } from "effect/sql"
 import { objectNamed } from "../graph/object-names.ts"
@@ -36,8 +36,7 @@ export interface RunRow extends Omit<
   readonly summaryChars: number | null
   readonly costMicros: bigint
   /** What the run and all below it have used; null before the first of them did. */
-  readonly spentInputTokens: bigint | null
-  readonly spentOutputTokens: bigint | null
+  readonly spentUsage: Usage | null
   readonly spentMicros: bigint | null
   /** What was set for this run, and what its agent's version says. */
   readonly limits: LimitOverrides | null
@@ -82,10 +81,7 @@ export const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   usage: row.usage,
   costUsd: Number(row.costMicros) / microsPerDollar,
   total: {
-    usage: {
-      inputTokens: Number(row.spentInputTokens ?? row.usage.inputTokens),
-      outputTokens: Number(row.spentOutputTokens ?? row.usage.outputTokens)
-    },
+    usage: row.spentUsage ?? row.usage,
     costUsd: Number(row.spentMicros ?? row.costMicros) / microsPerDollar
   },
   limits: limitsOf(row, row.parentRunId !== null, row.limits),

@@ -64,10 +64,11 @@ export const makeSpending = Effect.gen(function* () {
     behind: Statement.Fragment = sql.literal("")
   ) =>
     sql`spent as (
-      insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cached_input_tokens, cost_micros)
+      insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_micros)
       select ${run.projectId}::uuid, share.scope, share.id, share.period,
         case when share.scope <> 'chain' and asker.step_count = 0 and ${isStep}::boolean then 1 else 0 end,
-        ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${usage.cachedInputTokens ?? 0}::bigint, ${costMicros}::bigint
+        ${usage.inputTokens}::bigint, ${usage.outputTokens}::bigint, ${usage.cachedInputTokens ?? 0}::bigint,
+        ${usage.cacheWriteTokens ?? 0}::bigint, ${usage.reasoningTokens ?? 0}::bigint, ${costMicros}::bigint
       from appended
       cross join (select step_count from kb.agent_runs where id = ${run.id}) asker
       ${behind}
@@ -81,13 +82,17 @@ export const makeSpending = Effect.gen(function* () {
         input_tokens = budget.input_tokens + excluded.input_tokens,
         output_tokens = budget.output_tokens + excluded.output_tokens,
         cached_input_tokens = budget.cached_input_tokens + excluded.cached_input_tokens,
+        cache_write_tokens = budget.cache_write_tokens + excluded.cache_write_tokens,
+        reasoning_tokens = budget.reasoning_tokens + excluded.reasoning_tokens,
         cost_micros = budget.cost_micros + excluded.cost_micros)`
 
   const used = (usage: Usage, costMicros: number) =>
     sql`cost_micros = cost_micros + ${costMicros}::bigint, usage = jsonb_strip_nulls(jsonb_build_object(
         'inputTokens', (usage->>'inputTokens')::bigint + ${usage.inputTokens}::bigint,
         'outputTokens', (usage->>'outputTokens')::bigint + ${usage.outputTokens}::bigint,
-        'cachedInputTokens', nullif(coalesce((usage->>'cachedInputTokens')::bigint, 0) + ${usage.cachedInputTokens ?? 0}::bigint, 0)))`
+        'cachedInputTokens', nullif(coalesce((usage->>'cachedInputTokens')::bigint, 0) + ${usage.cachedInputTokens ?? 0}::bigint, 0),
+        'cacheWriteTokens', nullif(coalesce((usage->>'cacheWriteTokens')::bigint, 0) + ${usage.cacheWriteTokens ?? 0}::bigint, 0),
+        'reasoningTokens', nullif(coalesce((usage->>'reasoningTokens')::bigint, 0) + ${usage.reasoningTokens ?? 0}::bigint, 0)))`
 
   /** What a step adds to its run. */
   const stepped = ({ costMicros, finishReason, model, usage }: StepUse) =>
@@ -140,3 +145,9 @@ export const toUse = (row: UseRow): ChainUse => ({
   outputTokens: Number(row.outputTokens),
   costMicros: Number(row.costMicros)
 })
+
+/** A usage as JSON, from columns of `kb.budgets` or from sums of them. */
+export const usageJson = (sql: SqlClient.SqlClient, from: (column: string) => string): Statement.Fragment =>
+  sql.literal(`jsonb_strip_nulls(jsonb_build_object('inputTokens', ${from("input_tokens")}, 'outputTokens', ${from("output_tokens")},
+    'cachedInputTokens', nullif(${from("cached_input_tokens")}, 0), 'cacheWriteTokens', nullif(${from("cache_write_tokens")}, 0),
+    'reasoningTokens', nullif(${from("reasoning_tokens")}, 0)))`)
