@@ -2,7 +2,7 @@
  * Agents, their versions, and the manual trigger; what they have handled stands in `processing-api.ts`.
  */
 import { Agent, AgentInput, AgentPatch, TriggerType } from "@tropism/domain/agent"
-import { AgentDay } from "@tropism/domain/budget"
+import { AgentDay, AgentModelUse } from "@tropism/domain/budget"
 import { AgentId, ProjectId, RunId, Timestamp } from "@tropism/domain/ids"
 import { Run, RunStatus } from "@tropism/domain/run"
 import { SchedulePreview } from "@tropism/domain/schedule"
@@ -39,6 +39,11 @@ export const TriggerInput = Schema.Union([
   }),
   TriggerOptions
 ])
+
+const usageDays = told(
+  Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 366 })),
+  "How many days back, from 1 to 366; 30 by itself"
+)
 
 /** The fields of an agent that change, and the version that the caller changes. */
 export const AgentChange = Schema.Struct({ ...AgentPatch.fields, ...expectedVersion }).annotate({
@@ -136,13 +141,15 @@ export class AgentsApi extends HttpApiGroup.make("agents")
     /** What the agent's own model requests used, on each of the last `days` on which there were any, today (UTC) first. */
     HttpApiEndpoint.get("usage", "/agents/:agentId/usage", {
       params: agent,
-      query: {
-        days: told(
-          Schema.FiniteFromString.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: 366 })),
-          "How many days back, from 1 to 366; 30 by itself"
-        )
-      },
+      query: { days: usageDays },
       success: Schema.Struct({ items: Schema.Array(AgentDay) }),
+      error: [NotFound, InvalidInput]
+    }),
+    /** What the agent's answered model requests of the last `days` used, by model, the most tokens first. */
+    HttpApiEndpoint.get("modelUsage", "/agents/:agentId/usage/models", {
+      params: agent,
+      query: { days: usageDays },
+      success: Schema.Struct({ items: Schema.Array(AgentModelUse) }),
       error: [NotFound, InvalidInput]
     }),
     /** Waits for the run up to a bound; `wait=false`, or the bound passed: 202 with the run as it is. */

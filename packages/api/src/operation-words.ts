@@ -157,6 +157,7 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
       delete: "Deletes an agent.",
       schedule: "Tells when an agent's schedule fires next.",
       usage: "Tells day by day what an agent's model requests used.",
+      modelUsage: "Returns what an agent's model requests used, by model.",
       trigger: "Runs an agent now."
     }
   },

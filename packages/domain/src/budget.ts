@@ -39,6 +39,22 @@ export const AgentDay = Schema.Struct({
 }).annotate({ identifier: "AgentDay" })
 export type AgentDay = typeof AgentDay.Type
 
+/** What an agent has used of one model. */
+export const AgentModelUse = Schema.Struct({
+  provider: Schema.String,
+  model: Schema.String,
+  /** Those that were answered. */
+  requests: Schema.Int,
+  usage: Usage,
+  /** The share of the input that came from the provider's cache, from 0 to 1. */
+  cacheHitRate: Schema.Finite,
+  /** Dollars; null where no price is known. */
+  costUsd: Schema.NullOr(Schema.Finite),
+  /** Those of them that the input from the cache cost. */
+  cachedInputCostUsd: Schema.NullOr(Schema.Finite)
+}).annotate({ identifier: "AgentModelUse" })
+export type AgentModelUse = typeof AgentModelUse.Type
+
 /** Tokens and money, in millionths of a dollar. */
 export type Spent = Pick<ChainUse, "inputTokens" | "outputTokens" | "costMicros">
 

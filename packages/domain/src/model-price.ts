@@ -37,21 +37,33 @@ export type ModelPrice = typeof ModelPrice.Type
 export const free: ModelPrice = { inputPerMillion: 0, outputPerMillion: 0 }
 
 /** What a request costs, in millionths of a dollar, rounded up; null where no price is known. */
-export const costMicrosOf = (
-  price: ModelPrice | null,
-  { cacheWriteTokens = 0, cachedInputTokens = 0, inputTokens, outputTokens }: Usage
-): number | null => {
+export const costMicrosOf = (price: ModelPrice | null, usage: Usage): number | null => {
   if (price === null) return null
-  const long = price.longPrompts
-  const { cacheWritePerMillion, cachedInputPerMillion, inputPerMillion, outputPerMillion } =
-    long && inputTokens > long.overTokens ? long : price
+  const { cacheWriteTokens = 0, cachedInputTokens = 0, inputTokens, outputTokens } = usage
+  const { cacheWritePerMillion, inputPerMillion, outputPerMillion } = ratesOf(price, usage)
   const cached = Math.min(cachedInputTokens, inputTokens)
   const written = Math.min(cacheWriteTokens, inputTokens - cached)
-  const micros =
+  return upMicros(
     (inputTokens - cached - written) * inputPerMillion +
-    cached * (cachedInputPerMillion ?? inputPerMillion) +
-    written * (cacheWritePerMillion ?? inputPerMillion) +
-    outputTokens * outputPerMillion
-  // Sums of fractions miss a whole number by less than this.
-  return Math.max(0, Math.ceil(micros - 1e-6))
+      cachedMicrosOf(price, usage) +
+      written * (cacheWritePerMillion ?? inputPerMillion) +
+      outputTokens * outputPerMillion
+  )
 }
+
+/** What of that the input from the provider's cache costs. */
+export const cachedCostMicrosOf = (price: ModelPrice | null, usage: Usage): number | null =>
+  price === null ? null : upMicros(cachedMicrosOf(price, usage))
+
+const ratesOf = (price: ModelPrice, { inputTokens }: Usage) =>
+  price.longPrompts && inputTokens > price.longPrompts.overTokens ? price.longPrompts : price
+
+const cachedMicrosOf = (price: ModelPrice, usage: Usage): number => {
+  const { cachedInputPerMillion, inputPerMillion } = ratesOf(price, usage)
+  return (
+    Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens) * (cachedInputPerMillion ?? inputPerMillion)
+  )
+}
+
+/** Sums of fractions miss a whole number by less than this. */
+const upMicros = (micros: number): number => Math.max(0, Math.ceil(micros - 1e-6))

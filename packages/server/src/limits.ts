@@ -159,6 +159,8 @@ export const runLimits = {
   /** Runs that one server works on at once; an operator may say otherwise. Each death of a server costs all of them an attempt, so the default is low. */
   concurrentRuns: 16,
   mostConcurrentRuns: 10_000,
+  /** Models of which is said what an agent has used. */
+  usageModels: 100,
   /** One slot in this many is kept free for projects that have no run at work, and one in this many is for runs of backtests. */
   slotsPerSpare: 8,
   slotsPerBacktest: 4,

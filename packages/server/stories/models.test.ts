@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Logger } from "effect"
-import { chatChunk, events, serveAnswers, streaming } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, events, serveAnswers, streaming } from "../src/model/fake-model-server.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Json, newProject, startServer } from "../testing/platform.ts"
 import { openaiChat } from "../testing/providers/openai-chat.ts"
@@ -137,10 +137,12 @@ describe("An agent whose model answers over the network", () => {
             chatChunk({}, "stop"),
             { ...Object(chatChunk({})), choices: [], usage },
             "[DONE]"
-          )
+          ),
+          events(chatChunk({ content: "Done." }), ...chatEnd("stop"))
         )
         const story = yield* storyIn(openaiChat.env(server.url, key))
         const agent = yield* story.post("/agents", worker({ provider: "openai", name: "gpt-4o" }))
+        expect((yield* story.get(`/agents/${agent.id}/usage/models`)).items).toEqual([])
         const run = yield* story.post(`/agents/${agent.id}/trigger`, {})
         const total = { inputTokens: 200, outputTokens: 10, cachedInputTokens: 160 }
         // 40 tokens at $2.5, 160 at $1.25 and 10 at $10 the million.
@@ -149,6 +151,25 @@ describe("An agent whose model answers over the network", () => {
         expect(calls.items.map(({ usage }: Json) => usage.cachedInputTokens)).toEqual([80, 80])
         const days = yield* story.get(`/agents/${agent.id}/usage`)
         expect(days.items).toMatchObject([{ runs: 1, usage: total }])
+        const cached = { provider: "openai", model: "gpt-4o", requests: 2, usage: total }
+        yield* story.patch(`/agents/${agent.id}`, { model: { provider: "openai", name: "ours" } })
+        yield* story.post(`/agents/${agent.id}/trigger`, {})
+        const byModel = yield* story.get(`/agents/${agent.id}/usage/models?days=1`)
+        expect(byModel.items).toEqual([
+          { ...cached, cacheHitRate: 0.8, costUsd: 0.0004, cachedInputCostUsd: 0.0002 },
+          {
+            provider: "openai",
+            model: "ours",
+            requests: 1,
+            usage: { inputTokens: 11, outputTokens: 7 },
+            cacheHitRate: 0,
+            // No price is known.
+            costUsd: null,
+            cachedInputCostUsd: null
+          }
+        ])
+        const refused = yield* story.ask("GET", `/agents/${agent.id}/usage/models?days=0`)
+        expect([refused.status, refused.body.errors?.[0]?.pointer]).toEqual([422, "days"])
         const metrics = yield* story.send("GET", "/metrics")
         expect(JSON.stringify(metrics.body)).toMatch(
           /tropism_model_cached_input_tokens_total\{[^}]*gpt-4o[^}]*\} 160/

@@ -2838,6 +2838,22 @@ export interface UnfinishedRun {
   readonly durationMs: number | null
 }
 
+export interface AgentModelUse {
+  readonly provider: string
+  readonly model: string
+  readonly requests: number
+  readonly usage: {
+    readonly inputTokens: number
+    readonly outputTokens: number
+    readonly cachedInputTokens?: number | undefined
+    readonly cacheWriteTokens?: number | undefined
+    readonly reasoningTokens?: number | undefined
+  }
+  readonly cacheHitRate: number
+  readonly costUsd: number | null
+  readonly cachedInputCostUsd: number | null
+}
+
 export interface AgentDay {
   readonly date: string
   readonly runs: number
@@ -3731,6 +3747,10 @@ export interface Calls {
     readonly usage: (agentId: string, query?: { readonly days?: number | undefined }, options?: CallOptions) => Promise<{
       readonly items: ReadonlyArray<AgentDay>
     }>
+    /** Returns what an agent's model requests used, by model. */
+    readonly modelUsage: (agentId: string, query?: { readonly days?: number | undefined }, options?: CallOptions) => Promise<{
+      readonly items: ReadonlyArray<AgentModelUse>
+    }>
     /** Runs an agent now. */
     readonly trigger: (agentId: string, body?: unknown | {
       readonly input?: unknown | null | undefined
@@ -4057,6 +4077,7 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"agents.delete","method":"DELETE","path":"/api/projects/{projectId}/agents/{agentId}","sends":false,"asks":false,"form":"value"},
   {"call":"agents.schedule","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/schedule","sends":false,"asks":false,"form":"value"},
   {"call":"agents.usage","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/usage","sends":false,"asks":true,"form":"value"},
+  {"call":"agents.modelUsage","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/usage/models","sends":false,"asks":true,"form":"value"},
   {"call":"agents.trigger","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/trigger","sends":true,"asks":true,"form":"value"},
   {"call":"autonomy.get","method":"GET","path":"/api/projects/{projectId}/agents/{agentId}/autonomy","sends":false,"asks":true,"form":"value"},
   {"call":"autonomy.reverse","method":"POST","path":"/api/projects/{projectId}/agents/{agentId}/promotions/{promotionId}/reverse","sends":true,"asks":false,"form":"value"},

@@ -121,6 +121,18 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         return { items: yield* reading(params.projectId, items) }
       })
     )
+    .handle(
+      "modelUsage",
+      Effect.fn("http.agents.modelUsage")(function* ({ params, query }) {
+        const agents = yield* Agents
+        const agentDays = yield* AgentDays
+        const items = Effect.andThen(
+          known(agents.get(params.agentId)),
+          agentDays.byModel(params.agentId, query.days ?? 30)
+        )
+        return { items: yield* reading(params.projectId, items) }
+      })
+    )
     .handleRaw(
       "trigger",
       Effect.fn("http.agents.trigger")(function* ({ params, query }) {

@@ -9,7 +9,7 @@
  */
 import { isJsonObject } from "@tropism/domain/json"
 import type { ModelProvider } from "@tropism/domain/model-config"
-import { costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
+import { cachedCostMicrosOf, costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
 import { Duration, Effect, Schema } from "effect"
 import { AiError, type Response } from "effect/ai"
@@ -119,6 +119,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         usage,
         isUsageEstimated: inputCount === undefined || outputCount === undefined,
         costMicros: costMicrosOf(model.price, usage),
+        cachedCostMicros: cachedCostMicrosOf(model.price, usage),
         provider: model.provider,
         name: model.name,
         ...(parts === undefined ? {} : { parts })

@@ -93,6 +93,8 @@ export interface ModelFinish {
   readonly isUsageEstimated: boolean
   /** In millionths of a dollar; null where the price of whoever answered is not known. */
   readonly costMicros: number | null
+  /** What of that the input from the provider's cache cost. */
+  readonly cachedCostMicros: number | null
   /** Who answered: the fallback, where it had to. */
   readonly provider: ModelProvider
   readonly name: string

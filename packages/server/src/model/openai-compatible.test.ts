@@ -97,6 +97,7 @@ describe("an answer", () => {
           usage: { inputTokens: 11, outputTokens: 7 },
           isUsageEstimated: false,
           costMicros: null,
+          cachedCostMicros: null,
           provider: "openai-compatible",
           name: "m"
         }

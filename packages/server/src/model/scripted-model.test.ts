@@ -76,6 +76,7 @@ describe("a script speaks at its pace", () => {
           usage: { inputTokens: expect.any(Number), outputTokens: expect.any(Number) },
           isUsageEstimated: false,
           costMicros: 0,
+          cachedCostMicros: 0,
           provider: "scripted",
           name: "test"
         }

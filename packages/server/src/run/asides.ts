@@ -90,7 +90,7 @@ export const makeAsides = Effect.gen(function* () {
   /** The parts of an append that count an answer, and record it as that of the last event appended. */
   const keeping = (aside: Aside, { costMicros, usage }: Answer) => [
     ...runs.countingAside(aside.run, usage, costMicros ?? 0),
-    ...modelCalls.recording(aside, { costMicros, eventsBehind: 0 })
+    ...modelCalls.recording(aside, { eventsBehind: 0 })
   ]
 
   return { ask, keeping }

@@ -93,7 +93,7 @@ export const makeGuarding = Effect.gen(function* () {
       verdict: { ...event, usage },
       alongside: (eventsBehind) => [
         ...runs.countingAside(aside.run, usage, cost),
-        ...modelCalls.recording(step, undefined, { asked: aside, answer: { costMicros, eventsBehind } })
+        ...modelCalls.recording(step, undefined, { asked: aside, answer: { eventsBehind } })
       ]
     })
   }

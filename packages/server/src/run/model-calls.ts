@@ -35,9 +35,8 @@ export interface AskedStep {
   readonly tries: ReadonlyArray<ModelTry>
 }
 
-/** What an answer cost, and how many events are appended behind it. */
+/** How many events are appended behind an answer that is kept. */
 export interface KeptAnswer {
-  readonly costMicros: number | null
   readonly eventsBehind: number
 }
 
@@ -74,14 +73,14 @@ export class ModelCalls extends Context.Service<
         const rows = requests.flatMap(triesOf).map((row, index) => Object.assign(row, { ordinal: index + 1 }))
         return sql`asked as (
           insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, purpose, step, try, provider, model, after_event, answer_event,
-            tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_estimated, cost_micros, started_at, first_output_ms, duration_ms)
+            tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_estimated, cost_micros, cached_cost_micros, started_at, first_output_ms, duration_ms)
           select ${run.projectId}::uuid, ${run.id}::uuid, ${run.agentId}::uuid, ${run.contextName},
             coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, row.purpose, row.step, row.try,
             row.provider, row.model, row.after, appended.last_event_number - row.behind, row.digest, row.parameters, row.finish, row.error,
-            row.input, row.output, row.cached, row.written, row.thought, row.estimated, row.cost, row.started, row.first, row.took
+            row.input, row.output, row.cached, row.written, row.thought, row.estimated, row.cost, row.cached_cost, row.started, row.first, row.took
           from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, purpose text, step int, try int,
             provider text, model text, after int, digest text, parameters jsonb, behind int, finish text, error text, input int, output int, cached int, written int, thought int,
-            estimated boolean, cost bigint, started timestamptz, first int, took int)
+            estimated boolean, cost bigint, cached_cost bigint, started timestamptz, first int, took int)
           ${onClash})`
       }
 
@@ -159,7 +158,8 @@ const triesOf = ({ answer, asked: { afterEvent, purpose = "step", step, tools, t
       written: each.finish?.usage.cacheWriteTokens ?? 0,
       thought: each.finish?.usage.reasoningTokens ?? 0,
       estimated: each.finish?.isUsageEstimated ?? false,
-      cost: kept?.costMicros ?? null,
+      cost: each.finish?.costMicros ?? null,
+      cached_cost: each.finish?.cachedCostMicros ?? null,
       started: new Date(each.startedAtMs).toISOString(),
       first: each.firstOutputMs,
       took: each.durationMs

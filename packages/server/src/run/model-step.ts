@@ -144,10 +144,8 @@ export const makeModelStep = Effect.gen(function* () {
     const recording = (eventsBehind: number) =>
       modelCalls.recording(
         step,
-        { costMicros: answer.costMicros, eventsBehind },
-        aside && verdict
-          ? { asked: aside, answer: { costMicros: verdict.costMicros, eventsBehind: eventsBehind + 1 } }
-          : undefined
+        { eventsBehind },
+        aside && verdict ? { asked: aside, answer: { eventsBehind: eventsBehind + 1 } } : undefined
       )
     const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), told)
     const after = fold(events, context)

@@ -147,7 +147,9 @@ export const toUse = (row: UseRow): ChainUse => ({
 })
 
 /** A usage as JSON, from columns of `kb.budgets` or from sums of them. */
-export const usageJson = (sql: SqlClient.SqlClient, from: (column: string) => string): Statement.Fragment =>
-  sql.literal(`jsonb_strip_nulls(jsonb_build_object('inputTokens', ${from("input_tokens")}, 'outputTokens', ${from("output_tokens")},
-    'cachedInputTokens', nullif(${from("cached_input_tokens")}, 0), 'cacheWriteTokens', nullif(${from("cache_write_tokens")}, 0),
-    'reasoningTokens', nullif(${from("reasoning_tokens")}, 0)))`)
+export const usageJson = (sql: SqlClient.SqlClient, from: (column: string) => string): Statement.Fragment => {
+  const of = (column: string) => sql.literal(from(column))
+  return sql`jsonb_strip_nulls(jsonb_build_object('inputTokens', ${of("input_tokens")}, 'outputTokens', ${of("output_tokens")},
+    'cachedInputTokens', nullif(${of("cached_input_tokens")}, 0), 'cacheWriteTokens', nullif(${of("cache_write_tokens")}, 0),
+    'reasoningTokens', nullif(${of("reasoning_tokens")}, 0)))`
+}

@@ -10,5 +10,7 @@ const counts = (type: string): string =>
 /** The statements of this migration, in order. */
 export const statements: ReadonlyArray<string> = [
   `alter table kb.budgets ${counts("bigint")}`,
-  `alter table kb.model_calls ${counts("integer")}`
+  `alter table kb.model_calls ${counts("integer")}, add column cached_cost_micros bigint`,
+  // What an agent has used of each model, over its last days.
+  `create index model_calls_of_agents on kb.model_calls (project_id, agent_id, started_at)`
 ]
