@@ -125,15 +125,11 @@ const visit = async (
   const page = await context.newPage()
   page.setDefaultTimeout(30_000)
   const faults = faultsOf(page)
-  const unanswered = requestsOf(page)
-  onTestFinished(async ({ task }) => {
-    if (task.result?.state === "fail") {
-      const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
-      console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
-    }
+  onTestFinished(async () => {
     await close(context)
     expect(faults).toEqual([])
   })
+  printWhenFailed(page)
   const goTo = async (path: string) => {
     const url = new URL(path, story.url)
     url.searchParams.set("project", story.projectId)
@@ -150,6 +146,16 @@ const memberState = async (browser: Browser, story: Story, role: string): Promis
   await run(story.ask("POST", "/members", { userId, role }))
   const { url } = await run(story.post(`/members/${encodeURIComponent(userId)}/login-link`))
   return signIn(browser, url)
+}
+
+/** Prints what the page shows, and its requests without a good answer, when the test fails. */
+export const printWhenFailed = (page: Page): void => {
+  const unanswered = requestsOf(page)
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state !== "fail") return
+    const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
+    console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
+  })
 }
 
 /** The requests of a page that have no answer, failed or were refused: what a failing test prints. */
