@@ -7,7 +7,7 @@ import { Effect, Result } from "effect"
 import { it, onTestFinished } from "vitest"
 import { until } from "../../cli/testing/invoke.ts"
 import { quickDataFolder } from "../../server/testing/quick-folder.ts"
-import { launchChromium, plainContext } from "./chromium.ts"
+import { launchChromium, plainContext, slowDown } from "./chromium.ts"
 import { currentNumber, heard, inTime, press, told } from "./inbox-words.ts"
 import { printWhenFailed } from "./real-visit.ts"
 
@@ -58,6 +58,7 @@ const tour = async (link: string) => {
   const browser = await launchChromium()
   onTestFinished(() => browser.close())
   const page = await (await browser.newContext(plainContext)).newPage()
+  await slowDown(page)
   page.setDefaultTimeout(25_000)
   printWhenFailed(page)
   await page.goto(link)

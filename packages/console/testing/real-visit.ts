@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
 import { newProject, type Story } from "../../server/testing/platform.ts"
 import { type Running, startRunning, stopAgents } from "../../server/testing/shared-server.ts"
 import { builtConsole } from "./built-console.ts"
-import { launchChromium, plainContext } from "./chromium.ts"
+import { launchChromium, plainContext, slowDown } from "./chromium.ts"
 
 export interface RealVisit {
   readonly page: Page
@@ -123,6 +123,7 @@ const visit = async (
     role === undefined ? JSON.parse(started.adminCookies) : await memberState(started.browser, story, role)
   const context = await started.browser.newContext({ ...plainContext, ...options, storageState })
   const page = await context.newPage()
+  await slowDown(page)
   page.setDefaultTimeout(30_000)
   const faults = faultsOf(page)
   onTestFinished(async () => {
