@@ -1358,6 +1358,7 @@ export interface ModelConfig {
   readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
   readonly price?: ModelPrice | null | undefined
+  readonly contextWindow?: number | null | undefined
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly script?: Script | null | undefined
@@ -1365,6 +1366,7 @@ export interface ModelConfig {
     readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly price?: ModelPrice | null | undefined
+    readonly contextWindow?: number | null | undefined
   } | null | undefined
   readonly race?: boolean | null | undefined
   readonly guard?: {
@@ -1567,7 +1569,15 @@ export interface AssistantMessageEvent {
     readonly metadata?: { readonly [name: string]: JsonObject } | undefined
   }> | undefined
   readonly finishReason?: string | undefined
+  readonly leftOut?: LeftOut | undefined
   readonly continues?: boolean | undefined
+}
+
+export interface LeftOut {
+  readonly messages: number
+  readonly texts: number
+  readonly tokens: number
+  readonly maxTokens: number
 }
 
 export interface FileAttachmentEvent {
@@ -1960,6 +1970,7 @@ export interface ModelExchange {
       readonly temperature: number | null
       readonly maxOutputTokens: number | null
       readonly toolChoice: "auto" | "none"
+      readonly leftOut?: LeftOut | undefined
     }
   }
   readonly response: {

@@ -45,7 +45,8 @@ const watch = Effect.fnUntraced(function* (
         parameters: {
           temperature: parameters?.temperature ?? null,
           maxOutputTokens: parameters?.maxOutputTokens ?? null,
-          toolChoice: request.toolChoice ?? "auto"
+          toolChoice: request.toolChoice ?? "auto",
+          ...(request.leftOut === undefined ? {} : { leftOut: request.leftOut })
         },
         startedAtMs,
         firstOutputMs,
