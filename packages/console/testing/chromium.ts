@@ -4,7 +4,7 @@
  * A browser test that quietly does not run proves nothing.
  */
 import { existsSync } from "node:fs"
-import { type Browser, type BrowserContextOptions, chromium } from "playwright-core"
+import { type Browser, type BrowserContextOptions, chromium, type Page } from "playwright-core"
 
 /** The one without windows first, which is the same engine and takes half the time. */
 const places = [
@@ -41,4 +41,12 @@ export const launchChromium = (): Promise<Browser> => {
     )
   }
   return chromium.launch({ executablePath, args: flags })
+}
+
+/** Makes the page's processor slower by the factor in CHROMIUM_SLOWDOWN: tests that race the page fail then. */
+export const slowDown = async (page: Page): Promise<void> => {
+  const rate = Number(process.env["CHROMIUM_SLOWDOWN"] ?? 1)
+  if (rate === 1) return
+  const session = await page.context().newCDPSession(page)
+  await session.send("Emulation.setCPUThrottlingRate", { rate })
 }

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, onTestFinished } from "vitest"
 import { newProject, type Story } from "../../server/testing/platform.ts"
 import { type Running, startRunning, stopAgents } from "../../server/testing/shared-server.ts"
 import { builtConsole } from "./built-console.ts"
-import { launchChromium, plainContext } from "./chromium.ts"
+import { launchChromium, plainContext, slowDown } from "./chromium.ts"
 
 export interface RealVisit {
   readonly page: Page
@@ -123,17 +123,14 @@ const visit = async (
     role === undefined ? JSON.parse(started.adminCookies) : await memberState(started.browser, story, role)
   const context = await started.browser.newContext({ ...plainContext, ...options, storageState })
   const page = await context.newPage()
+  await slowDown(page)
   page.setDefaultTimeout(30_000)
   const faults = faultsOf(page)
-  const unanswered = requestsOf(page)
-  onTestFinished(async ({ task }) => {
-    if (task.result?.state === "fail") {
-      const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
-      console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
-    }
+  onTestFinished(async () => {
     await close(context)
     expect(faults).toEqual([])
   })
+  printWhenFailed(page)
   const goTo = async (path: string) => {
     const url = new URL(path, story.url)
     url.searchParams.set("project", story.projectId)
@@ -150,6 +147,16 @@ const memberState = async (browser: Browser, story: Story, role: string): Promis
   await run(story.ask("POST", "/members", { userId, role }))
   const { url } = await run(story.post(`/members/${encodeURIComponent(userId)}/login-link`))
   return signIn(browser, url)
+}
+
+/** Prints what the page shows, and its requests without a good answer, when the test fails. */
+export const printWhenFailed = (page: Page): void => {
+  const unanswered = requestsOf(page)
+  onTestFinished(async ({ task }) => {
+    if (task.result?.state !== "fail") return
+    const shown = await page.locator("body").innerText({ timeout: 1_000 }).catch(String)
+    console.error(`${page.url()} shows: ${shown.slice(0, 1_000)}\n${unanswered().join("\n")}`)
+  })
 }
 
 /** The requests of a page that have no answer, failed or were refused: what a failing test prints. */

@@ -25,6 +25,7 @@ import { Coerced } from "./coerced.ts"
 import { added, base, ContextEventId, ContextName, WaitsFor } from "./event-base.ts"
 import { HistoryGivenEvent } from "./given-history.ts"
 import { RunId, Timestamp, UserId } from "./ids.ts"
+import { LeftOut } from "./prompt-fit.ts"
 import { RunFailure, Usage } from "./run.ts"
 
 export { ContextEventId, contextEventId, ContextName, eventNumber } from "./event-base.ts"
@@ -106,6 +107,8 @@ export class AssistantMessageEvent extends Schema.Class<AssistantMessageEvent>("
   parts: Schema.optionalKey(Schema.Array(AnswerPart)),
   /** Why the provider ended the answer, where it is not whole: `length`, `pause`, `content-filter`; any other of an empty one. */
   finishReason: Schema.optionalKey(Text),
+  /** What the model was not shown, since its window is too small; absent where it was shown everything. */
+  leftOut: Schema.optionalKey(LeftOut),
   /** It goes on with the words of the answer before; absent is false. */
   continues: Schema.optionalKey(Schema.Boolean)
 }) {}

@@ -118,6 +118,15 @@ export const findOverflow = (reducer: ReducerConfig, state: WindowState, window:
   )
 }
 
+/** Where messages are cut so that at most so many tokens are left, or else as far as they can be; nothing where none can go. */
+export const findFit = (messages: ReadonlyArray<Message>, maxTokens: number): Cut | undefined =>
+  findCut(
+    openWindow(messages),
+    listTokens(messages),
+    { type: "truncating", maxMessages: null, maxTokens },
+    ({ tokens }) => tokens <= maxTokens
+  )
+
 /** Where a window is cut of which the messages before an index are told by a summary. */
 export const cutBefore = (index: number, reducer: ReducerConfig, state: WindowState, window: Window) =>
   findCut(window, state.windowTokens, reducer, () => false, index)

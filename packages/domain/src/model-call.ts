@@ -10,6 +10,7 @@ import { RequestedToolCall } from "./context-event.ts"
 import { Timestamp } from "./ids.ts"
 import { ReasoningEffort } from "./model-config.ts"
 import { ModelPrice } from "./model-price.ts"
+import { LeftOut } from "./prompt-fit.ts"
 import { Usage } from "./run.ts"
 
 /** What a request was for: a step of the run, a guard's verdict on what the step reads, a summary of what its window lets go of, or notes for other contexts. */
@@ -74,7 +75,9 @@ export const ModelExchange = Schema.Struct({
       maxOutputTokens: Schema.NullOr(Schema.Int),
       /** Absent where the definition says nothing of it. */
       reasoning: Schema.optionalKey(ReasoningEffort),
-      toolChoice: Schema.Literals(["auto", "none"])
+      toolChoice: Schema.Literals(["auto", "none"]),
+      /** What was left out of the messages, since the window is too small; absent where the model was shown everything. */
+      leftOut: Schema.optionalKey(LeftOut)
     })
   }),
   /** Null when there was no answer. */

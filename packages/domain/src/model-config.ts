@@ -32,7 +32,13 @@ export type ModelProvider = typeof ModelProvider.Type
 const ModelName = Schema.String.check(Schema.isBetweenLength(1, 200))
 
 /** A provider and one of its models; for `replay` the id of the recorded run. */
-export const ModelRef = Schema.Struct({ provider: ModelProvider, name: ModelName, price: opt(ModelPrice) })
+export const ModelRef = Schema.Struct({
+  provider: ModelProvider,
+  name: ModelName,
+  price: opt(ModelPrice),
+  /** In tokens, prompt and answer together; without it the window is taken from a table, or learned when the model refuses a prompt. */
+  contextWindow: opt(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 100_000_000 })))
+})
 export type ModelRef = typeof ModelRef.Type
 
 /** A second model that judges what the first is about to read; `instructions` say what it shall look for besides (S004-F06). */

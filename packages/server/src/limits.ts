@@ -25,7 +25,8 @@ export const modelLimits = {
   answerMaxCalls: 128,
   /** Models of which it is known that they refuse what others take. */
   strictModels: 1_000,
-  /** Models that are known to take no pictures of tool results. */
+  /** Refusals of one prompt as too long, each followed by a shorter one. */
+  windowRefusals: 8,
   /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */

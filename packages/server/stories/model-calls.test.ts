@@ -32,6 +32,60 @@ const trigger = (story: Story, agent: Json, input?: Json) =>
 
 describe("Model calls on record", () => {
   it.live(
+    "a prompt beyond the model's window is asked again with less, and the record is what the model was shown",
+    () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { models, story } = yield* wiredStory([
+            says("One."),
+            says("Two."),
+            refuses(400, "prompt is too long: 9000 tokens > 4000 maximum"),
+            says("Three."),
+            says("Four.")
+          ])
+          const agent = yield* story.post("/agents", {
+            name: "talker",
+            prompt: "Talk.",
+            systemPrompt: "Be brief.",
+            triggerType: "manual",
+            tools: [],
+            model: wireModel
+          })
+          const { conversationId } = yield* story.post("/chat", {
+            agentId: agent.id,
+            message: `First. ${"word ".repeat(2_000)}`
+          })
+          const chat = (message: string) => story.post("/chat", { conversationId, message })
+          yield* chat("Second.")
+          expect(yield* chat("Third.")).toMatchObject({ status: "completed", response: "Three." })
+          expect(yield* chat("Fourth.")).toMatchObject({ status: "completed", response: "Four." })
+          // The refusal is met once; the next prompt fits at once.
+          expect(models.requests).toHaveLength(5)
+          const runs = yield* allOf(story, "/runs")
+          const [third] = runs.filter(({ summary }) => summary === "Three.")
+          const exchanges = yield* exchangesOf(story, third)
+          expect(exchanges.map(({ error, status }) => [status, error?.split(":")[0]])).toEqual([
+            ["failed", "tooLong"],
+            ["answered", undefined]
+          ])
+          for (const [index, exchange] of exchanges.entries())
+            expect(asChat(exchange.request.messages)).toEqual(receivedChat(models.requests[2 + index]?.body))
+          const sent = JSON.stringify(models.requests[3]?.body)
+          expect(sent).toContain("Third.")
+          expect(sent).not.toContain("First.")
+          const { leftOut } = exchanges[1]?.request.parameters ?? {}
+          expect(leftOut).toMatchObject({ messages: 2, texts: 0 })
+          const log = yield* allOf(story, `/runs/${third.id}/events`)
+          expect(log.flatMap((event) => event.leftOut ?? [])).toContainEqual(leftOut)
+          // Nothing of it reaches who chats, and the log keeps every word.
+          expect(JSON.stringify(yield* allOf(story, `/conversations/${conversationId}/messages`))).toContain(
+            "First."
+          )
+        })
+      )
+  )
+
+  it.live(
     "are exactly what the model was shown and what it answered, step by step, through flows and soft stop",
     () =>
       Effect.scoped(

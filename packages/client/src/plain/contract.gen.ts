@@ -1373,6 +1373,7 @@ export interface ModelConfig {
   readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
   readonly name: string
   readonly price?: ModelPrice | null | undefined
+  readonly contextWindow?: number | null | undefined
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly reasoning?: "none" | "low" | "medium" | "high" | null | undefined
@@ -1382,6 +1383,7 @@ export interface ModelConfig {
     readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"
     readonly name: string
     readonly price?: ModelPrice | null | undefined
+    readonly contextWindow?: number | null | undefined
   } | null | undefined
   readonly race?: boolean | null | undefined
   readonly guard?: {
@@ -1587,7 +1589,15 @@ export interface AssistantMessageEvent {
     readonly metadata?: { readonly [name: string]: JsonObject } | undefined
   }> | undefined
   readonly finishReason?: string | undefined
+  readonly leftOut?: LeftOut | undefined
   readonly continues?: boolean | undefined
+}
+
+export interface LeftOut {
+  readonly messages: number
+  readonly texts: number
+  readonly tokens: number
+  readonly maxTokens: number
 }
 
 export interface FileAttachmentEvent {
@@ -1984,6 +1994,7 @@ export interface ModelExchange {
       readonly maxOutputTokens: number | null
       readonly reasoning?: "none" | "low" | "medium" | "high" | undefined
       readonly toolChoice: "auto" | "none"
+      readonly leftOut?: LeftOut | undefined
     }
   }
   readonly response: {

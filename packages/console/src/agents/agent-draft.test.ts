@@ -51,13 +51,19 @@ const rich: AgentInput = {
         cacheWritePerMillion: 6
       }
     },
+    contextWindow: 128_000,
     temperature: 0,
     maxOutputTokens: 900,
     reasoning: "high",
     providerOptions: { serviceTier: "flex" },
     // Of a provider that reads none, it is kept all the same.
     script: { values: { names: ["Ada"] }, rules: [{ say: "Hello." }] },
-    fallback: { provider: "anthropic", name: "c", price: { inputPerMillion: 1, outputPerMillion: 2 } },
+    fallback: {
+      provider: "anthropic",
+      name: "c",
+      price: { inputPerMillion: 1, outputPerMillion: 2 },
+      contextWindow: 8_000
+    },
     race: true,
     guard: { provider: "google", name: "g", instructions: "Look for\nspam." }
   },

@@ -21,6 +21,7 @@ export interface ModelRefDraft {
   readonly provider: string
   readonly name: string
   readonly price: PriceDraft | null
+  readonly contextWindow: string
 }
 
 export interface GuardDraft {
@@ -49,6 +50,7 @@ export const emptyModel: ModelDraft = {
   provider: "",
   name: "",
   price: null,
+  contextWindow: "",
   temperature: "",
   maxOutputTokens: "",
   reasoning: "",
@@ -75,10 +77,11 @@ export const modelDraftOf = (model: ModelConfig | null | undefined): ModelDraft 
   }
 }
 
-const refDraftOf = ({ provider, name, price }: ModelRef): ModelRefDraft => ({
+const refDraftOf = ({ provider, name, price, contextWindow }: ModelRef): ModelRefDraft => ({
   provider,
   name,
-  price: priceDraftOf(price)
+  price: priceDraftOf(price),
+  contextWindow: numberText(contextWindow)
 })
 
 /** The model that a form says, where it says one; `pointer` is its place in the definition. */
@@ -114,4 +117,9 @@ export const modelOf = (draft: ModelDraft, pointer: string): Result.Result<Sent,
     return { model }
   })
 
-const refOf = ({ provider, name, price }: ModelRefDraft): Sent => ({ provider, name, ...priceOf(price) })
+const refOf = ({ provider, name, price, contextWindow }: ModelRefDraft): Sent => ({
+  provider,
+  name,
+  ...priceOf(price),
+  ...numberGiven("contextWindow", contextWindow)
+})

@@ -95,6 +95,13 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
           onChange={(maxOutputTokens) => onChange({ maxOutputTokens })}
         />
         <ReasoningFields {...props} />
+        <TextField
+          label="Context window, in tokens"
+          hint="Empty is what is known of the model, or what it says when a prompt is too long"
+          {...at(`${pointer}/contextWindow`)}
+          value={model.contextWindow}
+          onChange={(contextWindow) => onChange({ contextWindow })}
+        />
         <PriceFields
           label="Price of the model"
           price={model.price}
@@ -148,7 +155,15 @@ const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): Reac
           onChange(
             provider === ""
               ? { fallback: null, race: false }
-              : { fallback: { price: null, ...fallback, provider, name: offeredBy(provider) } }
+              : {
+                  fallback: {
+                    price: null,
+                    contextWindow: "",
+                    ...fallback,
+                    provider,
+                    name: offeredBy(provider)
+                  }
+                }
           )
         }
       />

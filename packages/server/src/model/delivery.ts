@@ -19,6 +19,7 @@ import { makeAnswerParts } from "./answer-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
 import { keepable, keepableCallId, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
 import type { ModelPort } from "./model-port.ts"
+import { saysTooLong, type KnownWindow } from "./window.ts"
 import {
   ModelFailure,
   type ModelFailureReason,
@@ -34,10 +35,12 @@ export interface AskedModel {
   readonly name: string
   readonly price: ModelPrice | null
   readonly port: ModelPort
+  /** Absent where there is no window. */
+  readonly window?: KnownWindow
   /** Whose server answers, and where it lies; absent where there is none. */
   readonly where?: string
   /** What it is asked with each time. */
-  readonly parameters?: Partial<Omit<ModelParameters, "toolChoice">>
+  readonly parameters?: Partial<Pick<ModelParameters, "temperature" | "maxOutputTokens" | "reasoning">>
 }
 
 export type Delivery = ReturnType<typeof makeDelivery>
@@ -76,7 +79,10 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
       ? ""
       : `, and this server waits at most ${seconds(modelLimits.retryAfterMaxMs)}`
     const tooLong = isTooLong ? ` (it asks to wait for ${seconds(pauseMs)}${atMost})` : ""
-    return failure(reasonOf(error.reason), `${messageOf(error.reason)}${tooLong}`, pauseMs)
+    const message = messageOf(error.reason)
+    const reason = reasonOf(error.reason)
+    const isWindow = mayBeWindow.has(reason) && saysTooLong(message)
+    return failure(isWindow ? "tooLong" : reason, `${message}${tooLong}`, pauseMs)
   }
   /** Why an answer cannot go on with a part. */
   const faultOf = (part: Response.StreamPartEncoded): ModelFailure | undefined => {
@@ -122,6 +128,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         cachedCostMicros: cachedCostMicrosOf(model.price, usage),
         provider: model.provider,
         name: model.name,
+        ...(request.leftOut === undefined ? {} : { leftOut: request.leftOut }),
         ...(parts === undefined ? {} : { parts })
       }
     ]
@@ -212,6 +219,9 @@ const toToolCall = (part: Response.ToolCallPartEncoded): ModelToolCall => {
 }
 
 const retryable: ReadonlySet<ModelFailureReason> = new Set(["rateLimited", "unavailable", "silent", "cut"])
+
+/** As what a prompt beyond the window may be refused: OpenAI's limit by the minute calls it a request too large. */
+const mayBeWindow: ReadonlySet<ModelFailureReason> = new Set(["refused", "rateLimited", "unavailable"])
 
 const reasonOf = (reason: AiError.AiErrorReason): ModelFailureReason => {
   switch (reason._tag) {

@@ -12,6 +12,7 @@ import type { AnswerPart } from "@tropism/domain/answer-part"
 import type { Message } from "@tropism/domain/message"
 import type { ModelProvider, ReasoningEffort } from "@tropism/domain/model-config"
 import type { Spoken } from "@tropism/domain/context-window"
+import type { LeftOut } from "@tropism/domain/prompt-fit"
 import type { ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
 import { type Effect, Schema, type Stream } from "effect"
@@ -39,6 +40,8 @@ export interface ModelRequest {
   readonly timeoutMs?: number | undefined
   /** Told of each try when it is over, however it ended. */
   readonly tried?: ((each: ModelTry) => void) | undefined
+  /** What does not fit the model's window, where something was left out. */
+  readonly leftOut?: LeftOut | undefined
   /** Whether a failed try may be followed by another try of the same model; every retryable failure where it is absent. */
   readonly mayRetry?: ((failure: ModelFailure) => boolean) | undefined
 }
@@ -49,6 +52,8 @@ export interface ModelParameters {
   readonly maxOutputTokens: number | null
   readonly reasoning?: ReasoningEffort
   readonly toolChoice: "auto" | "none"
+  /** Absent where the model was shown everything. */
+  readonly leftOut?: LeftOut
 }
 
 /** One try of a request: whom it asked, how it ended, and how long it took. */
@@ -98,6 +103,8 @@ export interface ModelFinish {
   /** Who answered: the fallback, where it had to. */
   readonly provider: ModelProvider
   readonly name: string
+  /** What it was not shown; absent where it was shown everything. */
+  readonly leftOut?: LeftOut
   /** The parts in their order, where the model wants its reasoning or its metadata back. */
   readonly parts?: ReadonlyArray<FinishedPart>
 }
@@ -136,6 +143,8 @@ export const ModelFailureReason = Schema.Literals([
   "quota",
   "authentication",
   "refused",
+  /** The prompt is beyond the model's window. */
+  "tooLong",
   /** The provider's content filter let no word through. */
   "filtered",
   "unavailable",

@@ -26,6 +26,7 @@ import { type KnownPrice, loadPrices } from "./prices.ts"
 import { isRemote, loadProviders, type Provider, remoteProviders } from "./providers.ts"
 import { fromRecord } from "./replay-model.ts"
 import { chooseModels, type ModelSettings, type WantedModel } from "./chosen-model.ts"
+import type { KnownWindow } from "./window.ts"
 import { askWithRetries, defaultRetry, type Fallback } from "./retry.ts"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
@@ -66,9 +67,12 @@ export class Models extends Context.Service<
     Models,
     Effect.gen(function* () {
       const { byName, scrub } = yield* loadProviders
-      const { known: prices, priceOf } = yield* loadPrices
+      const { known: prices, priceOf, windowOf } = yield* loadPrices
       const scripts = yield* loadBuiltInScripts
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
+
+      /** What models took that had refused more. */
+      const windows = new Map<string, number>()
 
       /** What models have refused, by their names, until the server starts again. */
       const strict = new Map<string, Habits>()
@@ -183,7 +187,15 @@ export class Models extends Context.Service<
         })
         const price = ref.price ?? priceOf(ref.provider, ref.name)
         const parameters = { temperature, maxOutputTokens, ...(reasoning === null ? {} : { reasoning }) }
-        return { provider: ref.provider, name: ref.name, price, port, where, parameters }
+        const declared = ref.contextWindow ?? windowOf(ref.provider, ref.name)
+        const window: KnownWindow = {
+          now: () => windows.get(nameOf(ref)) ?? (declared && promptShareOf(declared, maxOutputTokens)),
+          learned: (tokens) => {
+            if (windows.size >= modelLimits.strictModels) windows.clear()
+            windows.set(nameOf(ref), tokens)
+          }
+        }
+        return { provider: ref.provider, name: ref.name, price, port, where, parameters, window }
       })
 
       const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
@@ -227,6 +239,10 @@ export class Models extends Context.Service<
     })
   )
 }
+
+/** What of a window is for the prompt: the answer has its place in it, and a count of tokens is a guess. */
+const promptShareOf = (window: number, maxOutputTokens: number | null): number =>
+  Math.floor(0.9 * (window - Math.min(maxOutputTokens ?? 4_096, window / 4)))
 
 /** TodoAssistant as every project gets it: its own model is asked where there is a key, else the one that an agent without a model asks. */
 const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>

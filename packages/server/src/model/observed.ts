@@ -46,7 +46,8 @@ const watch = Effect.fnUntraced(function* (
           temperature: parameters?.temperature ?? null,
           maxOutputTokens: parameters?.maxOutputTokens ?? null,
           ...(parameters?.reasoning === undefined ? {} : { reasoning: parameters.reasoning }),
-          toolChoice: request.toolChoice ?? "auto"
+          toolChoice: request.toolChoice ?? "auto",
+          ...(request.leftOut === undefined ? {} : { leftOut: request.leftOut })
         },
         startedAtMs,
         firstOutputMs,

@@ -127,3 +127,48 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
     }
   }
 ]
+
+/** Context windows in tokens, with where they were read; only windows that a default prompt could come near, or that differ among a provider's models. */
+export const windowSheets: ReadonlyArray<{
+  readonly providers: PriceSheet["providers"]
+  readonly source: string
+  readonly asOf: string
+  readonly models: Readonly<Record<string, number>>
+}> = [
+  {
+    providers: ["openai"],
+    source:
+      "github.com/labring/fastgpt-plugin/pull/297 and docs.rs/crate/koda-core (model_context.rs); not OpenAI's own page",
+    asOf: "2026-03",
+    models: {
+      "gpt-4o": 128_000,
+      "gpt-4o-mini": 128_000,
+      "gpt-5": 400_000,
+      "gpt-5.1": 400_000
+    }
+  },
+  {
+    providers: ["anthropic"],
+    source: "platform.claude.com/docs/models/opus-5/overview and sonnet-5/overview (Anthropic's own pages)",
+    asOf: "2026-10",
+    models: {
+      "claude-fable-5-1": 1_000_000,
+      "claude-opus-5": 1_000_000,
+      "claude-opus-5-5": 1_000_000,
+      "claude-sonnet-5": 1_000_000,
+      "claude-sonnet-5-5": 1_000_000
+    }
+  },
+  {
+    providers: ["anthropic"],
+    source: "docs.rs/crate/mixtape-core (models/claude.rs); not Anthropic's own page",
+    asOf: "2026-03",
+    models: { "claude-opus-4-5": 200_000, "claude-sonnet-4-5": 200_000, "claude-haiku-4-5": 200_000 }
+  },
+  {
+    providers: ["google", "google-vertex"],
+    source: "docs.rs/crate/koda-core (model_context.rs); not Google's own page",
+    asOf: "2026-03",
+    models: { "gemini-2.5-pro": 1_048_576, "gemini-2.5-flash": 1_048_576 }
+  }
+]

@@ -10,7 +10,7 @@
  */
 import { ModelPrice } from "@tropism/domain/model-price"
 import { Config, Effect, FileSystem, Option, Schema } from "effect"
-import { priceSheets } from "./price-table.ts"
+import { priceSheets, windowSheets } from "./price-table.ts"
 import { isRemoteName, type RemoteProvider, remoteProviders } from "./providers.ts"
 
 /** The file that `TROPISM_PRICES` names cannot be used; `message` says what to change. */
@@ -32,6 +32,8 @@ export interface Prices {
   /** Null where nobody knows. A dated snapshot (`gpt-4o-2024-08-06`) costs what its model does, unless it is listed. */
   readonly priceOf: (provider: string, name: string) => ModelPrice | null
   readonly known: ReadonlyArray<KnownPrice>
+  /** The context window in tokens; undefined where nobody knows. */
+  readonly windowOf: (provider: string, name: string) => number | undefined
 }
 
 const PriceFile = Schema.fromJsonString(Schema.Record(Schema.String, ModelPrice))
@@ -45,6 +47,8 @@ export const loadPrices = Effect.gen(function* () {
   for (const known of [...listed, ...own]) byModel.set(`${known.provider}:${known.name}`, known)
   const prices: Prices = {
     known: [...byModel.values()],
+    windowOf: (provider, name) =>
+      windows.get(`${provider}:${name}`) ?? windows.get(`${provider}:${undated(name)}`),
     priceOf: (provider, name) =>
       (byModel.get(`${provider}:${name}`) ?? byModel.get(`${provider}:${undated(name)}`))?.price ?? null
   }
@@ -54,6 +58,14 @@ export const loadPrices = Effect.gen(function* () {
 const listed: ReadonlyArray<KnownPrice> = priceSheets.flatMap(({ asOf, models, providers, source }) =>
   providers.flatMap((provider) =>
     Object.entries(models).map(([name, price]) => ({ provider, name, price, source, asOf }))
+  )
+)
+
+const windows = new Map(
+  windowSheets.flatMap(({ models, providers }) =>
+    providers.flatMap((provider) =>
+      Object.entries(models).map(([name, tokens]): [string, number] => [`${provider}:${name}`, tokens])
+    )
   )
 )
 

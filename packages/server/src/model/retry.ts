@@ -13,6 +13,7 @@ import type { AskedModel } from "./delivery.ts"
 import { ModelFailure, type ModelPart, type ModelRequest } from "./model-request.ts"
 import { observed } from "./observed.ts"
 import { race } from "./race.ts"
+import { withinWindow } from "./window.ts"
 
 /** The model that stands in for another, or why there is none after all. */
 export type Fallback = AskedModel | { readonly unavailable: string }
@@ -39,9 +40,11 @@ export const askWithRetries = (
   { isRacing, retry }: AskingTerms
 ): Stream.Stream<ModelPart, ModelFailure> => {
   const patiently = (asked: AskedModel, may: (failure: ModelFailure) => boolean = () => true) =>
-    Stream.retry(
-      observed(asked, request),
-      backoffOf(retry, (failure) => may(failure) && (request.mayRetry?.(failure) ?? true))
+    withinWindow(asked.window, request, (fitting) =>
+      Stream.retry(
+        observed(asked, fitting),
+        backoffOf(retry, (failure) => may(failure) && (request.mayRetry?.(failure) ?? true))
+      )
     )
   if (fallback === null) return patiently(model)
   if ("unavailable" in fallback || !isRacing) {

@@ -10,6 +10,7 @@ import type { AnswerPart } from "@tropism/domain/answer-part"
 import { contextEventId, eventNumber } from "@tropism/domain/context-event"
 import type { ReducedContext } from "@tropism/domain/context"
 import { foldGrown } from "@tropism/domain/grown"
+import type { LeftOut } from "@tropism/domain/prompt-fit"
 import type { Message, ToolCall } from "@tropism/domain/message"
 import type { Usage } from "@tropism/domain/run"
 import { noUsage } from "@tropism/domain/run"
@@ -39,6 +40,8 @@ export interface Answer {
   readonly model: string
   /** Why it ended. */
   readonly finishReason: ModelFinish["reason"]
+  /** What the model was not shown. */
+  readonly leftOut?: LeftOut
   /** All parts in their order, where the model wants its reasoning or its metadata back. */
   readonly parts?: ReadonlyArray<AnswerPart>
 }
@@ -133,6 +136,7 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
         costMicros: part.costMicros,
         finishReason: part.reason,
         model: `${part.provider}:${part.name}`,
+        ...(part.leftOut === undefined ? {} : { leftOut: part.leftOut }),
         ...(part.parts === undefined ? {} : { parts: part.parts.flatMap(named(answer.toolCalls)) })
       }
   }

@@ -7,6 +7,7 @@
  * that a call names is the context that the model was shown, word for word.
  */
 import { promptOf } from "@tropism/domain/context"
+import { fitPrompt } from "@tropism/domain/prompt-fit"
 import { findUnjudged } from "@tropism/domain/guard"
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import type { ModelCall, ModelExchange } from "@tropism/domain/model-call"
@@ -14,6 +15,7 @@ import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { Contexts } from "../agent/contexts.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
+import { toolTokens } from "../model/window.ts"
 import { makeFlowSteps } from "./flow-steps-at-work.ts"
 import { guardMessages } from "./guard-prompt.ts"
 import { type ModelCallRow, toModelCall } from "./model-call-rows.ts"
@@ -84,8 +86,13 @@ export class ModelCallReading extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* rows(projectId, runId, number - 1, 1)
         if (row?.number !== number) return undefined
-        const messages = decodeMessages(yield* messagesOf(row))
         const tools = yield* toolsOf(projectId, row.toolsDigest)
+        const whole = yield* messagesOf(row)
+        const { leftOut } = row.parameters
+        // Fitted as it was before it was sent: the same number leaves out the same.
+        const messages = decodeMessages(
+          leftOut === undefined ? whole : fitPrompt(whole, toolTokens(tools), leftOut.maxTokens).messages
+        )
         const flowStep = yield* flowSteps(projectId, runId, [row])
         const exchanged: ModelExchange = {
           ...toModelCall(row, flowStep(row.afterEvent)),

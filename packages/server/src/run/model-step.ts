@@ -130,6 +130,7 @@ export const makeModelStep = Effect.gen(function* () {
       runId: run.id,
       model: answer.model,
       usage: answer.usage,
+      ...(answer.leftOut === undefined ? {} : { leftOut: answer.leftOut }),
       ...(answer.parts === undefined ? {} : { parts: answer.parts }),
       ...(finishReason === undefined ? {} : { finishReason }),
       ...(continues ? { continues } : {})
