@@ -93,6 +93,18 @@ it("S000-R29 a card says before the click that its agent may not do this any mor
     await heard(page, key, async () => (await page.locator("li[data-reason=denied]").count()) > 0)
   expect(sent).toHaveLength(1)
   await page.unroute("**/approve")
+
+  // Of several that are selected, it stays.
+  const other = await run(suggesting(story, { name: "other" }))
+  await run(suggestingOnce(story, other, updating(person, { name: "Ada L." })))
+  await listed(page, 2)
+  for (const each of await page.getByRole("article").getByRole("checkbox").all()) await each.press(" ")
+  const bar = page.getByRole("region", { name: "Selected suggestions" })
+  await bar.getByRole("button", { name: /^Approve 1 of/ }).press("Enter")
+  await listed(page, 1)
+  await notice.waitFor()
+  expect(sent.filter((url) => url.includes(task.id))).toHaveLength(1)
+  expect(await run(story.get(`/tasks/${task.id}`))).toMatchObject({ status: "pending" })
   await run(story.patch(`/agents/${agent.id}`, { capabilities: null }))
   await inTime(() => notice.count()).toBe(0)
   await button(/^Approve/).press("Enter")

@@ -122,6 +122,14 @@ const numberOf = (fault: unknown): number | undefined =>
     ? fault.task_id
     : undefined
 
+/** The questions that an answer ends with for a client of the OpenAI API. */
+export const questionsText = (
+  questions: ReadonlyArray<{ readonly question: string; readonly options?: ReadonlyArray<string> }>
+): string =>
+  questions
+    .map(({ options = [], question }) => [question, ...options.map((option) => `- ${option}`)].join("\n"))
+    .join("\n\n")
+
 const asked = ({ options = [], question }: NonNullable<ToldAnswer["question"]>): string =>
   options.length === 0 ? question : `${question} (${options.join(", ")})`
 

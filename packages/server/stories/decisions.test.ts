@@ -3,6 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { problemOf } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -121,7 +122,11 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const other = yield* suggesting(story, { name: "other" })
           yield* suggestingOnce(story, other, creating("of-another"))
           yield* approve(story, approved)
-          yield* story.patch(`/tasks/${expired.id}`, { expiresAt: new Date(Date.now() + 300).toISOString() })
+          yield* ask(
+            story.access,
+            "update kb.tasks set expires_at = now() where id = $1 and status = 'pending'",
+            [expired.id]
+          )
           yield* eventually(story.get(`/tasks/${expired.id}`), ({ status }) => status === "expired")
           yield* story.delete(`/agents/${agentId}`)
 

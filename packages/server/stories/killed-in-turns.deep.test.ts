@@ -78,7 +78,7 @@ const workerOf = (story: Story, agent: Json, known: ReadonlyArray<string>) => {
   )
 }
 
-/** Waits until another attempt has taken over each of these runs, and answers how long that took. */
+/** Waits until another attempt has begun at each of these runs, and answers how long that took. */
 const movedOn = Effect.fnUntraced(function* (
   access: PostgresAccess,
   left: ReadonlyArray<ReadonlyArray<unknown>>
@@ -87,7 +87,7 @@ const movedOn = Effect.fnUntraced(function* (
   const still = ask(
     access,
     `select from kb.agent_runs run join jsonb_to_recordset($1::text::jsonb) as left_one(id uuid, attempt int)
-       on run.id = left_one.id and run.attempt = left_one.attempt where run.status = 'running'`,
+       on run.id = left_one.id and run.attempt = left_one.attempt where run.status in ('running', 'queued')`,
     [JSON.stringify(left.map(([id, attempt]) => ({ id, attempt })))]
   )
   yield* eventually(still, ({ length }) => length === 0, 2 * withinMs)
@@ -120,7 +120,9 @@ const killing = Effect.fnUntraced(function* (isCluster: boolean) {
     if ((yield* work).length === 0) yield* beginUntil(older.here, agent, work, ({ length }) => length > 0)
     yield* older.server.kill
     yield* older.server.died
-    figures.push(yield* movedOn(access, yield* work))
+    const left = yield* work
+    // A kill may come in the moment between two runs: it shows nothing.
+    if (left.length > 0) figures.push(yield* movedOn(access, left))
     older = younger
     younger = yield* named(yield* start(access, isCluster))
   }
@@ -148,11 +150,11 @@ describe("Two servers, one of which is killed in the middle of turns", () => {
           yield* Console.log(
             `${figures.length} kills ${isCluster ? "with" : "without"} --cluster: median ${median} ms, worst ${figures.at(-1)} ms`
           )
-          expect(figures).toHaveLength(pairs * killsOfPair)
+          expect(figures.length).toBeGreaterThanOrEqual((pairs * killsOfPair) / 2)
           expect(figures.filter((ms) => ms > withinMs)).toEqual([])
-          expect(told.flatMap(({ ended }) => ended.map(([status]) => status))).toEqual(
-            told.map(() => "completed")
-          )
+          const ended = told.flatMap((one) => one.ended)
+          expect(ended.map(([status]) => status)).toEqual(told.map(() => "completed"))
+          for (const [, , attempts] of ended) expect(attempts).toBeGreaterThan(1)
         }),
       inNight(1_800_000, 300_000)
     )

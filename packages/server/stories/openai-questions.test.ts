@@ -8,6 +8,7 @@ import { type Json, scripted } from "../testing/platform.ts"
 import { asking } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { runsOf } from "../testing/story-words.ts"
+import { asUser } from "../testing/token-words.ts"
 
 const user = (content: Json) => ({ role: "user", content }) as const
 
@@ -54,6 +55,34 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           })
         )
         expect((yield* chunksOf(stream)).words).toBe("I need to know.\n\nWhich colour?\n- red\n- blue")
+      })
+    )
+
+    it.effect("a client that names no conversation answers by bringing the question back", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const agent = yield* newModel(story, "asker", asker, { tools: ["run.ask_user"] })
+        const ask = (...messages: ReadonlyArray<Json>) => sendCompletion(story, { model: "asker", messages })
+        const first = yield* ask(user("Paint it."))
+        const said = { role: "assistant", content: first.body.choices[0].message.content }
+        // Of somebody else, or after other words, it is another conversation; somebody else's question is theirs alone to see.
+        const other = yield* asUser(story, "editor", [story.projectId])
+        const open = Effect.map(story.get("/tasks?type=question&status=pending"), ({ items }) => items.length)
+        yield* sendCompletion(other, { model: "asker", messages: [user("Paint it."), said, user("blue")] })
+        yield* ask(user("Paint that."), said, user("blue"))
+        expect([yield* open, (yield* runsOf(story, agent)).length]).toEqual([2, 3])
+        const second = yield* ask(
+          { role: "system", content: "Be kind." },
+          user("Paint it."),
+          said,
+          user("blue")
+        )
+        expect(second.body.choices[0].message.content).toBe("Then blue.")
+        expect(contextOf(second)).toBe(contextOf(first))
+        expect([yield* open, (yield* runsOf(story, agent)).length]).toEqual([1, 3])
+        // Answered once: the same history begins a conversation of its own.
+        yield* ask(user("Paint it."), said, user("red"))
+        expect((yield* runsOf(story, agent)).length).toBe(4)
       })
     )
 

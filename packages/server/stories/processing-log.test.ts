@@ -166,6 +166,40 @@ layer(SharedServer.layer)((it) => {
   })
 
   describe("Decision: concurrency strategy", () => {
+    it.effect("S001-R24 with skip, what comes after a kept deletion is kept with it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const reactionConfig = {
+          objectTypes: ["Person"],
+          events: ["created", "updated", "deleted"],
+          concurrencyStrategy: "skip"
+        }
+        const agent = yield* story.post("/agents", watcher({ reactionConfig, model: silentFor(minute) }))
+        const person = yield* make(story, "Person")
+        yield* entriesWhen(story, agent, 1, isProcessing)
+        yield* story.delete(`/objects/${person.id}`)
+        yield* story.post(`/objects/${person.id}/restore`)
+        yield* story.patch(`/objects/${person.id}`, { properties: { age: 1 } })
+        const kept = yield* eventually(entriesOf(story, agent), ({ length }) => length === 4)
+        expect(kept.map(({ eventType, status }) => [eventType, status])).toEqual([
+          ["created", "processing"],
+          ["deleted", "pending"],
+          ["created", "pending"],
+          ["updated", "pending"]
+        ])
+        yield* asTimePasses(
+          minute / 2,
+          entriesOf(story, agent),
+          (found) => found.length === 4 && found.every(({ status }) => status === "completed")
+        )
+        const runs = yield* runsOf(story, agent)
+        expect(runs.map((run) => run.trigger.events.map(({ type }: Json) => type))).toEqual([
+          ["created"],
+          ["deleted", "created", "updated"]
+        ])
+      })
+    )
+
     it.effect.each([
       ["that begins at once", {}],
       ["whose events wait for a place", { maxConcurrency: 9 }]

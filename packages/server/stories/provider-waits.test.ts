@@ -10,11 +10,12 @@ import {
   outageAges,
   outageStory,
   reader,
+  runsOf,
   unavailable,
   waitingOf
 } from "../testing/outage-words.ts"
-import { type Json } from "../testing/platform.ts"
-import { explained, feedOf, make } from "../testing/story-words.ts"
+import { eventually, type Json } from "../testing/platform.ts"
+import { entriesOf, explained, feedOf, make } from "../testing/story-words.ts"
 
 describe("A run whose provider is away", () => {
   it.live("goes on by itself when the provider is back", () =>
@@ -27,6 +28,46 @@ describe("A run whose provider is away", () => {
       yield* provider.comeBack
       yield* outageAges(story, 60)
       yield* allWereHandled(story, agent, objects)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("S001-R24 with skip keeps what comes for its object meanwhile", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const reactionConfig = {
+        events: ["created", "updated"],
+        objectTypes: ["Person"],
+        concurrencyStrategy: "skip"
+      }
+      const agent = yield* story.post("/agents", reader({ reactionConfig }))
+      yield* provider.goAway(unavailable)
+      const person = yield* make(story, "Person", { name: "Ada" })
+      yield* waitingOf(story, agent, 1)
+      for (const name of ["Ada L.", "Ada Lovelace"])
+        yield* story.patch(`/objects/${person.id}`, { properties: { name } })
+      const statuses = Effect.map(entriesOf(story, agent), (entries) => entries.map(({ status }) => status))
+      expect(yield* eventually(statuses, ({ length }) => length === 3)).toEqual([
+        "processing",
+        "pending",
+        "pending"
+      ])
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      yield* eventually(statuses, (all) => all.every((status) => status === "completed"), 60_000)
+      const runs = yield* endedOf(story, agent, 2)
+      expect(runs.map((run) => run.trigger.events.length)).toEqual([2, 1])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("is paused, and does not wait, once its time is up", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const agent = yield* story.post("/agents", reader({ defaultTimeoutMs: 3_000 }))
+      // It is silent until the run's time is up, and refuses the last request.
+      yield* provider.goAway({ type: "silentFirst", status: 503 })
+      yield* happen(story, 1)
+      const [run] = yield* eventually(runsOf(story, agent), (runs) => runs[0]?.status === "paused", 40_000)
+      expect(run).toMatchObject({ pauseReason: "timeout", waitingFor: null })
     }).pipe(Effect.scoped)
   )
 

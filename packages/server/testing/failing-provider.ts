@@ -7,9 +7,10 @@ import { createServer, type ServerResponse } from "node:http"
 import { Effect } from "effect"
 import { chatChunk, chatEnd, toEvent } from "../src/model/fake-model-server.ts"
 
-/** How a request fails: a status, an answer that breaks off in the middle, or no connection at all. */
+/** How a request fails: a status, after a first request without an answer or not, an answer that breaks off in the middle, or no connection at all. */
 export type ProviderFault =
   | { readonly type: "status"; readonly status: number; readonly headers?: Record<string, string> }
+  | { readonly type: "silentFirst"; readonly status: number }
   | { readonly type: "cut" }
   | { readonly type: "closed" }
 
@@ -38,7 +39,9 @@ export const failingProvider = Effect.gen(function* () {
       const input = JSON.stringify(asked.messages.findLast(({ role }) => role === "user")?.content ?? "")
       requests.push({ model: asked.model, atMs: performance.now(), failed: fault !== undefined, input })
       if (fault === undefined) answer(response)
-      else fail(response, fault)
+      else if (fault.type === "silentFirst") {
+        outage = { fault: { type: "status", status: fault.status }, isOf: () => true }
+      } else fail(response, fault)
     })
   })
   const listenOn = (port: number) =>
@@ -72,7 +75,10 @@ const answer = (response: ServerResponse): void => {
   response.end([chatChunk({ content: "Done." }), ...chatEnd("stop")].map(toEvent).join(""))
 }
 
-const fail = (response: ServerResponse, fault: ProviderFault): void => {
+const fail = (
+  response: ServerResponse,
+  fault: Exclude<ProviderFault, { readonly type: "silentFirst" }>
+): void => {
   if (fault.type === "status") {
     const error = { message: `Refused with ${fault.status}`, type: "server_error" }
     response

@@ -18,6 +18,7 @@ import { StoppedList } from "./stopped-list.tsx"
 import { SuggestionGroups } from "./suggestion-groups.tsx"
 import { TaskSection } from "./task-frame.tsx"
 import { TodoList } from "./todo-list.tsx"
+import { isDenied } from "../suggestion/staleness.ts"
 import { UndoCard } from "./undo-card.tsx"
 import { headingId, useCardFocus } from "./use-card-focus.ts"
 import { useInboxKeys } from "./use-inbox-keys.ts"
@@ -81,6 +82,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       {pending.data?.isWhole === false && <NewestOnly count={pending.data.tasks.length} />}
       <SelectionBar
         selectedCount={inbox.selected.size}
+        deniedCount={all.shown.filter((task) => inbox.selected.has(task.id) && isDenied(task)).length}
         decidingCount={[...inbox.selected].filter((id) => inbox.deciding.has(id)).length}
         onApprove={() => perform("approveSelected")}
         onReject={() => perform("rejectSelected")}

@@ -6,6 +6,8 @@ import { Button } from "../parts/button.tsx"
 
 interface SelectionBarProps {
   readonly selectedCount: number
+  /** How many of them may only be rejected. */
+  readonly deniedCount: number
   /** How many decisions are still under way. */
   readonly decidingCount: number
   readonly onApprove: () => void
@@ -14,9 +16,10 @@ interface SelectionBarProps {
 }
 
 export const SelectionBar = (props: SelectionBarProps): ReactNode => {
-  const { selectedCount, decidingCount, onApprove, onReject, onClear } = props
+  const { selectedCount, deniedCount, decidingCount, onApprove, onReject, onClear } = props
   if (selectedCount === 0) return null
   const isBusy = decidingCount > 0
+  const approvable = selectedCount - deniedCount
   return (
     <div
       role="region"
@@ -25,7 +28,9 @@ export const SelectionBar = (props: SelectionBarProps): ReactNode => {
       className="enter fixed inset-x-3 bottom-3 z-30 mx-auto flex max-w-xl flex-wrap items-center gap-2 rounded-2xl border border-line-strong bg-surface py-2.5 pr-2.5 pl-5 shadow-raised sm:bottom-5"
     >
       <p aria-live="polite" className="grow text-sm font-medium">
-        {isBusy ? `${decidingCount} to go …` : `${selectedCount} selected`}
+        {isBusy
+          ? `${decidingCount} to go …`
+          : `${selectedCount} selected${deniedCount === 0 ? "" : `, ${deniedCount} of them can only be rejected`}`}
       </p>
       <Button weight="quiet" size="small" disabled={isBusy} onClick={onClear}>
         Clear
@@ -39,11 +44,11 @@ export const SelectionBar = (props: SelectionBarProps): ReactNode => {
       </Button>
       <Button
         weight="primary"
-        disabled={isBusy}
+        disabled={isBusy || approvable === 0}
         onClick={onApprove}
-        aria-label={`Approve the ${selectedCount} selected suggestions`}
+        aria-label={`Approve ${approvable} of the ${selectedCount} selected suggestions`}
       >
-        Approve {selectedCount}
+        Approve {approvable}
       </Button>
     </div>
   )

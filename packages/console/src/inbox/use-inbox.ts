@@ -118,8 +118,14 @@ export const useInbox = ({ project, canAnswer }: ConsoleState, linkedTaskId: str
     else if (command === "edit") edit(current()[0])
     else if (command === "lookAgain") lookAgain(current()[0])
     else if (command === "selectGroup") selectGroup()
-    else if (command === "approveSelected") approveAll(open(inbox.selected))
+    else if (command === "approveSelected") approveSelected(open(inbox.selected))
     else if (command === "rejectSelected") ask(open(inbox.selected))
+  }
+  /** Those that would only be refused stay, and the first of them says why. */
+  const approveSelected = (tasks: ReadonlyArray<SuggestionTask>) => {
+    const denied = tasks.find(isDenied)
+    if (denied !== undefined) show(deniedMessage(denied))
+    approveAll(tasks.filter((task) => !isDenied(task)))
   }
   const approveCurrent = (task: SuggestionTask | undefined) => {
     if (task === undefined) return

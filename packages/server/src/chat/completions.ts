@@ -13,6 +13,8 @@ import type { Attachment } from "@tropism/domain/attachment"
 import { ContextName, type FileAttachmentEvent, type NewEvent } from "@tropism/domain/context-event"
 import type { LlmConfig } from "@tropism/domain/context-config"
 import type { GivenMessage } from "@tropism/domain/given-history"
+import { questionsText } from "@tropism/domain/chat-sentences"
+import { isSaidByUser, type Message } from "@tropism/domain/message"
 import { ConversationId, type UserId } from "@tropism/domain/ids"
 import { Context, Effect, Layer, Option, Schema } from "effect"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
@@ -22,6 +24,7 @@ import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
 import { Ids } from "../ids.ts"
 import type { TriggerRefused } from "../run/admission.ts"
 import { AnswerRefused } from "../run/questions.ts"
+import { QuestionTasks } from "../task/question-tasks.ts"
 import { BroughtContexts } from "./brought-contexts.ts"
 import { Conversations } from "./conversations.ts"
 import { Speaking } from "./speaking.ts"
@@ -67,13 +70,17 @@ type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 export class Completions extends Context.Service<
   Completions,
   {
-    /** Says something to an agent behind what was said elsewhere, in a context that is the speaker's alone. */
+    /**
+     * Says something to an agent behind what was said elsewhere, in a context that is the speaker's alone.
+     *
+     * **Details** Where what was said ends with a question of this agent that still waits for this person, it is the answer to that.
+     */
     readonly begin: (
       agent: Agent,
       brought: Brought,
       saying: Saying,
       by: UserId
-    ) => InProject<SaidIn, PromptFailed | TriggerRefused>
+    ) => InProject<SaidIn, PromptFailed | TriggerRefused | AnswerRefused>
     /** The context of this name, where it is this person's; held, so that nobody forgets it or speaks in it meanwhile. */
     readonly hold: (name: ContextName, of: UserId) => InProject<ContextHead | undefined>
     /** A context of this person that begins with the log of another up to an event. */
@@ -98,6 +105,7 @@ export class Completions extends Context.Service<
       const conversations = yield* Conversations
       const ids = yield* Ids
       const speaking = yield* Speaking
+      const tasks = yield* QuestionTasks
 
       const say = Effect.fnUntraced(function* (
         context: ContextHead,
@@ -119,29 +127,6 @@ export class Completions extends Context.Service<
           })
         const said: SaidIn = { context: context.name, agentId: context.agentId, number, isAnswer }
         return said
-      })
-
-      const begin = Effect.fn("Completions.begin")(function* (
-        agent: Agent,
-        { instructions, messages }: Brought,
-        saying: Saying,
-        by: UserId
-      ) {
-        const name = ContextName.make(`${prefix}${yield* ids.next}`)
-        // The name holds an id that nobody else has.
-        const context = yield* Effect.catchTag(beginnings.open(name, agent, by), "ContextExists", Effect.die)
-        yield* brought.keep(name)
-        const hasHistory = instructions !== null || messages.length > 0
-        const before: ReadonlyArray<NewEvent> = [
-          ...settingOf(saying.settings),
-          ...(hasHistory ? [{ type: "HistoryGivenEvent", instructions, messages } as const] : [])
-        ]
-        return yield* Effect.catchTag(
-          say(context, Effect.succeed(before), saying, by),
-          "AnswerRefused",
-          // In a context that begins here nobody has asked anything.
-          Effect.die
-        )
       })
 
       const find = Effect.fn("Completions.find")(function* (conversation: string, of: UserId) {
@@ -216,10 +201,56 @@ export class Completions extends Context.Service<
         return primary?.toolChoice === "none" ? settingOf({ ...primary, toolChoice: null }) : []
       })
 
+      /** The context in which the agent asked what the history ends with, and still waits: a client that names no conversation goes on there. */
+      const askedIn = Effect.fnUntraced(function* (
+        agent: Agent,
+        messages: ReadonlyArray<GivenMessage>,
+        by: UserId
+      ) {
+        const last = messages.findLastIndex(({ role }) => role !== "system")
+        const answer = messages[last]
+        const before = messages.slice(0, last).findLast(({ role }) => role === "user")
+        if (answer?.role !== "assistant" || before === undefined) return undefined
+        for (const { contextName, questions } of yield* tasks.asked(agent.id, by, prefix)) {
+          if (!answer.content.trimEnd().endsWith(questionsText(questions).trimEnd())) continue
+          const name = ContextName.make(contextName)
+          const { messages: said } = yield* contexts.load(name)
+          const words = said.findLast(isSaidByUser)
+          if (words !== undefined && textOf(words) === before.content) return yield* hold(name, by)
+        }
+        return undefined
+      })
+
+      const begin = Effect.fn("Completions.begin")(function* (
+        agent: Agent,
+        { instructions, messages }: Brought,
+        saying: Saying,
+        by: UserId
+      ) {
+        const asked = yield* askedIn(agent, messages, by)
+        if (asked !== undefined) return yield* goOn(asked, saying, by)
+        const name = ContextName.make(`${prefix}${yield* ids.next}`)
+        // The name holds an id that nobody else has.
+        const context = yield* Effect.catchTag(beginnings.open(name, agent, by), "ContextExists", Effect.die)
+        yield* brought.keep(name)
+        const hasHistory = instructions !== null || messages.length > 0
+        const before: ReadonlyArray<NewEvent> = [
+          ...settingOf(saying.settings),
+          ...(hasHistory ? [{ type: "HistoryGivenEvent", instructions, messages } as const] : [])
+        ]
+        return yield* say(context, Effect.succeed(before), saying, by)
+      })
+
       return Completions.of({ begin, hold, branch, find, goOn })
     })
   )
 }
+
+/** What a user said, without files. */
+const textOf = ({ content }: Message): string =>
+  typeof content === "string"
+    ? content
+    : content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("")
 
 const isSame = (set: LlmConfig, wanted: LlmConfig): boolean =>
   set.provider === wanted.provider &&

@@ -99,7 +99,7 @@ export class Dispatcher extends Context.Service<
 
       /** Opens entries that wait; what may begin at once is released at the end of the transaction. */
       const openWaiting = Effect.fnUntraced(function* (
-        matches: ReadonlyArray<Match>,
+        matches: ReadonlyArray<Match & { readonly entryId?: EntryId }>,
         standings: ReadonlyMap<AgentId, Standing>
       ) {
         if (matches.length === 0) return
@@ -110,7 +110,7 @@ export class Dispatcher extends Context.Service<
           const standing = standings.get(agentId)
           const isFirst = !seen.has(agentId) && standing?.hasWaiting !== true
           seen.add(agentId)
-          const id = (yield* ids.next) as EntryId
+          const id = match.entryId ?? ((yield* ids.next) as EntryId)
           if (standing !== undefined) entries.push(waitingEntry(id, match, standing, isFirst))
         }
         const opened = yield* log.open(entries)
@@ -134,11 +134,7 @@ export class Dispatcher extends Context.Service<
           })
         const opened = yield* log.open(wanted.map(immediateEntry))
         const late = wanted.filter(({ entryId }) => !opened.has(entryId))
-        yield* log.skip(late.filter(isDropped).map(immediateEntry))
-        yield* openWaiting(
-          late.filter((match) => !isDropped(match)),
-          standings
-        )
+        yield* openWaiting(late, standings)
         const woken = wanted.filter(({ entryId }) => opened.has(entryId))
         const caps = yield* withSql(takePlaces(woken.map(({ event }) => [event.rootEventId]))).pipe(
           Effect.provideService(Projects, projects)

@@ -19,10 +19,10 @@ import type { ConversationMessage } from "@tropism/domain/conversation"
 import { AgentTurnFailedEvent, type LoggedEvent, type TurnFailure } from "@tropism/domain/context-event"
 import { addUsage, noUsage, type Usage } from "@tropism/domain/run"
 import { lastFault } from "@tropism/domain/chat-calls"
-import { failedResponse } from "@tropism/domain/chat-sentences"
+import { questionsText, failedResponse } from "@tropism/domain/chat-sentences"
 import { Effect } from "effect"
 import type { OpenAiError } from "@tropism/api/openai-api"
-import type { OpenQuestion, TurnPart, TurnRest } from "../chat/turns.ts"
+import type { TurnPart, TurnRest } from "../chat/turns.ts"
 import type { AnswerForm } from "./openai-answering.ts"
 import { failedTurn } from "./openai-faults.ts"
 
@@ -101,10 +101,7 @@ const behindTold = ({ told }: HeardAnswer, words: string): string =>
   told.before || told.now ? `\n\n${words}` : words
 
 /** What the agent asks, where it rests because it does. */
-const askedIn = ({ rest }: HeardAnswer): string => (rest?.questions ?? []).map(textOf).join("\n\n")
-
-const textOf = ({ options, question }: OpenQuestion): string =>
-  [question, ...(options ?? []).map((option) => `- ${option}`)].join("\n")
+const askedIn = ({ rest }: HeardAnswer): string => questionsText(rest?.questions ?? [])
 
 /** Who answers, and under which name the answer goes out. */
 export interface AnswerTerms {

@@ -84,7 +84,11 @@ export const makeModelStep = Effect.gen(function* () {
       )
     const stop = context.run.id === run.id ? Option.getOrUndefined(context.run.softStop) : undefined
     const endMs = stop ? graceEndOf(bench, context) : deadlineMs
-    const heard = within(asked, endMs).pipe(
+    // Whose time is up waits for no provider: its last request is over like one that takes too long.
+    const bounded = within(asked, endMs)
+    const heard = (
+      stop?.reason === "timeout" ? Effect.catchIf(bounded, isProviderAway, () => Effect.succeedNone) : bounded
+    ).pipe(
       Effect.onExit((exit) =>
         observing.asked(step, {
           messages: prompt,
@@ -174,6 +178,9 @@ export const makeModelStep = Effect.gen(function* () {
 
   return { requestModel }
 })
+
+const isProviderAway = (failure: { readonly _tag: string }): boolean =>
+  failure._tag === "ModelFailure" && "waitsFor" in failure && failure.waitsFor !== undefined
 
 /** The request that is about to be made; its tries join while it is. */
 const stepOf = (

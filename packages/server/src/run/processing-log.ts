@@ -39,7 +39,7 @@ export interface NewEntry {
   readonly reason: string | null
   /** It stands in line behind earlier entries of the same object. */
   readonly standsInLine: boolean
-  /** It is not opened when the agent is at work on the object. */
+  /** It is not opened when the agent is at work on the object, unless that run waits for its provider or another event of the object waits already. */
   readonly skips: boolean
   /** The person who asked for it; absent where nobody did. */
   readonly askedBy?: UserId
@@ -124,9 +124,13 @@ export class ProcessingLog extends Context.Service<
                   and earlier.status = 'pending' and earlier.run_id is null))
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(${columns})
           where not row.skips or not exists (
-            select 1 from kb.agent_processing_log live
+            select 1 from kb.agent_processing_log live left join kb.agent_runs run on run.id = live.run_id
             where live.agent_id = row."agentId" and live.graph_object_id = row."graphObjectId"
-              and live.exclusive and live.status in ('pending', 'processing') and live.run_id is not null)
+              and live.exclusive and live.status in ('pending', 'processing') and live.run_id is not null and run.waits_for is null)
+            or exists (
+              select 1 from kb.agent_processing_log kept
+              where kept.agent_id = row."agentId" and kept.graph_object_id = row."graphObjectId"
+                and kept.status = 'pending' and kept.run_id is null)
           on conflict do nothing returning id`
         return new Set(rows.map((row) => row.id))
       }, orDie)

@@ -49,6 +49,14 @@ export class QuestionTasks extends Context.Service<
     readonly ask: (question: NewQuestion) => InProject<{ readonly id: TaskId; readonly number: number }>
     /** The questions of a run that wait for an answer, oldest first. */
     readonly pending: (runId: RunId) => InProject<ReadonlyArray<AskedQuestion>>
+    /** What an agent asks a person in contexts of theirs whose names begin so, by context, the newest first; of its newest tasks alone. */
+    readonly asked: (
+      agentId: AgentId,
+      owner: UserId,
+      prefix: string
+    ) => InProject<
+      ReadonlyArray<{ readonly contextName: string; readonly questions: ReadonlyArray<QuestionPayload> }>
+    >
     /** A question of a run, whatever became of it. */
     readonly find: (runId: RunId, id: TaskId) => InProject<AskedQuestion | undefined>
     /** Keeps the answer; false when the question does not wait any more. */
@@ -96,6 +104,27 @@ export class QuestionTasks extends Context.Service<
         orDie
       )
 
+      const asked = Effect.fn("QuestionTasks.asked")(function* (
+        agentId: AgentId,
+        owner: UserId,
+        prefix: string
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        return yield* sql<{
+          readonly contextName: string
+          readonly questions: ReadonlyArray<QuestionPayload>
+        }>`
+          select run.context_name, jsonb_agg(task.payload order by task.id) as questions
+          from (
+            select id, number, run_id, type, payload from kb.tasks where agent_id = ${agentId} and status = 'pending'
+            order by id desc limit ${taskLimits.questionsLookedThrough}::int
+          ) task
+            join kb.agent_runs run on run.id = task.run_id
+            join kb.contexts context on context.project_id = ${projectId} and context.name = run.context_name
+          where task.type = 'question' and context.owner = ${owner} and starts_with(run.context_name, ${prefix})
+          group by run.context_name order by max(task.number) desc`
+      }, orDie)
+
       const find = Effect.fn("QuestionTasks.find")(function* (runId: RunId, id: TaskId) {
         const [question] = yield* select(runId, sql`task.id = ${id}`)
         return question
@@ -111,7 +140,7 @@ export class QuestionTasks extends Context.Service<
         return answered.length > 0
       }, orDie)
 
-      return QuestionTasks.of({ ask, pending, find, answer })
+      return QuestionTasks.of({ ask, pending, asked, find, answer })
     })
   )
 }

@@ -10,6 +10,8 @@ export const taskLimits = {
   titleMaxChars: 120,
   /** Questions of one run that wait for an answer at once. */
   openQuestionsPerRun: 10,
+  /** Of the newest waiting tasks of an agent, among which a question that a client brings is looked for. */
+  questionsLookedThrough: 500,
   /** Review records, and promotions, of one agent version that are shown. */
   autonomyShown: 500,
   /** Of what is listed in a sentence that says why an answer was not taken. */
