@@ -73,6 +73,7 @@ import { statements as clientTools } from "./migrations/0076-client-tools.ts"
 import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
 import { statements as modelAnswers } from "./migrations/0078-model-answers.ts"
 import { statements as responses } from "./migrations/0079-responses.ts"
+import { statements as oauth } from "./migrations/0083-oauth.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -149,7 +150,8 @@ export const migrations = {
   "0076_client_tools": run(clientTools),
   "0077_provider_outages": run(providerOutages),
   "0078_model_answers": run(modelAnswers),
-  "0079_responses": run(responses)
+  "0079_responses": run(responses),
+  "0083_oauth": run(oauth)
 }
 
 /** The newest migration that this program knows. */
