@@ -21,11 +21,11 @@ export interface Habits {
   agrees: boolean
   /** Holds the answers of the token endpoint back, after they are made. */
   hold: Promise<void> | undefined
-  /** Answers in place of the token endpoint. */
-  instead:
-    | ((body: URLSearchParams) => { readonly status: number; readonly body: object } | undefined)
-    | undefined
+  /** Answers in place of the token endpoint, once the promise is kept; undefined lets it answer itself. */
+  instead: ((body: URLSearchParams) => Instead | Promise<Instead>) | undefined
 }
+
+type Instead = { readonly status: number; readonly body: object } | undefined
 
 /** One request at the token endpoint, and what it was answered. */
 export interface TokenRequest {
@@ -207,24 +207,34 @@ const atToken = ({
       status: undefined
     }
     tokenRequests.push(one)
-    const instead = habits.instead?.(body)
-    if (instead) {
+    return Promise.resolve(habits.instead?.(body)).then((instead) => {
+      if (instead === undefined) return answeredBy(inner, habits, request, response, one)
       one.status = instead.status
       response.writeHead(instead.status, { "content-type": "application/json" })
       response.end(JSON.stringify(instead.body))
       return undefined
-    }
-    // The provider takes a body that is parsed already.
-    Object.assign(request, { body: Object.fromEntries(body) })
-    const end = response.end.bind(response)
-    const held = (...args: Parameters<typeof end>) => {
-      one.status = response.statusCode
-      void (habits.hold ?? Promise.resolve()).then(() => end(...args))
-      return response
-    }
-    Object.assign(response, { end: held })
-    return inner(request, response)
+    })
   })
+}
+
+/** The provider's own answer, held back where the story says so. */
+const answeredBy = (
+  inner: ReturnType<OidcProvider["callback"]>,
+  habits: Habits,
+  request: IncomingMessage,
+  response: ServerResponse,
+  one: TokenRequest
+): Promise<void> => {
+  // The provider takes a body that is parsed already.
+  Object.assign(request, { body: Object.fromEntries(one.body) })
+  const end = response.end.bind(response)
+  const held = (...args: Parameters<typeof end>) => {
+    one.status = response.statusCode
+    void (habits.hold ?? Promise.resolve()).then(() => end(...args))
+    return response
+  }
+  Object.assign(response, { end: held })
+  return inner(request, response)
 }
 
 /** One request that the guarded server has got. */
