@@ -118,7 +118,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect((yield* story.delete("/members/ada")).status).toBe(204)
         const left = yield* ask(
           story.access,
-          `select user_id from kb.mcp_grants where project_id = '${story.projectId}' order by user_id`
+          `select user_id from kb.mcp_grants where project_id = '${story.projectId}' and sealed is not null`
         )
         expect(left).toEqual([["admin"]])
       })

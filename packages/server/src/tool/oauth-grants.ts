@@ -286,8 +286,11 @@ const makeGrantRows = Effect.gen(function* () {
 
   const remove = Effect.fnUntraced(function* (holder: Holder) {
     const [row] = yield* sql<GrantRow>`
-      delete from kb.mcp_grants where ${of(holder)}
-      returning id, version, sealed, detail, false as is_expired, false as is_due`
+      select id, version, sealed, detail, false as is_expired, false as is_due from kb.mcp_grants where ${of(holder)} for update`
+    yield* sql`
+      update kb.mcp_grants set sealed = null, detail = null, version = version + 1, expires_at = null, claim_token = null,
+        claimed_until = null, wanted_scopes = null
+      where ${of(holder)}`
     // Whoever signs in again begins from nothing: the client may be what the authorization server knows no more.
     yield* sql`delete from kb.mcp_clients where project_id = ${holder.projectId} and server_id = ${holder.serverId}`
     yield* sql`
