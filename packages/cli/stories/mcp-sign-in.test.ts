@@ -57,8 +57,22 @@ describe("Requirement: tropism tools sign-in", () => {
       const story = yield* newProject(yield* startServer(access), access)
       yield* invokeWith(
         { TROPISM_TOKEN: story.token },
-        ...["mcp-servers", "--url", story.url, "add", "crm", "-a", "https://crm.invalid/mcp", "--per-member"],
-        ...["--client-id", "known", "--client-secret", "TROPISM_SECRET_CRM", "--scope", "a", "--scope", "b"]
+        "mcp-servers",
+        "--url",
+        story.url,
+        "add",
+        "crm",
+        "-a",
+        "https://crm.invalid/mcp",
+        "--per-member",
+        "--client-id",
+        "known",
+        "--client-secret",
+        "TROPISM_SECRET_CRM",
+        "--scope",
+        "a",
+        "--scope",
+        "b"
       )
       expect((yield* story.get("/mcp-servers")).items[0]).toMatchObject({
         authorization: {

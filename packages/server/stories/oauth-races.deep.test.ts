@@ -122,7 +122,7 @@ describe("A server that is killed", () => {
   for (const isReplaced of [false, true])
     it.live(
       isReplaced
-        ? "after the authorization server has replaced its refresh token leaves a sign-in that has ended and says so"
+        ? "after the authorization server has replaced its refresh token ends the sign-in, which says why"
         : "before the authorization server has heard of it leaves a sign-in that another server renews",
       () =>
         Effect.scoped(
