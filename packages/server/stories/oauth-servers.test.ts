@@ -2,7 +2,7 @@
  * Foreign servers that want OAuth: signed in to by a link, called with tokens that are renewed, signed out with a reason.
  */
 import { describe, expect, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { ConfigProvider, Effect, Layer } from "effect"
 import { outcomesOf, runOf } from "../testing/mcp-runs.ts"
 import { guardedServer, linkTo, newBrowser, newGuardedShop, signIn } from "../testing/oauth-words.ts"
 import { ask } from "../testing/owner-rows.ts"
@@ -83,7 +83,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect("is signed in to as a client that its authorization server knows, with its secret", () =>
+    it.effect("is signed in to as a client that its authorization server knows", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
         const { identity } = yield* newGuardedShop(story, {
@@ -241,6 +241,83 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           expect(texts).not.toContain(secret)
       })
     )
+
+    it.effect("that wants a wider token says so, and the next sign-in asks for it", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { server } = yield* newGuardedShop(story, {
+          before: (_, body) =>
+            body?.method === "tools/call"
+              ? new Response("No", {
+                  status: 403,
+                  headers: { "www-authenticate": 'Bearer error="insufficient_scope", scope="words:write"' }
+                })
+              : undefined
+        })
+        expect(yield* outcomesOf(story, [lookUp])).toMatchObject([
+          { status: "failed", result: { reason: "signedOut", error: expect.stringContaining("words:write") } }
+        ])
+        const link = new URL(yield* linkTo(story, server))
+        expect(link.searchParams.get("scope")?.split(" ")).toEqual(
+          expect.arrayContaining(["words:read", "words:write"])
+        )
+      })
+    )
+
+    it.effect(
+      "whose authorization server reads a client's document is given its address, which says the same",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const odd: { issuer: string } = { issuer: "" }
+          const fake = yield* Effect.acquireRelease(
+            Effect.sync(() =>
+              Bun.serve({
+                port: 0,
+                hostname: "127.0.0.1",
+                fetch: () =>
+                  Response.json({
+                    issuer: odd.issuer,
+                    authorization_endpoint: `${odd.issuer}/auth`,
+                    token_endpoint: `${odd.issuer}/token`,
+                    response_types_supported: ["code"],
+                    code_challenge_methods_supported: ["S256"],
+                    client_id_metadata_document_supported: true
+                  })
+              })
+            ),
+            (running) => Effect.promise(() => running.stop(true))
+          )
+          odd.issuer = `http://127.0.0.1:${fake.port}`
+          const guarded = yield* guardedServer({
+            issuer: odd.issuer,
+            accountOf: () => Promise.resolve(undefined)
+          })
+          const server = yield* story.post("/mcp-servers", {
+            name: "shop",
+            transport: { type: "http", url: guarded.url }
+          })
+          const byHttps = { "x-forwarded-proto": "https" }
+          const link = yield* story.send(
+            "POST",
+            `/api/projects/${story.projectId}/mcp-servers/${server.id}/sign-in`,
+            {},
+            byHttps
+          )
+          const own = story.url.replace("http:", "https:")
+          const { searchParams } = new URL(link.body.url)
+          expect(searchParams.get("client_id")).toBe(`${own}/oauth/client.json`)
+          const document = yield* story.send("GET", "/oauth/client.json", undefined, {
+            ...byHttps,
+            authorization: ""
+          })
+          expect(document.body).toMatchObject({
+            client_id: searchParams.get("client_id"),
+            redirect_uris: [searchParams.get("redirect_uri")],
+            token_endpoint_auth_method: "none"
+          })
+        })
+    )
   })
 
   describe("A token", () => {
@@ -294,6 +371,47 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const again = yield* browser.press(page)
         expect(again).toMatchObject({ status: 400, text: expect.stringContaining("used already") })
       })
+    )
+  })
+})
+
+const secret = "s3cret-and-long-enough-for-a-client"
+
+const withSecret = ConfigProvider.layer(
+  ConfigProvider.fromEnv({ env: { PATH: process.env["PATH"] ?? "", TROPISM_SECRET_CRM: secret } })
+)
+
+layer(Layer.provide(SharedServer.own, withSecret), { excludeTestServices: true })((it) => {
+  describe("A client with a secret", () => {
+    it.effect(
+      "shows it at the exchange and at each renewal, and its definition names the variable alone",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const { identity, server } = yield* newGuardedShop(story, {
+            registration: false,
+            clients: [
+              {
+                client_id: "tropism-known",
+                client_secret: secret,
+                grant_types: ["authorization_code", "refresh_token"],
+                redirect_uris: [`${story.url}/oauth/callback`]
+              }
+            ],
+            definition: {
+              authorization: {
+                type: "oauth",
+                clientId: "tropism-known",
+                clientSecret: { secret: "TROPISM_SECRET_CRM" }
+              }
+            }
+          })
+          yield* endAccess(story)
+          expect(yield* outcomesOf(story, [lookUp])).toMatchObject([{ status: "completed" }])
+          const shown = `Basic ${Buffer.from(`tropism-known:${secret}`).toString("base64")}`
+          expect(identity.tokenRequests.map(({ authorization }) => authorization)).toEqual([shown, shown])
+          expect(JSON.stringify(yield* story.get(`/mcp-servers/${server.id}`))).not.toContain(secret)
+        })
     )
   })
 })
