@@ -166,7 +166,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const story = yield* newStoryHere
         const { identity, server } = yield* newGuardedShop(story, { isSignedIn: false })
         identity.habits.agrees = false
-        expect(yield* signIn(story, server)).toMatchObject({
+        expect(yield* newBrowser().open(yield* linkTo(story, server))).toMatchObject({
           status: 400,
           text: expect.stringContaining("access_denied")
         })
@@ -183,8 +183,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           const link = new URL(yield* linkTo(story, server))
           const state = link.searchParams.get("state")
           const forged = `${story.url}/oauth/callback?state=${state}&iss=https%3A%2F%2Fevil.example&error=Pay-at-evil.example`
-          const browser = newBrowser()
-          const page = yield* browser.press(yield* browser.open(forged))
+          const page = yield* newBrowser().open(forged)
           expect(page.status).toBe(400)
           expect(page.text).not.toContain("evil.example")
           expect(identity.tokenRequests).toEqual([])

@@ -77,9 +77,12 @@ const callback = HttpRouter.add(
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
     const person = yield* personOf(request)
-    const pending = yield* (yield* SignIns).find(broughtBy(request).state)
-    // Whoever only looks at a link, as mail programs do, has not followed it.
-    const isAsked = pending !== undefined && (request.method === "HEAD" || person === undefined)
+    const { brought, state } = broughtBy(request)
+    const pending = yield* (yield* SignIns).find(state)
+    // Whoever only looks at a link, as mail programs do, has not followed it; where nothing was granted nothing is asked.
+    const isGranted = brought.code !== undefined
+    const isAsked =
+      pending !== undefined && (request.method === "HEAD" || (person === undefined && isGranted))
     return isAsked ? askingToolPage(pending) : yield* finish(request, person)
   })
 )
