@@ -4,7 +4,7 @@
  * No answer holds a secret: a definition names them. What a server listed when
  * somebody last looked stands in the answer, as agents see it.
  */
-import { McpServerId, ProjectId } from "@tropism/domain/ids"
+import { McpServerId, ProjectId, Timestamp } from "@tropism/domain/ids"
 import { McpServer, McpServerInput, McpServerPatch } from "@tropism/domain/mcp-server"
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
@@ -17,6 +17,14 @@ import { Conflict, Forbidden, InvalidInput, NotFound, PreconditionFailed } from 
 export const McpServerChange = Schema.Struct({ ...McpServerPatch.fields, ...expectedVersion }).annotate({
   identifier: "McpServerChange"
 })
+
+/** Where somebody signs in to a server. */
+export const SignInLink = Schema.Struct({
+  /** The authorization server's page; whoever agrees there comes back to this server. */
+  url: Schema.String,
+  /** The link is for whoever asked, can be used once, and until then. */
+  expiresAt: Timestamp
+}).annotate({ identifier: "SignInLink" })
 
 const project = { projectId: ProjectId }
 const server = { ...project, mcpServerId: McpServerId }
@@ -54,6 +62,18 @@ export class McpServersApi extends HttpApiGroup.make("mcpServers")
       params: server,
       success: McpServer,
       error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** Answers the link at which somebody signs in to a server that wants OAuth: an admin for every run, or each member for theirs where `authorization.per` is `member`. */
+    HttpApiEndpoint.post("signIn", "/mcp-servers/:mcpServerId/sign-in", {
+      params: server,
+      success: SignInLink,
+      error: [NotFound, Forbidden, Conflict, InvalidInput]
+    }),
+    /** Forgets the tokens here, and at the authorization server where that can be asked for. */
+    HttpApiEndpoint.delete("signOut", "/mcp-servers/:mcpServerId/sign-in", {
+      params: server,
+      success: HttpApiSchema.NoContent,
+      error: [NotFound, Forbidden]
     }),
     HttpApiEndpoint.delete("remove", "/mcp-servers/:mcpServerId", {
       params: server,

@@ -198,6 +198,8 @@ export const operationWords: Readonly<Record<string, GroupWords>> = {
       get: "Reads an MCP server with what it lists.",
       update: "Changes an MCP server.",
       refresh: "Looks at an MCP server again, and pins what it lists now.",
+      signIn: "Answers a link at which somebody signs in to an MCP server.",
+      signOut: "Signs out of an MCP server.",
       remove: "Removes an MCP server."
     }
   },

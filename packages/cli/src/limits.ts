@@ -81,6 +81,9 @@ export const limits = {
   leastFileHandles: 1_024,
   /** How far two clocks may be apart before leases and schedules suffer. */
   clockSkewMs: 2_000,
+  /** Whether somebody has signed in to a server is looked at this often, as long as the link is good: ten minutes. */
+  signInPollMs: 1_000,
+  signInLooks: 610,
   /** How long a clean stop may take before the process ends without it: more than notice, requests, calls and runs may in turn. */
   stopMs: 30_000
 } as const

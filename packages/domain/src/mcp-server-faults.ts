@@ -6,7 +6,7 @@
  */
 import type { JsonFault } from "./json.ts"
 import { pointerStep } from "./json.ts"
-import type { McpServerConfig, SecretOrText } from "./mcp-server.ts"
+import type { McpServerConfig, McpTransport, OAuthAuthorization, SecretOrText } from "./mcp-server.ts"
 import { secretPrefix } from "./mcp-server.ts"
 import { builtInServers, clientServer } from "./tool-pattern.ts"
 
@@ -17,11 +17,50 @@ const secretName =
   /authori[sz]ation|cookie|secret|token|passw|credential|api-?_?key|private-?_?key|access-?_?key/i
 
 /** The first thing that cannot be right, with its place. */
-export const findMcpServerFault = ({ name, transport }: McpServerConfig): JsonFault | undefined => {
+export const findMcpServerFault = ({
+  authorization,
+  name,
+  transport
+}: McpServerConfig): JsonFault | undefined => {
   if (reserved.includes(name.toLowerCase()))
     return { pointer: "/name", message: `${name} is the name of one of the server's own: choose another` }
-  if (transport.type === "stdio") return findLiteral("/transport/env", transport.env)
-  return findAddressFault(transport.url) ?? findLiteral("/transport/headers", transport.headers)
+  if (transport.type === "stdio")
+    return authorization
+      ? { pointer: "/authorization", message: "OAuth is for a server at an address, not for a program" }
+      : findLiteral("/transport/env", transport.env)
+  return (
+    findAddressFault(transport.url) ??
+    findLiteral("/transport/headers", transport.headers) ??
+    (authorization && findSignInFault(authorization, transport))
+  )
+}
+
+const findSignInFault = (
+  { clientId, clientSecret }: OAuthAuthorization,
+  { headers, url }: Extract<McpTransport, { readonly type: "http" }>
+): JsonFault | undefined => {
+  if (Object.keys(headers ?? {}).some((name) => /^authorization$/i.test(name)))
+    return {
+      pointer: "/transport/headers",
+      message: "A server with authorization has its token in the header Authorization: leave the header out"
+    }
+  if (clientSecret && !clientId)
+    return { pointer: "/authorization/clientSecret", message: "A client secret belongs to a clientId" }
+  return isSecureAddress(url)
+    ? undefined
+    : {
+        pointer: "/transport/url",
+        message: "A token is sent over https, or to this machine: the address begins with https://"
+      }
+}
+
+/** Whether nobody on the way can read what is sent to an address. */
+export const isSecureAddress = (address: string): boolean => {
+  const url = URL.parse(address)
+  if (url === null) return false
+  if (url.protocol === "https:") return true
+  const isLoopback = /^(?:localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  return url.protocol === "http:" && isLoopback
 }
 
 const findLiteral = (

@@ -22,6 +22,7 @@ export const mcpServerBounds = {
   maxPatterns: 200,
   maxArgs: 100,
   maxEntries: 50,
+  maxScopes: 50,
   /** What providers take as the name of a tool. */
   offeredNameMaxChars: 64
 } as const
@@ -81,6 +82,27 @@ export const HttpTransport = Schema.Struct({
 export const McpTransport = Schema.Union([StdioTransport, HttpTransport])
 export type McpTransport = typeof McpTransport.Type
 
+/** A server that wants OAuth: who signs in to it, and as which client. */
+export const OAuthAuthorization = Schema.Struct({
+  type: Schema.Literal("oauth"),
+  /** `server` (the default): an admin signs in once, for every run. `member`: each member signs in, for runs that work for them. */
+  per: opt(Schema.Literals(["server", "member"])),
+  /** A client that its authorization server knows already; absent registers one. */
+  clientId: opt(
+    Schema.String.check(Schema.isPattern(/^[\x20-\x7e]{1,2000}$/, { message: "Expected a client id" }))
+  ),
+  clientSecret: opt(SecretReference),
+  /** Absent: what the server asks for. */
+  scopes: opt(
+    Schema.Array(
+      Schema.String.check(
+        Schema.isPattern(/^[\x21\x23-\x5b\x5d-\x7e]{1,200}$/, { message: "Expected the name of a scope" })
+      )
+    ).check(Schema.isMaxLength(mcpServerBounds.maxScopes))
+  )
+}).annotate({ identifier: "OAuthAuthorization" })
+export type OAuthAuthorization = typeof OAuthAuthorization.Type
+
 /** Names of tools as the server lists them, with * as a wildcard. */
 const ToolNames = Schema.Array(
   Schema.String.check(
@@ -91,6 +113,8 @@ const ToolNames = Schema.Array(
 const fields = {
   name: McpServerName,
   transport: McpTransport,
+  /** How a server at an address is signed in to; without it and without an `Authorization` header an admin signs in once where the server wants OAuth. */
+  authorization: opt(OAuthAuthorization),
   /** Tools that agents may be given; [] is none. */
   allowedTools: opt(ToolNames),
   /** Tools that may be called again when nobody knows whether they were called. */
@@ -124,6 +148,7 @@ export type McpServerPatch = typeof McpServerPatch.Type
 export const McpServerConfig = Schema.Struct({
   name: Schema.String,
   transport: McpTransport,
+  authorization: Schema.optionalKey(OAuthAuthorization),
   allowedTools: Schema.Array(Schema.String),
   idempotentTools: Schema.Array(Schema.String),
   allowedEvents: Schema.optionalKey(Schema.Array(Schema.String)),
@@ -153,6 +178,23 @@ export const PinnedTool = Schema.Struct({
 }).annotate({ identifier: "PinnedTool" })
 export type PinnedTool = typeof PinnedTool.Type
 
+/** Whether a server that wants OAuth is signed in to. */
+export const McpSignIn = Schema.Struct({
+  per: Schema.Literals(["server", "member"]),
+  /** Of `per: member` that of whoever asks. */
+  status: Schema.Literals(["signedIn", "signedOut"]),
+  /** Why the last sign-in has ended; null where there was none, or somebody signed out. */
+  detail: Schema.NullOr(Schema.String),
+  /** Who gave the tokens: the issuer of the authorization server. */
+  issuer: Schema.NullOr(Schema.String),
+  scopes: Schema.NullOr(Schema.String),
+  signedInBy: Schema.NullOr(Schema.String),
+  signedInAt: Schema.NullOr(Timestamp),
+  /** When the access token ends; it is renewed before. */
+  expiresAt: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "McpSignIn" })
+export type McpSignIn = typeof McpSignIn.Type
+
 /** A server as the API answers it. */
 export const McpServer = Schema.Struct({
   id: McpServerId,
@@ -164,6 +206,8 @@ export const McpServer = Schema.Struct({
   pinnedAt: Schema.NullOr(Timestamp),
   /** Why it could not be reached, or some of its tools not be offered, when that was last tried. */
   lastError: Schema.NullOr(Schema.String),
+  /** Whether it is signed in to; null where it wants no sign-in, as far as anybody knows. */
+  signIn: Schema.NullOr(McpSignIn),
   /** What agents listen to, and how that goes. */
   eventSources: Schema.Array(EventSource),
   createdBy: Schema.String,
@@ -176,6 +220,7 @@ export type McpServer = typeof McpServer.Type
 export const defineMcpServer = (input: McpServerInput): McpServerConfig => ({
   name: input.name,
   transport: input.transport,
+  ...(input.authorization ? { authorization: input.authorization } : {}),
   allowedTools: input.allowedTools ?? [],
   idempotentTools: input.idempotentTools ?? [],
   allowedEvents: input.allowedEvents ?? [],
@@ -195,6 +240,23 @@ export const leftOutWords = "Left out, for nobody could offer them:"
 /** Whether the last look at a server found one. */
 export const wasReached = ({ lastError }: Pick<McpServer, "lastError">): boolean =>
   lastError === null || lastError.startsWith(leftOutWords)
+
+/** How the reason begins why a server that wants a sign-in was not called. */
+export const signedOutText = "Signed out: sign in"
+
+/** Whether the last try came to nothing because somebody has to sign in. */
+export const wantsSignIn = ({ lastError }: Pick<McpServer, "lastError">): boolean =>
+  lastError?.startsWith(signedOutText) === true
+
+/** How a server may be signed in to; undefined for programs, and where the definition brings its own credentials. */
+export const oauthOf = ({
+  authorization,
+  transport
+}: Pick<McpServerConfig, "authorization" | "transport">): OAuthAuthorization | undefined => {
+  if (transport.type !== "http") return undefined
+  const hasOwn = Object.keys(transport.headers ?? {}).some((name) => /^authorization$/i.test(name))
+  return authorization ?? (hasOwn ? undefined : { type: "oauth" })
+}
 
 /** Whether a server has told what happened since its tools were tried last. */
 export const isHeard = ({

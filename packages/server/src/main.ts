@@ -41,6 +41,7 @@ import { TrustedIssuer } from "./http/trusted-issuer.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
 import { sealEventSecrets } from "./mcp/event-secrets.ts"
+import { OAuthGrants } from "./tool/oauth-grants.ts"
 import { layerMcpRoutes } from "./mcp/routes.ts"
 import { Models } from "./model/models.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
@@ -303,9 +304,11 @@ const takeUpSecrets = Effect.gen(function* () {
   const current = yield* adopt
   if (current !== null && current !== keyIds[0])
     return yield* new StartFailure({
-      message: `The secrets in this database are sealed with the key ${current}, and this server has ${keyIds.join(", ")}: set TROPISM_ENCRYPTION_KEY to the one that the other servers have. If that key is lost, remove what was sealed with it (delete from kb.event_subscriptions); the subscribers come back by themselves.`
+      message: `The secrets in this database are sealed with the key ${current}, and this server has ${keyIds.join(", ")}: set TROPISM_ENCRYPTION_KEY to the one that the other servers have. If that key is lost, remove what was sealed with it (delete from kb.event_subscriptions, kb.mcp_grants, kb.mcp_clients); subscribers come back by themselves, and MCP servers are signed in to again.`
     })
+  // The second asks which projects are left, so it does the last.
   yield* sealEventSecrets
+  yield* (yield* OAuthGrants).sealAgain
 })
 
 /** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */

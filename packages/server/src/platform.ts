@@ -131,9 +131,11 @@ import { ForeignOffers } from "./tool/foreign-offers.ts"
 import { GraphEffects } from "./tool/graph-effects.ts"
 import { TodoEffects } from "./tool/todo-effects.ts"
 import { McpServers } from "./tool/mcp-servers.ts"
+import { OAuthGrants } from "./tool/oauth-grants.ts"
 import { PersonTools } from "./tool/person-tools.ts"
 import { AttemptLost, RunGuard } from "./tool/principal.ts"
 import { ServerRegistry } from "./tool/server-registry.ts"
+import { SignIns } from "./tool/sign-ins.ts"
 import { ToolCalls } from "./tool/tool-calls.ts"
 import { ToolServers } from "./tool/tool-servers.ts"
 import { Toolbox } from "./tool/toolbox.ts"
@@ -240,9 +242,12 @@ const foreignTools = Layer.mergeAll(
   ForeignCalls.layer,
   ForeignEvents.layer,
   ForeignOffers.layer,
-  ServerRegistry.layer
+  ServerRegistry.layer,
+  SignIns.layer
 ).pipe(
-  Layer.provideMerge(Layer.provideMerge(ForeignConnections.layer, McpServers.layer)),
+  Layer.provideMerge(
+    Layer.provideMerge(ForeignConnections.layer, Layer.merge(McpServers.layer, OAuthGrants.layer))
+  ),
   Layer.provideMerge(tools)
 )
 const toolServers = Layer.provideMerge(ToolServers.layer, Layer.provideMerge(Toolbox.layer, foreignTools))

@@ -6,6 +6,7 @@ import { newAssistant } from "./chat-words.ts"
 import { earned, earner, creating, decideEach } from "./autonomy-words.ts"
 import { addEvent, echo, newContext } from "./context-words.ts"
 import { addServer, newDiary, program } from "./mcp-words.ts"
+import { newGuardedShop } from "./oauth-words.ts"
 import { asked, asking } from "./question-words.ts"
 import { eventually, type Json, type Story } from "./platform.ts"
 import { change, entriesOf, feedOf, isOver, make, saying, silentFor, watcher } from "./story-words.ts"
@@ -165,6 +166,10 @@ export const agentDoors: ReadonlyArray<KeyedDoor> = [
     const diary = yield* newDiary as Effect.Effect<Json, never, Scope.Scope>
     const server = yield* addServer(story, program(diary))
     return { path: `/mcp-servers/${server.id}/refresh`, rows: made("mcp_servers", "version = 2") }
+  }),
+  door("mcpServers.signIn", function* (story) {
+    const { server } = yield* newGuardedShop(story, { isSignedIn: false })
+    return { path: `/mcp-servers/${server.id}/sign-in`, body: {}, rows: made("mcp_sign_ins") }
   })
 ]
 

@@ -20,6 +20,7 @@ const shop = (lastError: string | null) => ({
   tools: [],
   pinnedAt: null,
   lastError,
+  signIn: null,
   eventSources: [],
   createdBy: "ada",
   createdAt: at(0),

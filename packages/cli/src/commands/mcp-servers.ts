@@ -11,7 +11,9 @@ import {
   type McpServerInput,
   McpServerInput as Input,
   McpServerPatch,
+  type McpSignIn,
   type SecretOrText,
+  wantsSignIn,
   wasReached
 } from "@tropism/domain/mcp-server"
 import { beginningOf } from "@tropism/domain/text-beginning"
@@ -19,6 +21,7 @@ import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { type Access, inProject, readPages } from "../access.ts"
 import { exitCodes } from "../exit-codes.ts"
+import { limits } from "../limits.ts"
 import { failure } from "../failure.ts"
 import { printFacts, printOr, printRecords } from "../print-records.ts"
 import { Screen } from "../terminal/screen.ts"
@@ -68,6 +71,7 @@ const stateOf = (one: McpServer): string => {
   if (!enabled) return "disabled"
   const changed = tools.filter(({ changedAt }) => changedAt !== null).length
   if (changed > 0) return `${changed} changed: look, then refresh`
+  if (wantsSignIn(one)) return "signed out: sign in"
   if (!wasReached(one)) return isHeard(one) ? "events heard, tools failed when last tried" : "not reached"
   return lastError === null ? "pinned" : "pinned, with tools left out"
 }
@@ -98,6 +102,7 @@ const print = (one: McpServer) =>
         ["server", one.name],
         ["from", placeOf(one)],
         ["state", stateOf(one)],
+        ["sign-in", one.signIn === null ? "" : signInText(one.signIn)],
         ["problem", one.lastError ?? "", paint.bad],
         ["allowed", one.allowedTools.join(", ") || "no tools"],
         ["events", (one.allowedEvents ?? []).join(", ") || "none"],
@@ -112,6 +117,13 @@ const print = (one: McpServer) =>
       }
     })
   )
+
+const signInText = ({ detail, per, signedInBy, status }: McpSignIn): string =>
+  [
+    status === "signedIn" ? `signed in by ${signedInBy ?? ""}` : "signed out",
+    ...(per === "member" ? ["each member signs in"] : []),
+    ...(detail === null ? [] : [detail])
+  ].join("; ")
 
 /** One line of what agents listen to. */
 const sourceText = ({
@@ -137,7 +149,7 @@ const printLook = (one: McpServer) =>
     wasReached(one)
       ? Effect.void
       : failure(
-          `The MCP server ${one.name} was not reached: ${printable(one.lastError ?? "")}. It stays added: "tropism mcp-servers refresh ${one.name}" tries again.`
+          `The MCP server ${one.name} was not reached: ${printable(one.lastError ?? "")}. It stays added: "tropism mcp-servers ${wantsSignIn(one) ? "sign-in" : "refresh"} ${one.name}" ${wantsSignIn(one) ? "signs in to it" : "tries again"}.`
         )
   )
 
@@ -206,6 +218,25 @@ const add = Command.make(
       "<Name=value>",
       "A header of each request; Authorization=Bearer secret:TROPISM_SECRET_X"
     ),
+    perMember: Flag.Boolean("per-member").pipe(
+      Flag.withDescription(
+        "Each member signs in (OAuth), and runs act under the account of whom they work for"
+      ),
+      Flag.optional
+    ),
+    clientId: Flag.String("client-id").pipe(
+      Flag.withMetavar("<id>"),
+      Flag.withDescription(
+        "A client that the authorization server knows (OAuth); without it one is registered"
+      ),
+      Flag.optional
+    ),
+    clientSecret: Flag.String("client-secret").pipe(
+      Flag.withMetavar("<variable>"),
+      Flag.withDescription("The client's secret, named: TROPISM_SECRET_X"),
+      Flag.optional
+    ),
+    scope: repeated("scope", "<scope>", "A scope to ask for (OAuth) instead of what the server names"),
     allow,
     events,
     idempotent,
@@ -213,7 +244,7 @@ const add = Command.make(
     untrusted,
     allowUntrusted
   },
-  ({ allow, allowUntrusted, command, env, events, header, idempotent, name, timeout, untrusted, url }) =>
+  ({ command, env, header, name, url, ...flags }) =>
     inProject((access) =>
       Effect.gen(function* () {
         const [program, ...args] = command
@@ -228,12 +259,13 @@ const add = Command.make(
         const payload = yield* typed(Input, {
           name,
           transport,
-          allowedTools: allow,
-          idempotentTools: idempotent,
-          allowedEvents: events,
-          callTimeoutMs: Option.getOrNull(timeout),
-          untrusted: Option.getOrNull(untrusted),
-          allowUntrusted: Option.getOrNull(allowUntrusted)
+          authorization: authorizationOf(flags),
+          allowedTools: flags.allow,
+          idempotentTools: flags.idempotent,
+          allowedEvents: flags.events,
+          callTimeoutMs: Option.getOrNull(flags.timeout),
+          untrusted: Option.getOrNull(flags.untrusted),
+          allowUntrusted: Option.getOrNull(flags.allowUntrusted)
         })
         yield* printLook(yield* access.client.mcpServers.create({ params: access.params, payload }))
       })
@@ -253,6 +285,28 @@ const add = Command.make(
     }
   ])
 )
+
+/** How a server is signed in to, as far as the flags say; without one of them an admin signs in where the server wants it. */
+const authorizationOf = (flags: {
+  readonly perMember: Option.Option<boolean>
+  readonly clientId: Option.Option<string>
+  readonly clientSecret: Option.Option<string>
+  readonly scope: ReadonlyArray<string>
+}) => {
+  const perMember = Option.getOrElse(flags.perMember, () => false)
+  const isSaid = perMember || Option.isSome(flags.clientId) || Option.isSome(flags.clientSecret)
+  if (!isSaid && flags.scope.length === 0) return null
+  return {
+    type: "oauth",
+    per: perMember ? "member" : "server",
+    clientId: Option.getOrNull(flags.clientId),
+    clientSecret: Option.match(flags.clientSecret, {
+      onNone: () => null,
+      onSome: (secret) => ({ secret: secret.replace(/^secret:/, "") })
+    }),
+    scopes: flags.scope.length === 0 ? null : flags.scope
+  }
+}
 
 /** Reads `NAME=value`, where a value may end in `secret:VARIABLE`. */
 const entriesOf = Effect.fnUntraced(function* (flag: string, texts: ReadonlyArray<string>) {
@@ -328,6 +382,58 @@ const set = Command.make(
   Command.withShortDescription("Change what of a server is allowed")
 )
 
+const signIn = Command.make(
+  "sign-in",
+  {
+    server,
+    wait: Flag.Boolean("wait").pipe(
+      Flag.withDescription(
+        "Whether to wait until somebody has signed in (default); --no-wait prints the link"
+      ),
+      Flag.optional
+    )
+  },
+  ({ server, wait }) =>
+    inProject((access) =>
+      Effect.gen(function* () {
+        const { print } = yield* Screen
+        const before = yield* find(access, server)
+        const params = { ...access.params, mcpServerId: before.id }
+        const link = yield* access.client.mcpServers.signIn({ params })
+        if (!Option.getOrElse(wait, () => true)) return yield* printOr(link, print(link.url))
+        yield* printOr(
+          link,
+          print(`Open this link to sign in to ${before.name}, by ${link.expiresAt}:`, link.url)
+        )
+        for (let look = 0; look < limits.signInLooks; look += 1) {
+          const { signIn: state } = yield* access.client.mcpServers.get({ params })
+          if (state?.status === "signedIn" && state.signedInAt !== before.signIn?.signedInAt)
+            return yield* printOr(state, print(`Signed in to ${before.name}.`))
+          yield* Effect.sleep(limits.signInPollMs)
+        }
+        return yield* failure(
+          `Nobody has signed in to ${before.name} while the link was good: ask for another one.`
+        )
+      })
+    )
+).pipe(
+  Command.withDescription(
+    "Print the link at which somebody signs in to a server that wants OAuth, and wait until they have"
+  ),
+  Command.withShortDescription("Sign in to a server that wants OAuth")
+)
+
+const signOut = Command.make("sign-out", { server }, ({ server }) =>
+  inProject((access) =>
+    Effect.gen(function* () {
+      const screen = yield* Screen
+      const { id, name } = yield* find(access, server)
+      yield* access.client.mcpServers.signOut({ params: { ...access.params, mcpServerId: id } })
+      yield* printOr({ signedOut: id }, screen.print(`Signed out of ${name}.`))
+    })
+  )
+).pipe(Command.withDescription("Sign out of a server; its tokens are forgotten"))
+
 const remove = Command.make("remove", { server }, ({ server }) =>
   inProject((access) =>
     Effect.gen(function* () {
@@ -341,5 +447,6 @@ const remove = Command.make("remove", { server }, ({ server }) =>
 
 export const mcpServersCommand = Command.make("mcp-servers").pipe(
   Command.withDescription("Give agents tools of other MCP servers"),
-  Command.withSubcommands([list, show, add, refresh, set, remove])
+  Command.withAlias("tools"),
+  Command.withSubcommands([list, show, add, refresh, set, signIn, signOut, remove])
 )

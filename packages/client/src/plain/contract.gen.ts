@@ -2263,11 +2263,18 @@ export interface ResumeInput {
   readonly maxCostUsd?: number | null | undefined
 }
 
+export interface SignInLink {
+  readonly url: string
+  /** An instant, ISO 8601 in UTC with milliseconds */
+  readonly expiresAt: string
+}
+
 export interface McpServer {
   readonly id: string
   readonly version: number
   readonly name: string
   readonly transport: StdioTransport | HttpTransport
+  readonly authorization?: OAuthAuthorization | undefined
   readonly allowedTools: ReadonlyArray<string>
   readonly idempotentTools: ReadonlyArray<string>
   readonly allowedEvents?: ReadonlyArray<string> | undefined
@@ -2288,6 +2295,7 @@ export interface McpServer {
   }>
   readonly pinnedAt: string | null
   readonly lastError: string | null
+  readonly signIn: McpSignIn | null
   readonly eventSources: ReadonlyArray<EventSource>
   readonly createdBy: string
   /** An instant, ISO 8601 in UTC with milliseconds */
@@ -2315,15 +2323,34 @@ export interface EventSource {
   } | null
 }
 
-export interface HttpTransport {
-  readonly type: "http"
-  readonly url: string
-  readonly headers?: { readonly [name: string]: string | SecretReference } | null | undefined
+export interface McpSignIn {
+  readonly per: "server" | "member"
+  readonly status: "signedIn" | "signedOut"
+  readonly detail: string | null
+  readonly issuer: string | null
+  readonly scopes: string | null
+  readonly signedInBy: string | null
+  readonly signedInAt: string | null
+  readonly expiresAt: string | null
+}
+
+export interface OAuthAuthorization {
+  readonly type: "oauth"
+  readonly per?: "server" | "member" | null | undefined
+  readonly clientId?: string | null | undefined
+  readonly clientSecret?: SecretReference | null | undefined
+  readonly scopes?: ReadonlyArray<string> | null | undefined
 }
 
 export interface SecretReference {
   readonly secret: string
   readonly prefix?: string | null | undefined
+}
+
+export interface HttpTransport {
+  readonly type: "http"
+  readonly url: string
+  readonly headers?: { readonly [name: string]: string | SecretReference } | null | undefined
 }
 
 export interface StdioTransport {
@@ -2336,6 +2363,7 @@ export interface StdioTransport {
 export interface McpServerChange {
   readonly name?: string | undefined
   readonly transport?: StdioTransport | HttpTransport | undefined
+  readonly authorization?: OAuthAuthorization | null | undefined
   readonly allowedTools?: ReadonlyArray<string> | null | undefined
   readonly idempotentTools?: ReadonlyArray<string> | null | undefined
   readonly allowedEvents?: ReadonlyArray<string> | null | undefined
@@ -2349,6 +2377,7 @@ export interface McpServerChange {
 export interface McpServerInput {
   readonly name: string
   readonly transport: StdioTransport | HttpTransport
+  readonly authorization?: OAuthAuthorization | null | undefined
   readonly allowedTools?: ReadonlyArray<string> | null | undefined
   readonly idempotentTools?: ReadonlyArray<string> | null | undefined
   readonly allowedEvents?: ReadonlyArray<string> | null | undefined
@@ -3817,6 +3846,10 @@ export interface Calls {
     readonly remove: (mcpServerId: string, options?: CallOptions) => Promise<undefined>
     /** Looks at an MCP server again, and pins what it lists now. */
     readonly refresh: (mcpServerId: string, options?: CallOptions) => Promise<McpServer>
+    /** Answers a link at which somebody signs in to an MCP server. */
+    readonly signIn: (mcpServerId: string, options?: CallOptions) => Promise<SignInLink>
+    /** Signs out of an MCP server. */
+    readonly signOut: (mcpServerId: string, options?: CallOptions) => Promise<undefined>
   }
   readonly runs: {
     /** Lists runs. */
@@ -4110,6 +4143,8 @@ export const endpoints: ReadonlyArray<EndpointPlace> = [
   {"call":"mcpServers.update","method":"PATCH","path":"/api/projects/{projectId}/mcp-servers/{mcpServerId}","sends":true,"asks":false,"form":"value"},
   {"call":"mcpServers.remove","method":"DELETE","path":"/api/projects/{projectId}/mcp-servers/{mcpServerId}","sends":false,"asks":false,"form":"value"},
   {"call":"mcpServers.refresh","method":"POST","path":"/api/projects/{projectId}/mcp-servers/{mcpServerId}/refresh","sends":false,"asks":false,"form":"value"},
+  {"call":"mcpServers.signIn","method":"POST","path":"/api/projects/{projectId}/mcp-servers/{mcpServerId}/sign-in","sends":false,"asks":false,"form":"value"},
+  {"call":"mcpServers.signOut","method":"DELETE","path":"/api/projects/{projectId}/mcp-servers/{mcpServerId}/sign-in","sends":false,"asks":false,"form":"value"},
   {"call":"runs.list","method":"GET","path":"/api/projects/{projectId}/runs","sends":false,"asks":true,"form":"page"},
   {"call":"runs.get","method":"GET","path":"/api/projects/{projectId}/runs/{runId}","sends":false,"asks":false,"form":"value"},
   {"call":"runs.events","method":"GET","path":"/api/projects/{projectId}/runs/{runId}/events","sends":false,"asks":true,"form":"page"},

@@ -1,7 +1,7 @@
 /**
  * The foreign MCP servers of the project: whether each answers, and what it offers.
  */
-import { type McpServer, wasReached } from "@tropism/domain/mcp-server"
+import { type McpServer, type McpSignIn, wasReached } from "@tropism/domain/mcp-server"
 import { useQuery } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useConsole } from "../frame/console-context.tsx"
@@ -18,7 +18,7 @@ import { cutText } from "../words/cut-text.ts"
 import { OnlyAdmins, Row, Rows, SectionHead } from "../parts/rows.tsx"
 import { ServerForm } from "./server-form.tsx"
 import { ServerTools } from "./server-tools.tsx"
-import { changeServer, removeServer, testServer } from "./settings-acts.ts"
+import { changeServer, removeServer, signInTo, signOutOf, testServer } from "./settings-acts.ts"
 import { useAct } from "../server/use-act.ts"
 
 export const ServersTab = (): ReactNode => {
@@ -98,6 +98,9 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
           >
             Tools
           </Button>
+          {server.signIn !== null && (isAdmin || server.signIn.per === "member") && (
+            <SignIn server={server} signIn={server.signIn} touches={touches} />
+          )}
           {isAdmin && (
             <>
               <Button size="small" disabled={isBusy} onClick={() => test.run(server.id)}>
@@ -126,6 +129,11 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
       >
         {stateText(server)}
       </span>
+      {server.signIn !== null && (
+        <span className="mt-1 block" data-sign-in={server.signIn.status}>
+          <Visible text={signInText(server.signIn)} />
+        </span>
+      )}
       {server.lastError !== null && (
         <span className="mt-1 block border-l-2 border-line-strong pl-3">
           <Visible text={cutText(server.lastError, 20, 1_000)} />
@@ -133,6 +141,55 @@ const ServerRow = ({ server }: { readonly server: McpServer }): ReactNode => {
       )}
     </Row>
   )
+}
+
+interface SignInProps {
+  readonly server: McpServer
+  readonly signIn: McpSignIn
+  readonly touches: ReadonlyArray<ReadonlyArray<unknown>>
+}
+
+/** Leads to the authorization server, which leads back; or forgets what came of it. */
+const SignIn = ({ server, signIn, touches }: SignInProps): ReactNode => {
+  const { project } = useConsole()
+  const begin = useAct({
+    what: `Sign in to ${server.name}`,
+    act: (id: string, key) => signInTo(project.id, id, key),
+    touches: [],
+    onDone: ({ url }) => window.location.assign(url)
+  })
+  const end = useAct({
+    what: `Sign out of ${server.name}`,
+    act: (id: string) => signOutOf(project.id, id),
+    touches
+  })
+  const refusal = begin.error ?? end.error
+  const isBusy = begin.isBusy || end.isBusy
+  const isIn = signIn.status === "signedIn"
+  return (
+    <>
+      <Button size="small" disabled={isBusy} onClick={() => begin.run(server.id)}>
+        {isIn ? "Sign in anew" : "Sign in"}
+      </Button>
+      {isIn && (
+        <Button size="small" disabled={isBusy} onClick={() => end.run(server.id)}>
+          Sign out
+        </Button>
+      )}
+      {refusal !== null && <Failure error={refusal} />}
+    </>
+  )
+}
+
+const signInText = ({ detail, per, signedInBy, status }: McpSignIn): string => {
+  if (status === "signedIn")
+    return per === "member"
+      ? "You are signed in; each member signs in for themselves."
+      : `Signed in by ${signedInBy ?? "somebody"}, for every run.`
+  const why = detail === null ? "" : ` ${cutText(detail, 20, 1_000)}`
+  return per === "member"
+    ? `You are not signed in; each member signs in for themselves.${why}`
+    : `Nobody is signed in.${why}`
 }
 
 const ChangeServer = ({ server }: { readonly server: McpServer }): ReactNode => {

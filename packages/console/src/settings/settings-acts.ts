@@ -100,6 +100,13 @@ export const testServer = (projectId: string, serverId: string, idempotencyKey: 
 export const removeServer = (projectId: string, serverId: string) =>
   call<null>(serverPath(projectId, serverId), { method: "DELETE" })
 
+/** Where a person agrees that agents use a server under their account. */
+export const signInTo = (projectId: string, serverId: string, idempotencyKey: string) =>
+  call<LoginLink>(serverPath(projectId, serverId, "/sign-in"), { method: "POST", idempotencyKey })
+
+export const signOutOf = (projectId: string, serverId: string) =>
+  call<null>(serverPath(projectId, serverId, "/sign-in"), { method: "DELETE" })
+
 export const makeProject = (name: string, idempotencyKey: string) =>
   call<Project>("/api/projects", { method: "POST", body: { name }, idempotencyKey })
 

@@ -101,6 +101,8 @@ export class Members extends Context.Service<
         // Whoever came in by a link a moment ago has a token, which the next statement sees.
         yield* sql`select kb.end_member_codes(${userId})`
         yield* sql`select kb.end_tokens(null, ${userId})`
+        yield* sql`delete from kb.mcp_grants where project_id = ${projectId} and user_id = ${userId}`
+        yield* sql`delete from kb.mcp_sign_ins where project_id = ${projectId} and asked_by = ${userId}`
         return gone.length > 0
       }, orDie)
 

@@ -73,7 +73,8 @@ import { statements as clientTools } from "./migrations/0076-client-tools.ts"
 import { statements as providerOutages } from "./migrations/0077-provider-outages.ts"
 import { statements as modelAnswers } from "./migrations/0078-model-answers.ts"
 import { statements as responses } from "./migrations/0079-responses.ts"
-import { statements as usageDetails } from "./migrations/0082-usage-details.ts"
+import { statements as usageDetails } from "./migrations/0080-usage-details.ts"
+import { statements as oauth } from "./migrations/0081-oauth.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -151,7 +152,8 @@ export const migrations = {
   "0077_provider_outages": run(providerOutages),
   "0078_model_answers": run(modelAnswers),
   "0079_responses": run(responses),
-  "0082_usage_details": run(usageDetails)
+  "0080_usage_details": run(usageDetails),
+  "0081_oauth": run(oauth)
 }
 
 /** The newest migration that this program knows. */

@@ -48,7 +48,9 @@ export class SourcePoller extends Context.Service<
           return yield* answered(`The allowedEvents of ${serverName} do not name ${name} any more`)
         // A cursor of another server of the same name says nothing to this one.
         const cursor = source.serverId === server.id ? source.cursor : null
-        const telling = yield* foreign.ask(server, { name, arguments: source.arguments, cursor })
+        // What happens elsewhere is told to agents, and to no member.
+        const whom = { ...server, member: null }
+        const telling = yield* foreign.ask(whom, { name, arguments: source.arguments, cursor })
         return { serverId: server.id, telling }
       })
 

@@ -7,17 +7,21 @@
  * open, and what that came to is kept in a transaction that asks again.
  */
 import { Api } from "@tropism/api/api"
-import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
+import { CurrentPrincipal, includesRole, type Principal, type Role } from "@tropism/api/authorization"
 import { Conflict, Forbidden, type InvalidInput } from "@tropism/api/problems"
 import type { McpServerId, ProjectId } from "@tropism/domain/ids"
-import type { McpTransport } from "@tropism/domain/mcp-server"
+import { type McpTransport, oauthOf } from "@tropism/domain/mcp-server"
 import { Effect, type Scope } from "effect"
+import { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { localFault } from "../tool/foreign-permit.ts"
 import { type KeptServer, type McpServerRefused, McpServers } from "../tool/mcp-servers.ts"
+import type { SignInFault } from "../tool/oauth-protocol.ts"
 import { type Keeping, ServerRegistry } from "../tool/server-registry.ts"
+import { SignIns } from "../tool/sign-ins.ts"
 import { inProject, looking, reading, unlessRecalled } from "./access.ts"
 import { onVersion, taggedLoosely } from "./conditions.ts"
+import { originOf } from "./origins.ts"
 import { pageById } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./refusals.ts"
 
@@ -37,12 +41,15 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
       const servers = yield* McpServers
       return yield* reading(
         params.projectId,
-        pageById(query, (before, limit) => servers.list(before, limit))
+        pageById(query, (before, limit) =>
+          Effect.flatMap(CurrentPrincipal, ({ userId }) => servers.list(before, limit, userId))
+        )
       )
     }),
     get: Effect.fn("http.mcpServers.get")(function* ({ params }) {
       const servers = yield* McpServers
-      const server = known(reading(params.projectId, servers.get(params.mcpServerId)))
+      const { userId } = yield* CurrentPrincipal
+      const server = known(reading(params.projectId, servers.get(params.mcpServerId, userId)))
       return yield* Effect.flatMap(server, taggedLoosely)
     }),
     update: Effect.fn("http.mcpServers.update")(function* ({ params, headers, payload }) {
@@ -50,15 +57,32 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
       const registry = yield* ServerRegistry
       const { expectedVersion, ...patch } = payload
       const before = yield* found(params)
-      yield* mayName(yield* CurrentPrincipal, patch.transport)
+      const principal = yield* CurrentPrincipal
+      yield* mayName(principal, patch.transport)
       return yield* onVersion(headers, expectedVersion, (terms) =>
-        kept(params.projectId, registry.change(before, patch, terms))
+        kept(params.projectId, registry.change(before, patch, principal.userId, terms))
       )
     }),
     refresh: Effect.fn("http.mcpServers.refresh")(function* ({ params }) {
       const registry = yield* ServerRegistry
       const before = yield* found(params)
-      return yield* kept(params.projectId, registry.refresh(before))
+      const { userId } = yield* CurrentPrincipal
+      return yield* kept(params.projectId, registry.refresh(before, userId))
+    }),
+    signIn: Effect.fn("http.mcpServers.signIn")(function* ({ params }) {
+      const signIns = yield* SignIns
+      const origin = originOf(yield* HttpServerRequest.HttpServerRequest)
+      const { asker, role, server } = yield* signer(params)
+      const begun = Effect.flatMap(refusing(signIns.begin(server, asker, origin)), (keeping) =>
+        inProject(params.projectId, role, () => refusing(keeping))
+      )
+      return yield* unlessRecalled(params.projectId, role, begun)
+    }),
+    signOut: Effect.fn("http.mcpServers.signOut")(function* ({ params }) {
+      const signIns = yield* SignIns
+      const { asker, role, server } = yield* signer(params)
+      // The tokens are gone from here by then, whatever the authorization server says.
+      yield* yield* looking(params.projectId, role, () => signIns.end(server, asker.userId))
     }),
     remove: Effect.fn("http.mcpServers.remove")(function* ({ params }) {
       const servers = yield* McpServers
@@ -77,11 +101,27 @@ const mayName = Effect.fnUntraced(function* (
   if (fault !== undefined) return yield* new Forbidden({ detail: fault })
 })
 
-/** The server as it is before it is changed, for somebody who may change it. */
-const found = Effect.fnUntraced(function* (params: {
+/** A server, and who signs in to it: an admin, or each member for themselves. */
+const signer = Effect.fnUntraced(function* ({ mcpServerId, projectId }: Params) {
+  const servers = yield* McpServers
+  const server: KeptServer = yield* known(looking(projectId, "viewer", () => servers.find(mcpServerId)))
+  const role: Role = oauthOf(server.config)?.per === "member" ? "viewer" : "admin"
+  const asker = yield* looking(projectId, role, (principal) =>
+    Effect.succeed({ userId: principal.userId, mayPin: includesRole(principal.role, "admin") })
+  )
+  return { server, role, asker }
+})
+
+const refusing = <A, R>(effect: Effect.Effect<A, SignInFault, R>) =>
+  Effect.mapError(effect, ({ detail }) => new Conflict({ reason: "state", detail }))
+
+interface Params {
   readonly projectId: ProjectId
   readonly mcpServerId: McpServerId
-}) {
+}
+
+/** The server as it is before it is changed, for somebody who may change it. */
+const found = Effect.fnUntraced(function* (params: Params) {
   const servers = yield* McpServers
   const server: KeptServer = yield* known(
     looking(params.projectId, "admin", () => servers.find(params.mcpServerId))

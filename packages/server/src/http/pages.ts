@@ -21,6 +21,7 @@ import { sessionOf } from "./session-cookie.ts"
 import { layerSigningIn } from "./signing-in.ts"
 import { layerProblemPages } from "./problem-pages.ts"
 import { Tokens } from "./tokens.ts"
+import { layerToolSignIns } from "./tool-sign-ins.ts"
 
 const problem = (found: MethodNotAllowed | NotFound | Unauthorized) => HttpServerRespondable.toResponse(found)
 
@@ -33,7 +34,9 @@ const methodsAt = makeMethodsAt({
   "/problems": ["GET"],
   "/problems/:name": ["GET"],
   "/login": ["GET", "POST"],
-  "/logout": ["POST"]
+  "/logout": ["POST"],
+  "/oauth/callback": ["GET", "POST"],
+  "/oauth/client.json": ["GET"]
 })
 
 /** Of an address that there is, what may be asked of it. */
@@ -124,6 +127,7 @@ const missing = (error: HttpServerError.HttpServerError) => {
 export const layerPages = (consoleFolder: string | undefined) =>
   Layer.mergeAll(
     layerSigningIn,
+    layerToolSignIns,
     layerProblemPages,
     consoleFolder === undefined ? nothingHere(undefined) : consoleFiles(consoleFolder),
     HttpApiScalar.layer(Api, { path: "/docs", scalar: { withDefaultFonts: false } })

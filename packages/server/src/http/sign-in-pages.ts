@@ -1,5 +1,5 @@
 /**
- * The pages that stand between a login link and a session, for a browser without the console.
+ * The pages that stand between a link and what it lets in, for a browser without the console.
  *
  * Flow: **http** → graph → outbox → dispatch → run → tool → task
  *
@@ -8,6 +8,7 @@
  */
 import type { UserId } from "@tropism/domain/ids"
 import { HttpServerResponse } from "effect/http"
+import type { Pending } from "../tool/sign-ins.ts"
 
 /** Asks whether this browser is to be signed in as a user; the address stays the one that has the code. */
 export const askingPage = (user: UserId, present: UserId | undefined) =>
@@ -26,6 +27,28 @@ export const askingPage = (user: UserId, present: UserId | undefined) =>
 /** Says why a link signs nobody in. */
 export const refusedPage = (detail: string) =>
   page(401, "This link signs nobody in", `<p>${escaped(detail)}</p>\n<p><a href="/">To the console</a></p>`)
+
+/** Asks whether this server may use another one under somebody's account there; the address stays the one that has the code. */
+export const askingToolPage = ({ askedBy, projectName, serverName }: Pending) =>
+  page(
+    200,
+    `Let ${askedBy} use ${serverName}?`,
+    `<p><b>${escaped(askedBy)}</b> asked to sign in to <b>${escaped(serverName)}</b> for the agents of the project <b>${escaped(projectName)}</b>. Go on only if that was you: those agents then use ${escaped(serverName)} under the account that you have just chosen.</p>
+<form method="post"><button>Sign in to ${escaped(serverName)}</button></form>
+<p><a href="/">Leave things as they are</a></p>`
+  )
+
+/** Says that a server is signed in to. */
+export const toolSignedInPage = (serverName: string) =>
+  page(
+    200,
+    `Signed in to ${serverName}`,
+    `<p>Agents can use <b>${escaped(serverName)}</b> now. You may close this page.</p>\n<p><a href="/">To the console</a></p>`
+  )
+
+/** Says why nobody is signed in to a server. */
+export const toolRefusedPage = (detail: string) =>
+  page(400, "Not signed in", `<p>${escaped(detail)}</p>\n<p><a href="/">To the console</a></p>`)
 
 const page = (status: number, title: string, body: string) =>
   HttpServerResponse.text(

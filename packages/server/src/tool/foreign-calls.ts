@@ -69,7 +69,7 @@ export class ForeignCalls extends Context.Service<
         const source: ReadonlyArray<TaintSource> =
           server.config.untrusted === true ? [{ kind: "mcpServer", id: server.config.name }] : []
         const aborting = yield* Effect.forkScoped(abort)
-        const connected = yield* ready(principal.projectId, server, tool).pipe(
+        const connected = yield* ready(principal.projectId, server, principal.userId, tool).pipe(
           Effect.tap(() => (wasBegun ? Effect.void : place.toBegin)),
           Effect.result,
           Effect.raceFirst(Effect.as(Fiber.join(aborting), undefined)),
@@ -95,7 +95,13 @@ export class ForeignCalls extends Context.Service<
         yield* CrashPoint.hit("run.beforeForeignCall")
         const exit = yield* make(
           connected.success,
-          { projectId: principal.projectId, server, tool, args: call.arguments },
+          {
+            projectId: principal.projectId,
+            server,
+            member: principal.userId,
+            tool,
+            args: call.arguments
+          },
           isWanted(principal),
           Fiber.join(aborting)
         )
@@ -210,16 +216,17 @@ const hasSpoken = (why: ChangeRefused | ForeignFault): boolean =>
   why._tag === "ForeignFault" && why.isOurs !== true
 
 /** A call that was not made, for a reason that the gate or the connection gives. */
-const settledAs = (why: ChangeRefused | ForeignFault, { config }: KeptServer): Settled =>
-  why._tag === "ChangeRefused"
-    ? refusalOf(why)
-    : {
-        status: "failed",
-        result: {
-          error: `The MCP server ${config.name} cannot be reached: ${why.message}`,
-          reason: "unavailable"
-        }
-      }
+const settledAs = (why: ChangeRefused | ForeignFault, { config }: KeptServer): Settled => {
+  if (why._tag === "ChangeRefused") return refusalOf(why)
+  const error =
+    why.isSignedOut === true
+      ? `The MCP server ${config.name} is ${why.message.slice(0, 1).toLowerCase()}${why.message.slice(1)}`
+      : `The MCP server ${config.name} cannot be reached: ${why.message}`
+  return {
+    status: "failed",
+    result: { error, reason: why.isSignedOut === true ? "signedOut" : "unavailable" }
+  }
+}
 
 const unknownOutcome = (why: string, tool: PinnedTool | undefined, server?: KeptServer): Settled => ({
   status: "unknown",

@@ -8,7 +8,7 @@
  */
 import { Client, SdkError, SdkErrorCode, SdkHttpError, type Tool } from "@modelcontextprotocol/client"
 import type { McpTransport } from "@tropism/domain/mcp-server"
-import { Clock, Config, Context, Deferred, Effect, Option, type Scope } from "effect"
+import { Clock, Config, Context, Deferred, Effect, Option, Redacted, type Scope } from "effect"
 import { toolLimits } from "../limits.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type CallTool, makeCalls } from "./foreign-asking.ts"
@@ -17,6 +17,7 @@ import { checkPermit, mayEndHere } from "./foreign-permit.ts"
 import { revealSecrets, scrubber } from "./foreign-secrets.ts"
 import { admitTasks, taskCapabilities } from "./foreign-tasks.ts"
 import { httpTransport } from "./http-transport.ts"
+import type { Bearer, BearerToken } from "./oauth-grants.ts"
 import { stdioTransport } from "./stdio-transport.ts"
 import { leaveOutUnfitTools } from "./unfit-tools.ts"
 
@@ -42,16 +43,21 @@ export interface ForeignClient {
 
 /** How a server is connected to. A seam: a simulation has servers of its own. */
 export class ForeignConnecting extends Context.Reference<
-  (name: string, transport: McpTransport) => Effect.Effect<ForeignClient, ForeignFault, Scope.Scope>
+  (
+    name: string,
+    transport: McpTransport,
+    bearer: Bearer | undefined
+  ) => Effect.Effect<ForeignClient, ForeignFault, Scope.Scope>
 >("@tropism/server/tool/ForeignConnecting", { defaultValue: () => connectForeign }) {}
 
 /** Connects to a server and shakes hands, until the scope ends. */
 export const connectForeign = Effect.fn("connectForeign")(function* (
   name: string,
-  transport: McpTransport
+  transport: McpTransport,
+  bearer: Bearer | undefined
 ): Effect.fn.Return<ForeignClient, ForeignFault, Scope.Scope> {
   yield* checkPermit(transport)
-  const { lastWords, make, scrub } = yield* transportOf(name, transport)
+  const { lastWords, make, scrub } = yield* transportOf(name, transport, bearer)
   const isProgram = transport.type === "stdio"
   const scrubbed = (fault: ForeignFault) => faultLike(fault, { message: scrub(fault.message) })
   const attempt = (isOld: boolean) =>
@@ -246,14 +252,19 @@ const asUnmade = (fault: ForeignFault): ForeignFault =>
   faultLike(fault, { outcome: "unmade", isBroken: fault.isBroken || fault.outcome !== "answered" })
 
 /** How the wire is made, and what must not be told of it. */
-const transportOf = Effect.fnUntraced(function* (name: string, transport: McpTransport) {
+const transportOf = Effect.fnUntraced(function* (
+  name: string,
+  transport: McpTransport,
+  bearer: Bearer | undefined
+) {
   if (transport.type === "http") {
     const { secrets, values } = yield* revealSecrets(transport.headers)
     const isLocalAllowed = yield* mayEndHere(transport)
+    const { noted, scrub } = scrubbingTokens(secrets, bearer)
     return {
-      make: httpTransport({ url: transport.url, headers: values, isLocalAllowed }),
+      make: httpTransport({ url: transport.url, headers: values, isLocalAllowed, bearer: noted }),
       lastWords: Effect.succeed(""),
-      scrub: scrubber(secrets)
+      scrub
     }
   }
   const { secrets, values } = yield* revealSecrets(transport.env)
@@ -278,6 +289,29 @@ const transportOf = Effect.fnUntraced(function* (name: string, transport: McpTra
     scrub
   }
 })
+
+/** Takes the tokens of a sign-in out of what is told, too, as they come. */
+const scrubbingTokens = (secrets: ReadonlyArray<Redacted.Redacted>, bearer: Bearer | undefined) => {
+  if (bearer === undefined) return { noted: undefined, scrub: scrubber(secrets) }
+  const seen = new Map<string, Redacted.Redacted>()
+  let scrub = scrubber(secrets)
+  const note = ({ value }: BearerToken) => {
+    const text = Redacted.value(value)
+    if (seen.has(text)) return
+    const [oldest] = seen.keys()
+    if (seen.size >= foreignLimits.scrubbedTokens && oldest !== undefined) seen.delete(oldest)
+    seen.set(text, value)
+    scrub = scrubber([...secrets, ...seen.values()])
+  }
+  const noting = (token: Effect.Effect<BearerToken, ForeignFault>) =>
+    Effect.tap(token, (found) => Effect.sync(() => note(found)))
+  const noted: Bearer = {
+    ...bearer,
+    token: noting(bearer.token),
+    renewed: (refused) => noting(bearer.renewed(refused))
+  }
+  return { noted, scrub: (text: string) => scrub(text) }
+}
 
 /** What a program needs to run at all; nothing else of our environment reaches it. */
 const inherited = Effect.gen(function* () {

@@ -9,8 +9,6 @@
  * that is down costs a call no time.
  */
 import type { Tool } from "@modelcontextprotocol/client"
-import type { McpServerConfig } from "@tropism/domain/mcp-server"
-import type { McpServerId, ProjectId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
 import { type Cause, Clock, Context, Effect, Exit, Layer, Queue, RcMap, Scope } from "effect"
 import { Database } from "../database/database.ts"
@@ -19,13 +17,7 @@ import { McpServers } from "./mcp-servers.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type ForeignClient, ForeignConnecting } from "./foreign-client.ts"
 import { faultLike, type ForeignFault, unmade } from "./foreign-fault.ts"
-
-/** Whom to connect to: another definition is another connection. */
-export interface Whom {
-  readonly id: McpServerId
-  readonly projectId: ProjectId
-  readonly config: Pick<McpServerConfig, "name" | "transport">
-}
+import { type Access, OAuthGrants, type Whom } from "./oauth-grants.ts"
 
 export interface Connection {
   readonly client: ForeignClient
@@ -54,7 +46,8 @@ export class ForeignConnections extends Context.Service<
         { readonly times: number; readonly until: number; readonly fault: ForeignFault }
       >()
 
-      const wanted = new Map<string, Whom>()
+      const wanted = new Map<string, { readonly whom: Whom; readonly access: Access }>()
+      const grants = yield* OAuthGrants
       const database = yield* Database
       const servers = yield* McpServers
       const wakeUps = yield* WakeUps
@@ -72,10 +65,17 @@ export class ForeignConnections extends Context.Service<
         }
       })
 
-      /** Whether another server is kept, or none that is enabled; what the database does not say now changes nothing. */
-      const isOver = (key: string, whom: Whom) =>
-        database.inProject(whom.projectId, servers.find(whom.id)).pipe(
-          Effect.map((kept) => !kept?.config.enabled || keyOf(kept) !== key),
+      /** Whether another server is kept, or none that is enabled, or somebody has signed out or in anew; what the database does not say now changes nothing. */
+      const isOver = (key: string, { id, member, projectId }: Whom) =>
+        database.inProject(projectId, servers.find(id)).pipe(
+          Effect.flatMap((kept) => {
+            if (!kept?.config.enabled) return Effect.succeed(true)
+            const whom = { ...kept, member }
+            return Effect.match(grants.accessOf(whom), {
+              onSuccess: (access) => keyOf(whom, access) !== key,
+              onFailure: () => true
+            })
+          }),
           Effect.catchDefect((defect) =>
             Effect.as(Effect.logWarning("Nobody knows whether a connection is still wanted", defect), false)
           )
@@ -85,11 +85,11 @@ export class ForeignConnections extends Context.Service<
         yield* RcMap.make({
           lookup: (key: string) =>
             Effect.gen(function* () {
-              const whom = wanted.get(key)
+              const { access, whom } = wanted.get(key) ?? {}
               wanted.delete(key)
-              if (!whom) return yield* Effect.die(new Error("Nobody said whom to connect to"))
+              if (!whom || !access) return yield* Effect.die(new Error("Nobody said whom to connect to"))
               const changes = yield* wakeUps.listen(`server:${whom.id}`)
-              const client = yield* connect(whom.config.name, whom.config.transport)
+              const client = yield* connect(whom.config.name, whom.config.transport, access.bearer)
               yield* Effect.forkScoped(watch(key, whom, changes))
               // What a program leaves behind when it ends is not kept until somebody calls again.
               yield* Effect.andThen(
@@ -118,7 +118,7 @@ export class ForeignConnections extends Context.Service<
         failures.set(key, { times, until: now + pauseMs, fault })
       })
 
-      const open = Effect.fnUntraced(function* (key: string, whom: Whom) {
+      const open = Effect.fnUntraced(function* (key: string, whom: Whom, access: Access) {
         const failed = failures.get(key)
         const now = yield* Clock.currentTimeMillis
         if (failed && now < failed.until)
@@ -126,7 +126,7 @@ export class ForeignConnections extends Context.Service<
             message: `${failed.fault.message} (it is tried again in ${Math.ceil((failed.until - now) / 1_000)} seconds)`,
             isRepeated: true
           })
-        if (!(yield* RcMap.has(connections, key))) wanted.set(key, whom)
+        if (!(yield* RcMap.has(connections, key))) wanted.set(key, { whom, access })
         const connection = yield* RcMap.get(connections, key).pipe(
           Effect.catchTag("ExceededCapacityError", () =>
             Effect.fail(
@@ -148,9 +148,10 @@ export class ForeignConnections extends Context.Service<
       })
 
       const get = Effect.fn("ForeignConnections.get")(function* (whom: Whom) {
-        const key = keyOf(whom)
+        const access = yield* grants.accessOf(whom)
+        const key = keyOf(whom, access)
         const trial = yield* Scope.fork(yield* Effect.scope)
-        const connection = yield* Scope.provide(open(key, whom), trial)
+        const connection = yield* Scope.provide(open(key, whom, access), trial)
         if (yield* isFit(connection)) return connection
         // Of several who ask at once, one gives the connection up; the next one's is not given up with it.
         if (!connection.isGivenUp) {
@@ -159,10 +160,17 @@ export class ForeignConnections extends Context.Service<
         }
         // A program that does not answer takes its time to end; nobody waits for that.
         yield* endAside(Scope.close(trial, Exit.void))
-        return yield* open(key, whom)
+        return yield* open(key, whom, access)
       })
 
-      return ForeignConnections.of({ get, drop: (whom) => RcMap.invalidate(connections, keyOf(whom)) })
+      /** A connection of somebody who has signed out since has ended already. */
+      const drop = (whom: Whom) =>
+        Effect.matchEffect(grants.accessOf(whom), {
+          onSuccess: (access) => RcMap.invalidate(connections, keyOf(whom, access)),
+          onFailure: () => Effect.void
+        })
+
+      return ForeignConnections.of({ get, drop })
     })
   )
 }
@@ -176,5 +184,5 @@ const isFit = Effect.fnUntraced(function* (connection: Connection) {
   return isAlive
 })
 
-const keyOf = ({ config, id }: Pick<Whom, "id" | "config">): string =>
-  canonicalJson([id, config.name, config.transport])
+const keyOf = ({ config, id }: Pick<Whom, "id" | "config">, { key }: Access): string =>
+  canonicalJson([id, config.name, config.transport, key])

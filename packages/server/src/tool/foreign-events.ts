@@ -11,9 +11,10 @@ import { findFault, withoutForbiddenKeys } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
 import { Context, Effect, Layer, Schema } from "effect"
 import { sourceLimits } from "./source-limits.ts"
-import { type Connection, ForeignConnections, type Whom } from "./foreign-connections.ts"
+import { type Connection, ForeignConnections } from "./foreign-connections.ts"
 import { answered, type ForeignFault } from "./foreign-fault.ts"
 import { scrubAll } from "./foreign-result.ts"
+import type { Whom } from "./oauth-grants.ts"
 
 /** What to ask for. */
 export interface Question {

@@ -8,6 +8,7 @@
  * answered, or does nobody know?
  */
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client"
+import { signedOutText } from "@tropism/domain/mcp-server"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Predicate, Schema } from "effect"
 import { ClosedAddress } from "../agent/outside-network.ts"
@@ -31,7 +32,9 @@ export class ForeignFault extends Schema.TaggedError<ForeignFault>()("ForeignFau
   /** The message is this program's own: the server has no say in it. */
   isOurs: Schema.optionalKey(Schema.Boolean),
   /** The run aborted the call, and waits for no answer. */
-  isAborted: Schema.optionalKey(Schema.Boolean)
+  isAborted: Schema.optionalKey(Schema.Boolean),
+  /** Somebody has to sign in before the server can be called. */
+  isSignedOut: Schema.optionalKey(Schema.Boolean)
 }) {}
 
 /** What stands in for an answer whose stream ended before it: the server may have worked all the same. */
@@ -41,7 +44,9 @@ export const endedUnanswered = {
 } as const
 
 /** Why an answer is read no further. */
-export const tooLongWords = `The answer is longer than ${foreignLimits.messageMaxBytes} bytes`
+export const tooLongText = (maxBytes: number) => `The answer is longer than ${maxBytes} bytes`
+
+const tooLongWords = tooLongText(foreignLimits.messageMaxBytes)
 
 /** What stands in for an answer that is longer than any may be; whoever sent it is heard no further. */
 export const tooLong = { code: -32_095, message: tooLongWords } as const
@@ -51,8 +56,10 @@ export class NeverSent extends Error {}
 
 /** The same fault, told otherwise. */
 export const faultLike = (
-  { isAborted, isBroken, isForgotten, isOurs, isRepeated, message, outcome }: ForeignFault,
-  changed: Partial<Pick<ForeignFault, "outcome" | "message" | "isBroken" | "isOurs" | "isRepeated">>
+  { isAborted, isBroken, isForgotten, isOurs, isRepeated, isSignedOut, message, outcome }: ForeignFault,
+  changed: Partial<
+    Pick<ForeignFault, "outcome" | "message" | "isBroken" | "isOurs" | "isRepeated" | "isSignedOut">
+  >
 ): ForeignFault =>
   new ForeignFault({
     outcome,
@@ -62,12 +69,16 @@ export const faultLike = (
     ...(isRepeated === undefined ? {} : { isRepeated }),
     ...(isOurs === undefined ? {} : { isOurs }),
     ...(isAborted === undefined ? {} : { isAborted }),
+    ...(isSignedOut === undefined ? {} : { isSignedOut }),
     ...changed
   })
 
 /** The call did not reach the server, as this program itself knows. */
 export const unmade = (message: string): ForeignFault =>
   new ForeignFault({ outcome: "unmade", message, isBroken: true, isOurs: true })
+
+/** Nobody is signed in to the server, as this program itself knows. */
+export const signedOut = (message: string): ForeignFault => faultLike(unmade(message), { isSignedOut: true })
 
 /** It was sent, and no answer came in time. */
 export const unanswered = (message: string): ForeignFault =>
@@ -129,7 +140,8 @@ const httpFault = (error: SdkHttpError): ForeignFault => {
       outcome: "unmade",
       message,
       isBroken: true,
-      ...(status === 404 ? { isForgotten: true } : {})
+      ...(status === 404 ? { isForgotten: true } : {}),
+      ...(isRefusal && message.startsWith(signedOutText) ? { isSignedOut: true } : {})
     })
   // Some servers answer 400 where they know a session no more.
   return new ForeignFault({

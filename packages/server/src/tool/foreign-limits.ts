@@ -15,6 +15,22 @@ export const foreignLimits = {
   pollTimeoutMs: 30_000,
   /** One message, or one answer over HTTP. */
   messageMaxBytes: 4_194_304,
+  /** One answer of an authorization server, and how long it may take. */
+  oauthMaxBytes: 262_144,
+  oauthTimeoutMs: 15_000,
+  oauthTokenMaxChars: 16_384,
+  /** How long a link to sign in can be used. */
+  signInMs: 600_000,
+  /** An access token is renewed this long before it ends. */
+  renewAheadMs: 30_000,
+  /** Who renews a token has it for this long, which is longer than that takes; others look whether it is done. */
+  renewClaimMs: 30_000,
+  renewPollMs: 250,
+  renewLooks: 200,
+  /** Tokens of one connection that are taken out of what is told. */
+  scrubbedTokens: 10,
+  /** Rows whose secrets are sealed anew in one transaction. */
+  sealedTogether: 100,
   /** How often one request is sent on to another address of the same origin. */
   redirects: 3,
   /** A stream that ended is opened again after this long, twice as long each time that nothing came of it. */

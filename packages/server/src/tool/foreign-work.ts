@@ -8,8 +8,8 @@
  * goes away is waited for a little while.
  */
 import type { Tool } from "@modelcontextprotocol/client"
-import type { ProjectId } from "@tropism/domain/ids"
-import { type PinnedTool, wasReached } from "@tropism/domain/mcp-server"
+import type { ProjectId, UserId } from "@tropism/domain/ids"
+import { oauthOf, type PinnedTool, wasReached } from "@tropism/domain/mcp-server"
 import { Cause, Clock, Deferred, Effect, Exit, Fiber, Option, type Schema } from "effect"
 import { isBrokenByAway } from "../database/database-away.ts"
 import { Database } from "../database/database.ts"
@@ -56,8 +56,12 @@ export const makeForeignWork = Effect.gen(function* () {
       : yield* compare(projectId, connection, server)
   })
 
-  /** Keeps with the server why it could not be used; a try that was not made says nothing new. Where the database is away what the call came to matters more. */
+  /**
+   * Keeps with the server why it could not be used; a try that was not made says nothing new, and a member who has not signed
+   * in nothing of the server. Where the database is away what the call came to matters more.
+   */
   const note = (projectId: ProjectId, server: KeptServer, fault: ForeignFault | undefined) => {
+    if (fault?.isSignedOut === true && oauthOf(server.config)?.per === "member") return Effect.void
     const error = fault?.message ?? null
     const isKnown = fault === undefined ? wasReached(server) : fault.isRepeated || server.lastError === error
     if (isKnown) return Effect.void
@@ -70,12 +74,14 @@ export const makeForeignWork = Effect.gen(function* () {
   const ready = Effect.fn("ForeignWork.ready")(function* (
     projectId: ProjectId,
     server: KeptServer,
+    member: UserId | null,
     tool: PinnedTool
   ) {
+    const whom = { ...server, member }
     const listed = Effect.gen(function* () {
-      const connection = yield* connections.get(server)
+      const connection = yield* connections.get(whom)
       const tools = yield* Effect.tapError(listOf(projectId, connection, server, tool), ({ isBroken }) =>
-        isBroken ? connections.drop(server) : Effect.void
+        isBroken ? connections.drop(whom) : Effect.void
       )
       return { connection, tools }
     })
@@ -105,12 +111,13 @@ export const makeForeignWork = Effect.gen(function* () {
    */
   const make = Effect.fn("ForeignWork.make")(function* (
     connection: Connection,
-    { args, projectId, server, tool }: Work,
+    { args, member, projectId, server, tool }: Work,
     isWanted: Effect.Effect<boolean>,
     abort: Effect.Effect<string>
   ) {
     const parting = Deferred.makeUnsafe<void>()
     const { callTimeoutMs } = server.config
+    const whom = { ...server, member }
     const once = ({ client, listed }: Connection) =>
       Effect.map(client.call(asListed(tool), args as Record<string, unknown>), (answer) => ({
         isError: answer.isError === true,
@@ -118,8 +125,8 @@ export const makeForeignWork = Effect.gen(function* () {
         pictures: answer.isError === true ? [] : [...picturesOf(answer.content).values()]
       }))
     const inNewSession = Effect.andThen(
-      connections.drop(server),
-      Effect.scoped(Effect.flatMap(Effect.mapError(ready(projectId, server, tool), asUnmade), once))
+      connections.drop(whom),
+      Effect.scoped(Effect.flatMap(Effect.mapError(ready(projectId, server, member, tool), asUnmade), once))
     )
     const working = yield* once(connection).pipe(
       // It refused the message, so the call was not made; a second refusal is told.
@@ -154,7 +161,7 @@ export const makeForeignWork = Effect.gen(function* () {
     const waited = yield* Effect.exit(Effect.interruptible(Fiber.await(working)))
     const exit = Exit.isSuccess(waited) ? waited.value : yield* partFrom(working, parting, isWanted)
     const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
-    if (fault?.isBroken) yield* connections.drop(server)
+    if (fault?.isBroken) yield* connections.drop(whom)
     // Behind the call and its bounds: what it came to is known, and the note changes nothing of that.
     if (fault?.outcome === "unmade") yield* note(projectId, server, fault)
     return exit
@@ -167,6 +174,8 @@ export const makeForeignWork = Effect.gen(function* () {
 interface Work {
   readonly projectId: ProjectId
   readonly server: KeptServer
+  /** For whom the run works. */
+  readonly member: UserId | null
   readonly tool: PinnedTool
   readonly args: Schema.Json
 }

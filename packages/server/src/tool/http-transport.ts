@@ -16,28 +16,41 @@ import {
   type RequestId,
   StreamableHTTPClientTransport
 } from "@modelcontextprotocol/client"
-import { Effect, Fiber, type Scope } from "effect"
+import { Cause, Effect, Exit, Fiber, Option, Redacted, type Scope } from "effect"
 import { type Network, OutsideNetwork } from "../agent/outside-network.ts"
 import { foreignLimits } from "./foreign-limits.ts"
-import { sayWhoMayMend } from "./credentials-wanted.ts"
-import { endedUnanswered } from "./foreign-fault.ts"
-import { judgedFetch } from "./judged-fetch.ts"
+import { sayWhoMayMend, wantedScopesIn } from "./credentials-wanted.ts"
+import { endedUnanswered, ForeignFault, unmade } from "./foreign-fault.ts"
+import { type Fetch, judgedFetch } from "./judged-fetch.ts"
+import type { Bearer, BearerToken } from "./oauth-grants.ts"
 
 export interface AddressToReach {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** Whether the address may lead into this machine or its network. */
   readonly isLocalAllowed: boolean
+  /** The tokens of whoever signed in. */
+  readonly bearer: Bearer | undefined
 }
 
 /** Speaks to a server; at the end of the scope its session is ended where it has one. */
-export const httpTransport = Effect.fnUntraced(function* ({ headers, isLocalAllowed, url }: AddressToReach) {
+export const httpTransport = Effect.fnUntraced(function* ({
+  bearer,
+  headers,
+  isLocalAllowed,
+  url
+}: AddressToReach) {
   const network: Network = yield* OutsideNetwork
-  const fetch = judgedFetch(isLocalAllowed ? { ...network, mayReach: () => true } : network)
+  const reached = isLocalAllowed ? { ...network, mayReach: () => true } : network
+  const plain = judgedFetch(reached)
+  const fetch: Fetch =
+    bearer === undefined
+      ? (address, init) => plain(address, init).then((response) => sayWhoMayMend(response, headers, false))
+      : yield* withTokens({ bearer, fetch: judgedFetch(reached, { redirects: 0 }), headers, url })
   const { heard, scheduler } = yield* makePauses
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
-    fetch: (address, init) => fetch(address, init).then((response) => sayWhoMayMend(response, headers)),
+    fetch,
     reconnectionScheduler: scheduler
   })
   watchStreams(transport, heard)
@@ -49,6 +62,74 @@ export const httpTransport = Effect.fnUntraced(function* ({ headers, isLocalAllo
   )
   return transport
 }) satisfies (address: AddressToReach) => Effect.Effect<StreamableHTTPClientTransport, never, Scope.Scope>
+
+/**
+ * Sends requests with the token of a sign-in, to the address of the server and to no other.
+ *
+ * **Details** A token that the server refuses is renewed, once. Where there is none to be had the answer says so, as the server's
+ * refusal would. A redirect is not followed: what it leads to is not what the token is for.
+ */
+const withTokens = Effect.fnUntraced(function* ({
+  bearer,
+  fetch,
+  headers: defined,
+  url
+}: Pick<AddressToReach, "headers" | "url"> & { readonly bearer: Bearer; readonly fetch: Fetch }) {
+  const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
+  const send = (address: string | URL, init: RequestInit | undefined, { value }: BearerToken) => {
+    const headers = new Headers(init?.headers)
+    headers.set("authorization", `Bearer ${Redacted.value(value)}`)
+    return fetch(address, { ...init, headers })
+  }
+  const sent = (...request: Parameters<typeof send>) =>
+    Effect.tryPromise({ try: () => send(...request), catch: (error) => new SendFailure(error) }).pipe(
+      Effect.flatMap((response) => {
+        if (response.status < 300 || response.status > 399) return Effect.succeed(response)
+        const why = `The server redirects (HTTP ${response.status}), and a token is not sent on: name its present address`
+        return Effect.andThen(drained(response), unmade(why))
+      })
+    )
+  const answerTo = (address: string | URL, init: RequestInit | undefined) => {
+    const answer = Effect.gen(function* () {
+      const token = yield* bearer.token
+      const first = yield* sent(address, init, token)
+      if (first.status === 403) {
+        const scopes = wantedScopesIn(first)
+        if (scopes !== undefined) yield* bearer.wantScopes(scopes)
+      }
+      if (first.status !== 401) return first
+      yield* drained(first)
+      const next = yield* bearer.renewed(token)
+      return yield* sent(address, init, next)
+    })
+    return run(answer).then((exit) => {
+      if (Exit.isSuccess(exit)) return sayWhoMayMend(exit.value, defined, true)
+      const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
+      // Nothing was sent, or all of it was refused.
+      if (fault instanceof ForeignFault)
+        return new Response(fault.message, { status: 401, headers: plainText })
+      throw fault instanceof SendFailure ? fault.error : Cause.squash(exit.cause)
+    })
+  }
+  const own = new URL(url).href
+  const guarded: Fetch = (address, init) =>
+    new URL(address).href === own
+      ? answerTo(address, init)
+      : Promise.reject(new Error(`A token of ${own} is sent nowhere else`))
+  return guarded
+})
+
+/** What broke a request; the SDK reads it as it was raised. */
+class SendFailure {
+  readonly error: unknown
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+const plainText = { "content-type": "text/plain" }
+
+const drained = (response: Response) => Effect.promise(() => Promise.resolve(response.body?.cancel()))
 
 /** When a stream that has ended is opened again: each time later, until something is heard. */
 const makePauses = Effect.gen(function* () {

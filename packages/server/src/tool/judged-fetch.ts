@@ -11,15 +11,25 @@
 import type { IncomingMessage } from "node:http"
 import { ClosedAddress, type Network, send } from "../agent/outside-network.ts"
 import { foreignLimits } from "./foreign-limits.ts"
-import { tooLongWords } from "./foreign-fault.ts"
+import { tooLongText } from "./foreign-fault.ts"
 
 export type Fetch = (address: string | URL, init?: RequestInit) => Promise<Response>
 
 /** Sends requests over connections that are judged, and reads what is answered within bounds. */
 export const judgedFetch =
-  (network: Network): Fetch =>
+  (
+    network: Network,
+    { maxBytes = foreignLimits.messageMaxBytes, redirects = foreignLimits.redirects }: Bounds = {}
+  ): Fetch =>
   (address, init = {}) =>
-    through(network, foreignLimits.redirects)(address, init).then((response) => bounded(response))
+    through(network, redirects)(address, init).then((response) => bounded(response, maxBytes))
+
+interface Bounds {
+  /** Of one answer, or of one event of a stream. */
+  readonly maxBytes?: number
+  /** How often a request is sent on; 0 where it may go nowhere else. */
+  readonly redirects?: number
+}
 
 const through =
   (network: Network, hops: number): Fetch =>
@@ -97,14 +107,14 @@ const bodyOf = (message: IncomingMessage): ReadableStream<Uint8Array> => {
 }
 
 /** The same answer, which breaks off where a message in it is longer than any may be. */
-const bounded = (response: Response): Response => {
+const bounded = (response: Response, maxBytes: number): Response => {
   if (response.body === null) return response
   const isStream = /^\s*text\/event-stream\s*(?:;|$)/i.test(response.headers.get("content-type") ?? "")
   const count = isStream ? eventBytes() : allBytes()
   const body = response.body.pipeThrough(
     new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
-        if (count(chunk) > foreignLimits.messageMaxBytes) controller.error(new Error(tooLongWords))
+        if (count(chunk) > maxBytes) controller.error(new Error(tooLongText(maxBytes)))
         else controller.enqueue(chunk)
       }
     })

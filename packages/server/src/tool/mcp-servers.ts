@@ -11,8 +11,11 @@ import {
   isAllowedTool,
   type McpServer,
   McpServerConfig,
+  type McpSignIn,
+  oauthOf,
   offeredBy,
-  PinnedTool
+  PinnedTool,
+  wantsSignIn
 } from "@tropism/domain/mcp-server"
 import { Context, Effect, Layer, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -63,7 +66,8 @@ export class McpServers extends Context.Service<
     readonly replace: (
       before: KeptServer,
       config: McpServerConfig,
-      look: Look | undefined
+      look: Look | undefined,
+      viewer: UserId
     ) => Written<McpServer>
     /** Marks tools of which the server says something else now. */
     readonly markChanged: (server: KeptServer, names: ReadonlyArray<string>) => Read<void>
@@ -71,12 +75,17 @@ export class McpServers extends Context.Service<
     readonly noteError: (server: KeptServer, error: string | null) => Read<void>
     /** False when there is no such server. */
     readonly delete: (id: McpServerId) => Read<boolean>
-    readonly get: (id: McpServerId) => Read<McpServer | undefined>
+    /** As `viewer` sees it: where each member signs in, whether they have. */
+    readonly get: (id: McpServerId, viewer: UserId) => Read<McpServer | undefined>
     readonly find: (id: McpServerId) => Read<KeptServer | undefined>
     /** The servers that are enabled. */
     readonly enabled: Read<ReadonlyArray<KeptServer>>
     /** Newest first. */
-    readonly list: (before: string | undefined, limit: number) => Read<ReadonlyArray<McpServer>>
+    readonly list: (
+      before: string | undefined,
+      limit: number,
+      viewer: UserId
+    ) => Read<ReadonlyArray<McpServer>>
   }
 >()("@tropism/server/tool/McpServers") {
   static readonly layer = Layer.effect(
@@ -98,7 +107,7 @@ export class McpServers extends Context.Service<
           insert into kb.mcp_servers (id, project_id, name, config, enabled, tools, pinned_at, last_error, created_by)
           values (${id}, ${projectId}, ${config.name}, ${JSON.stringify(config)}::text::jsonb, ${config.enabled}, ${tools}::text::jsonb,
             case when ${isPinned} then now() end, ${error}, ${by})
-          on conflict (project_id, name) do nothing returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources`
+          on conflict (project_id, name) do nothing returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources, ${grantOf(sql, by)} as granted`
         return row ? yield* toServer(row) : yield* nameTaken(config.name)
       }, orDie)
 
@@ -118,7 +127,8 @@ export class McpServers extends Context.Service<
       const replace = Effect.fn("McpServers.replace")(function* (
         before: KeptServer,
         config: McpServerConfig,
-        look: Look | undefined
+        look: Look | undefined,
+        viewer: UserId
       ) {
         const { projectId } = yield* ProjectTransaction
         const { error, isPinned, tools } = columnsOf(look)
@@ -128,7 +138,8 @@ export class McpServers extends Context.Service<
             tools = case when ${isPinned} then ${tools}::text::jsonb else tools end,
             pinned_at = case when ${isPinned} then now() else pinned_at end,
             last_error = case when ${look !== undefined} then ${error} else last_error end
-          where id = ${before.id} and project_id = ${projectId} and version = ${before.version} returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources`.pipe(
+          where id = ${before.id} and project_id = ${projectId} and version = ${before.version}
+          returning *, ${sourcesOf(sql, "mcp_servers")} as event_sources, ${grantOf(sql, viewer)} as granted`.pipe(
           Effect.catchIf(
             (error) => brokenUniqueKey(error) === "mcp_servers_name",
             () => nameTaken(config.name)
@@ -169,18 +180,18 @@ export class McpServers extends Context.Service<
         return rows.length > 0
       }, orDie)
 
-      const row = Effect.fnUntraced(function* (id: McpServerId) {
+      const row = Effect.fnUntraced(function* (id: McpServerId, viewer: string) {
         const { projectId } = yield* ProjectTransaction
         const [found] = yield* sql<ServerRow>`
-          select *, ${sourcesOf(sql, "mcp_servers")} as event_sources from kb.mcp_servers where id = ${id} and project_id = ${projectId}`
+          select *, ${sourcesOf(sql, "mcp_servers")} as event_sources, ${grantOf(sql, viewer)} as granted from kb.mcp_servers where id = ${id} and project_id = ${projectId}`
         return found
       }, orDie)
 
-      const get = (id: McpServerId) =>
-        Effect.flatMap(row(id), (found) => (found ? toServer(found) : Effect.succeed(undefined)))
+      const get = (id: McpServerId, viewer: UserId) =>
+        Effect.flatMap(row(id, viewer), (found) => (found ? toServer(found) : Effect.succeed(undefined)))
 
       const find = (id: McpServerId) =>
-        Effect.flatMap(row(id), (found) => (found ? toKept(found) : Effect.succeed(undefined)))
+        Effect.flatMap(row(id, ""), (found) => (found ? toKept(found) : Effect.succeed(undefined)))
 
       const enabled = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
@@ -189,11 +200,15 @@ export class McpServers extends Context.Service<
         return yield* Effect.forEach(rows, toKept)
       }).pipe(orDie)
 
-      const list = Effect.fn("McpServers.list")(function* (before: string | undefined, limit: number) {
+      const list = Effect.fn("McpServers.list")(function* (
+        before: string | undefined,
+        limit: number,
+        viewer: UserId
+      ) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<ServerRow>`
-          select *, ${sourcesOf(sql, "mcp_servers")} as event_sources from kb.mcp_servers where project_id = ${projectId}
-            and id < ${before ?? lastId} order by id desc limit ${limit}`
+          select *, ${sourcesOf(sql, "mcp_servers")} as event_sources, ${grantOf(sql, viewer)} as granted
+          from kb.mcp_servers where project_id = ${projectId} and id < ${before ?? lastId} order by id desc limit ${limit}`
         return yield* Effect.forEach(rows, toServer)
       }, orDie)
 
@@ -221,6 +236,7 @@ interface ServerRow {
   readonly pinnedAt: Date | null
   readonly lastError: string | null
   readonly eventSources: McpServer["eventSources"]
+  readonly granted: Omit<McpSignIn, "per"> | null
   readonly createdBy: string
   readonly createdAt: Date
   readonly updatedAt: Date
@@ -249,6 +265,39 @@ const sourcesOf = (sql: SqlClient.SqlClient, server: string) => {
     where source.project_id = ${sql.literal(server)}.project_id and source.server_name = ${sql.literal(server)}.name
       and source.due_at is not null and heard.agents is not null), '[]')`
 }
+
+/** The sign-in that counts for a server, or for one of its members. */
+const grantOf = (sql: SqlClient.SqlClient, viewer: string) => {
+  const instant = (of: string) =>
+    sql.literal(`to_char(${of} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
+  return sql`(
+    select jsonb_build_object('status', case when held.sealed is null then 'signedOut' else 'signedIn' end,
+      'detail', held.detail, 'issuer', held.issuer, 'scopes', held.scopes, 'signedInBy', held.signed_in_by,
+      'signedInAt', ${instant("held.signed_in_at")}, 'expiresAt', ${instant("held.expires_at")})
+    from kb.mcp_grants held
+    where held.project_id = mcp_servers.project_id and held.server_id = mcp_servers.id
+      and held.url = mcp_servers.config #>> '{transport,url}'
+      and held.user_id = case when mcp_servers.config #>> '{authorization,per}' = 'member' then ${viewer} else '' end)`
+}
+
+/** Whether somebody is signed in; null where nobody has to be, as far as is known. */
+const signInOf = ({ config, lastError }: KeptServer, granted: ServerRow["granted"]): McpSignIn | null => {
+  const oauth = oauthOf(config)
+  if (oauth === undefined) return null
+  const per = oauth.per ?? "server"
+  if (granted !== null) return { per, ...granted }
+  return config.authorization === undefined && !wantsSignIn({ lastError }) ? null : { per, ...nobodySignedIn }
+}
+
+const nobodySignedIn = {
+  status: "signedOut",
+  detail: null,
+  issuer: null,
+  scopes: null,
+  signedInBy: null,
+  signedInAt: null,
+  expiresAt: null
+} as const
 
 const nameTaken = (name: string) =>
   new McpServerRefused({
@@ -289,15 +338,21 @@ const toKept = Effect.fnUntraced(function* (row: ServerRow): Effect.fn.Return<Ke
 })
 
 const toServer = (row: ServerRow): Effect.Effect<McpServer> =>
-  Effect.map(toKept(row), ({ config, tools }) => ({
+  Effect.map(toKept(row), (kept) => toView(row, kept))
+
+const toView = (row: ServerRow, kept: KeptServer): McpServer => {
+  const { config, tools } = kept
+  return {
     id: row.id,
     version: row.version,
     ...config,
     tools: tools.map((tool) => ({ ...tool, isAllowed: isAllowedTool(config, tool.name) })),
     pinnedAt: row.pinnedAt?.toISOString() ?? null,
     lastError: row.lastError,
+    signIn: signInOf(kept, row.granted),
     eventSources: row.eventSources,
     createdBy: row.createdBy,
     createdAt: row.createdAt.toISOString(),
     updatedAt: row.updatedAt.toISOString()
-  }))
+  }
+}

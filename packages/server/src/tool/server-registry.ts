@@ -25,8 +25,9 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
-import { ForeignConnections, type Whom } from "./foreign-connections.ts"
+import { ForeignConnections } from "./foreign-connections.ts"
 import { checkPermit } from "./foreign-permit.ts"
+import type { Whom } from "./oauth-grants.ts"
 import { changedMeanwhile, type KeptServer, type Look, McpServerRefused, McpServers } from "./mcp-servers.ts"
 import { pinTools } from "./pinning.ts"
 
@@ -47,10 +48,14 @@ export class ServerRegistry extends Context.Service<
     readonly change: (
       before: KeptServer,
       patch: McpServerPatch,
+      by: UserId,
       terms: { readonly expectedVersion?: number }
     ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
     /** Looks again, and pins what is listed now. */
-    readonly refresh: (before: KeptServer) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
+    readonly refresh: (
+      before: KeptServer,
+      by: UserId
+    ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
   }
 >()("@tropism/server/tool/ServerRegistry") {
   static readonly layer = Layer.effect(
@@ -118,7 +123,7 @@ export class ServerRegistry extends Context.Service<
         yield* check(config)
         const id = (yield* ids.next) as McpServerId
         yield* tellAtEnd(id)
-        const found = config.enabled ? yield* look({ id, projectId, config }) : undefined
+        const found = config.enabled ? yield* look({ id, projectId, config, member: by }) : undefined
         yield* checkNames(config, found, undefined)
         return servers.create(id, config, found, by)
       })
@@ -126,6 +131,7 @@ export class ServerRegistry extends Context.Service<
       const change = Effect.fn("ServerRegistry.change")(function* (
         before: KeptServer,
         patch: McpServerPatch,
+        by: UserId,
         { expectedVersion = before.version }: { readonly expectedVersion?: number }
       ) {
         if (before.version !== expectedVersion) return yield* changedMeanwhile()
@@ -135,17 +141,19 @@ export class ServerRegistry extends Context.Service<
         yield* tellAtEnd(before.id)
         const isRenamed = config.name !== before.config.name
         const isOther = canonicalJson(config.transport) !== canonicalJson(before.config.transport)
+        const isSignedInOtherwise =
+          canonicalJson(config.authorization ?? null) !== canonicalJson(before.config.authorization ?? null)
         // While it was disabled nobody looked.
         const isUnseen = !before.config.enabled && before.tools.length === 0
-        const isToBeSeen = config.enabled && (isOther || isRenamed || isUnseen)
-        const found = isToBeSeen ? yield* look({ ...before, config }) : undefined
+        const isToBeSeen = config.enabled && (isOther || isRenamed || isUnseen || isSignedInOtherwise)
+        const found = isToBeSeen ? yield* look({ ...before, config, member: by }) : undefined
         // What another server listed says nothing of this one; one with another name has listed it itself.
         const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : found
         yield* checkNames(config, kept, { ...before, tools: before.tools.map(offeredBy(config.name)) })
-        return servers.replace(before, config, kept)
+        return servers.replace(before, config, kept, by)
       })
 
-      const refresh = Effect.fn("ServerRegistry.refresh")(function* (before: KeptServer) {
+      const refresh = Effect.fn("ServerRegistry.refresh")(function* (before: KeptServer, by: UserId) {
         if (!before.config.enabled)
           return yield* new McpServerRefused({
             reason: "state",
@@ -153,9 +161,9 @@ export class ServerRegistry extends Context.Service<
             detail: `The server ${before.config.name} is disabled: enable it first`
           })
         yield* tellAtEnd(before.id)
-        const found = yield* look(before)
+        const found = yield* look({ ...before, member: by })
         yield* checkNames(before.config, found, before)
-        return servers.replace(before, before.config, found)
+        return servers.replace(before, before.config, found, by)
       })
 
       return ServerRegistry.of({ add, change, refresh })
