@@ -287,7 +287,7 @@ describe("Whatever is sent, by whatever schema", () => {
         if (typeof value === "string" && isJsonObject(args) && key in args && takesText(schema, key))
           expect(args[key]).toBe(value)
     },
-    { arbitrary: { runs: 2_000 } }
+    { arbitrary: { runs: 2_000, seed: 39 } }
   )
 
   it("among which are changes of every kind", () => {
