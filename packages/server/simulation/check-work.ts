@@ -183,14 +183,18 @@ const lateMs = runLimits.lateStopMs + outboxLimits.lookIntervalMs
 /**
  * A run whose time is up is told so at its deadline and rests when its grace is over, and so does every run below it.
  *
- * **Details** Of runs that began when nothing went wrong any more. Whose clock stood still is left out: it asked a person, or
- * was resumed.
+ * **Details** A run that began while something went wrong, killed workers and lost databases among it, rests at the latest when
+ * nothing goes wrong any more. Whose clock stood still is left out: it asked a person, was resumed, or waited for a model.
  */
 const deadlinesHold: Checker = ({ agents, calls, calmSinceMs, contextEvents, runs }) => {
   const definitions = new Map(agents.map((agent) => [agent.id, agent.definitions]))
   const logs = Map.groupBy(contextEvents, ({ contextName }) => contextName)
   const asked = new Set(calls.flatMap(({ runId, tool }) => (tool === "ask_user" ? [runId] : [])))
   const logOf = (run: RunRow) => logs.get(run.contextName) ?? []
+  const topOf = ({ ancestors, id }: RunRow): string => ancestors[0] ?? id
+  const wasTroubled = (run: RunRow): boolean => (run.startedAt?.getTime() ?? 0) < calmSinceMs
+  // Those above a run that waits wait for its model, too.
+  const troubled = new Set(runs.filter(({ metFailure }) => metFailure).map(topOf))
   const deadlineOf = (run: RunRow): number => {
     const { agentId, agentVersion, id, limits, startedAt, trigger } = run
     const timeoutMs =
@@ -199,7 +203,7 @@ const deadlinesHold: Checker = ({ agents, calls, calmSinceMs, contextEvents, run
         : limits.timeoutMs
     const isLeftOut =
       startedAt === null ||
-      startedAt.getTime() < calmSinceMs ||
+      (wasTroubled(run) && troubled.has(topOf(run))) ||
       trigger.type === "context" ||
       asked.has(id) ||
       logOf(run).some(({ event }) => event.type === "RunResumedEvent")
@@ -214,16 +218,18 @@ const deadlinesHold: Checker = ({ agents, calls, calmSinceMs, contextEvents, run
     )
     const log = logOf(run).map(({ event, json }) => ({ event, atMs: Date.parse(String(json["timestamp"])) }))
     const lastMs = Math.max(...log.map(({ atMs }) => atMs))
+    const endMs = deadlineMs + runLimits.graceMs
+    const isTroubled = [run, ...runs.filter(({ id }) => run.ancestors.includes(id))].some(wasTroubled)
     const isTold = log.some(
       ({ atMs, event }) => event.type === "SoftStopEvent" && atMs <= deadlineMs + lateMs
     )
     return [
       ...unless(
-        lastMs <= deadlineMs + runLimits.graceMs + lateMs,
+        lastMs <= (isTroubled ? Math.max(endMs, calmSinceMs) : endMs) + lateMs,
         `run ${run.id} was at work ${lastMs - deadlineMs} ms after its deadline`
       ),
       ...unless(
-        isTold || lastMs <= deadlineMs + lateMs,
+        isTold || isTroubled || lastMs <= deadlineMs + lateMs,
         `run ${run.id} was not told that its time was up, and was at work ${lastMs - deadlineMs} ms after its deadline`
       )
     ]

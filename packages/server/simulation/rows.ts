@@ -124,6 +124,8 @@ export interface RunRow {
   readonly dueAt: Date | null
   readonly createdAt: Date
   readonly startedAt: Date | null
+  /** Whether a request of its to a model failed: its clock may have stood still then. */
+  readonly metFailure: boolean
   readonly completedAt: Date | null
 }
 
@@ -257,7 +259,8 @@ const queries = {
   agents: `select id, deleted_at is not null as is_deleted,
       (select json_agg(definition order by version) from kb.agent_versions where agent_id = agent.id) as definitions
     from kb.agents agent where project_id = $1 order by id`,
-  runs: `select * from kb.agent_runs where project_id = $1 order by id`,
+  runs: `select *, exists (select from kb.model_calls call where call.run_id = run.id and call.error is not null) as met_failure
+    from kb.agent_runs run where project_id = $1 order by id`,
   entries: `select id, agent_id, entity_type, graph_object_id, object_version, event_type, coalesce(event_id, occurrence_id) as event_id, attempt,
       status, run_id, reason, due_at, dead_lettered_at, exclusive, parked, error_message, started_at, completed_at, created_at
     from kb.agent_processing_log where project_id = $1 order by id`,
