@@ -98,7 +98,7 @@ const expectThroughAgents = Effect.fnUntraced(function* (door: Door, trials: Rea
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
   describe("Requirement: the gate stands below every door", () => {
     it.effect("a run by hand: each capability, operation and mode", () =>
-      expectThroughAgents(doors.byHand, sampled(diagonal(trialsOf(allCapabilities, []), 3), 4))
+      expectThroughAgents(doors.byHand, sampled(diagonal(trialsOf(allCapabilities, []), 3), 5))
     )
 
     it.effect("a run by hand: each operation, mode and policy, and all that a model may say", () =>
@@ -123,12 +123,12 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             ...trialsOf(allCapabilities, []).filter(({ rights }) => rights.executionMode === "execute"),
             ...trialsOf(someCapabilities, []).filter(({ rights }) => rights.executionMode === "suggest")
           ],
-          4
+          5
         )
         const { denied, done, written } = yield* expectCells(story, trials, doors.byApproval, (cell) =>
           isAllowed(cell.rights, cell.operation) ? "done" : "denied"
         )
-        expect(Math.min(denied, done)).toBeGreaterThan(inTier(10, 20, 20))
+        expect(Math.min(denied, done)).toBeGreaterThan(inTier(6, 20, 20))
         for (const event of written)
           expect(event).toMatchObject({
             actorType: "agent",
