@@ -18,14 +18,20 @@ import { type Begun, withinWait } from "../waiting-for-end.ts"
 import { whenAnswered, whenReady } from "../waiting-for-server.ts"
 import { runFacts } from "./runs.ts"
 
+/** JSON, or text as it is: what begins like JSON and is none is a mistake, and no text. */
+const RunInput = Schema.Union([
+  Schema.fromJsonString(Schema.Json),
+  Schema.String.check(Schema.isPattern(/^\s*[^\s{["]/))
+])
+
 export const runCommand = Command.make(
   "run",
   {
     agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
     input: Flag.String("input").pipe(
-      Flag.withMetavar("<json>"),
+      Flag.withMetavar("<json or text>"),
       Flag.withDescription("What the agent's prompt sees as input"),
-      Flag.withSchema(Schema.fromJsonString(Schema.Json)),
+      Flag.withSchema(RunInput),
       Flag.optional
     ),
     detach: Flag.Boolean("detach").pipe(

@@ -305,7 +305,17 @@ describe("tropism run", () => {
     })
   )
 
-  it.live("refuses an input that is no JSON", () =>
+  it.live("S002-R41 triggers the agent with a text as it is", () =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ agents, runs: [run(1, { agentName: "digest" })] })
+      for (const text of ["plain words", "7 days", "7"])
+        yield* invoke(server, "run", "digest", "--input", text)
+      const bodies = server.requests.filter(({ line }) => line.startsWith("POST")).map(({ body }) => body)
+      expect(bodies.map((body) => JSON.parse(body ?? "").input)).toEqual(["plain words", "7 days", 7])
+    })
+  )
+
+  it.live("refuses an input that begins like JSON and is none", () =>
     Effect.gen(function* () {
       const server = yield* fakeServer({ agents })
       const { error, exitCode } = yield* invoke(server, "run", "digest", "--input", "{days")
