@@ -51,6 +51,10 @@ describe.each(Object.entries(contracts))("The contract of %s", (name, contract) 
     )
   })
 
+  it("says null once in each field that may be null", () => {
+    assert.notMatch(JSON.stringify(contract), /\{"type":"null"\},\{"type":"null"\}/)
+  })
+
   it("says what each group is about", () => {
     const about = new Map(contract.tags.map(({ description, name }) => [name, description]))
     const used = [...new Set(operations.flatMap(({ tags }) => tags))]

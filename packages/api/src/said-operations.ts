@@ -11,12 +11,30 @@ interface Tag {
 
 /** Says each tag and each operation of a specification in its one sentence, and of each parameter what its schema says. */
 export const sayOperations = (specification: Specification): Record<string, unknown> => ({
-  ...mapOperations(specification, said),
+  ...mapOperations(withOneNull(specification), said),
   tags: ((specification["tags"] ?? []) as ReadonlyArray<Tag>).map((tag) => {
     const about = operationWords[tag.name]?.about
     return about === undefined ? tag : { ...tag, description: about }
   })
 })
+
+/** An optional field that may be null is written as null twice. */
+const withOneNull = <A>(value: A): A => {
+  if (Array.isArray(value)) return value.map(withOneNull) as A
+  if (typeof value !== "object" || value === null) return value
+  const fields = Object.entries(value).map(([key, field]) => [
+    key,
+    key === "anyOf" && Array.isArray(field) ? withoutRepeatedNull(field) : withOneNull(field)
+  ])
+  return Object.fromEntries(fields) as A
+}
+
+const withoutRepeatedNull = (parts: ReadonlyArray<unknown>): ReadonlyArray<unknown> => {
+  const firstNull = parts.findIndex(isNull)
+  return parts.filter((part, index) => !isNull(part) || index === firstNull).map(withOneNull)
+}
+
+const isNull = (part: unknown): boolean => JSON.stringify(part) === '{"type":"null"}'
 
 const said = (operation: Operation): Operation => {
   const [group = "", name = ""] = (operation.operationId ?? "").split(".")
