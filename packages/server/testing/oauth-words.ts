@@ -52,7 +52,12 @@ const scopes = ["openid", "offline_access", "words:read"]
 
 /** Starts an authorization server, until the scope ends. */
 export const authorizationServer = (
-  more: { readonly clients?: ReadonlyArray<Json>; readonly registration?: boolean } = {}
+  more: {
+    readonly clients?: ReadonlyArray<Json>
+    readonly registration?: boolean
+    /** Access tokens are JWTs for this audience, whatever the resource. */
+    readonly jwtAudience?: string
+  } = {}
 ): Effect.Effect<AuthorizationServer, never, Scope.Scope> =>
   Effect.gen(function* () {
     const habits: Habits = {
@@ -118,7 +123,7 @@ export const authorizationServer = (
 const providerAt = (
   issuer: string,
   habits: Habits,
-  { clients = [], registration = true }: { clients?: ReadonlyArray<Json>; registration?: boolean }
+  { clients = [], jwtAudience, registration = true }: NonNullable<Parameters<typeof authorizationServer>[0]>
 ) =>
   new OidcProvider(issuer, {
     clients,
@@ -139,8 +144,8 @@ const providerAt = (
         useGrantedResource: () => true,
         getResourceServerInfo: (_: unknown, resource: string) => ({
           scope: "words:read",
-          audience: resource,
-          accessTokenFormat: "opaque",
+          audience: jwtAudience ?? resource,
+          accessTokenFormat: jwtAudience === undefined ? "opaque" : "jwt",
           accessTokenTTL: habits.accessTokenSeconds
         })
       }
