@@ -105,7 +105,7 @@ it("the keyboard goes to the first field that is at fault when an agent is not s
   await form.getByLabel("Name").fill("not a name")
   await form.getByLabel("Prompt", { exact: true }).fill("Greet.")
   await form.getByLabel("Types of objects", { exact: true }).fill("Person")
-  await form.getByLabel("Provider").selectOption("scripted")
+  await form.getByLabel("Provider", { exact: true }).selectOption("scripted")
   await form.getByLabel("Model", { exact: true }).fill("story")
   const script = form.getByLabel("Script")
   const prompt = form.getByLabel("Prompt", { exact: true })
