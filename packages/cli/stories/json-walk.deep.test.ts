@@ -88,6 +88,8 @@ const rows: Readonly<Record<string, ReadonlyArray<string> | "group">> = {
   "mcp-servers add": ["here", "-a", "http://127.0.0.1:1/mcp"],
   "mcp-servers refresh": ["nobody"],
   "mcp-servers set": ["nobody"],
+  "mcp-servers sign-in": ["nobody"],
+  "mcp-servers sign-out": ["nobody"],
   "mcp-servers remove": ["nobody"],
   explain: [id],
   chain: [id],
