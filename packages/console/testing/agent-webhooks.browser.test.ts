@@ -126,7 +126,7 @@ it("tells what an agent used day by day, and what of its day is left", async () 
   const { inputTokens, outputTokens } = items[0].usage
   const today = used.locator("tbody tr")
   await inTime(() => today.innerText()).toMatch(
-    new RegExp(`^[^\\t]+\\t1\\t${inputTokens} tokens?\\t${outputTokens} tokens?\\t\\$0$`)
+    new RegExp(`^[^\\t]+\\t1\\t${inputTokens} tokens?\\t0%\\t${outputTokens} tokens?\\t\\$0$`)
   )
   await used.getByText(/\b999\.\d k\b.*\b1 M\b/).waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])

@@ -20,6 +20,8 @@ import { faultLike, type ForeignFault, unmade } from "./foreign-fault.ts"
 import { type Access, OAuthGrants, type Whom } from "./oauth-grants.ts"
 
 export interface Connection {
+  /** Its server's definition, and whose account it uses. */
+  readonly key: string
   readonly client: ForeignClient
   /** What the server listed last, and when, in milliseconds. */
   listed: { readonly tools: ReadonlyArray<Tool>; readonly at: number } | undefined
@@ -34,8 +36,10 @@ export class ForeignConnections extends Context.Service<
   {
     /** The connection to a server, made where there is none; it is held until the scope ends. */
     readonly get: (whom: Whom) => Effect.Effect<Connection, ForeignFault, Scope.Scope>
-    /** Lets the next call connect anew. */
-    readonly drop: (whom: Whom) => Effect.Effect<void>
+    /** Lets the next call connect again; it needs no database, for a call may have failed while that is away. */
+    readonly drop: (connection: Pick<Connection, "key">) => Effect.Effect<void>
+    /** Lets the next call connect again where there is a connection. */
+    readonly dropOf: (whom: Whom) => Effect.Effect<void>
   }
 >()("@tropism/server/tool/ForeignConnections") {
   static readonly layer = Layer.effect(
@@ -97,6 +101,7 @@ export class ForeignConnections extends Context.Service<
                 Effect.forkDetach(RcMap.invalidate(connections, key))
               ).pipe(Effect.forkScoped)
               const connection: Connection = {
+                key,
                 client,
                 listed: undefined,
                 isDoubtful: false,
@@ -163,14 +168,16 @@ export class ForeignConnections extends Context.Service<
         return yield* open(key, whom, access)
       })
 
+      const drop = ({ key }: Pick<Connection, "key">) => RcMap.invalidate(connections, key)
+
       /** A connection of somebody who has signed out since has ended already. */
-      const drop = (whom: Whom) =>
+      const dropOf = (whom: Whom) =>
         Effect.matchEffect(grants.accessOf(whom), {
-          onSuccess: (access) => RcMap.invalidate(connections, keyOf(whom, access)),
+          onSuccess: (access) => drop({ key: keyOf(whom, access) }),
           onFailure: () => Effect.void
         })
 
-      return ForeignConnections.of({ get, drop })
+      return ForeignConnections.of({ get, drop, dropOf })
     })
   )
 }

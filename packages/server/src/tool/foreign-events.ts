@@ -62,9 +62,9 @@ export class ForeignEvents extends Context.Service<
       const simulated = yield* EventQuestions
 
       /** What a fault says of the connection counts for whoever asks next. */
-      const heed = (whom: Whom, connection: Connection, { isBroken, outcome }: ForeignFault) =>
+      const heed = (connection: Connection, { isBroken, outcome }: ForeignFault) =>
         isBroken
-          ? connections.drop(whom)
+          ? connections.drop(connection)
           : Effect.sync(() => {
               if (outcome === "unknown") connection.isDoubtful = true
             })
@@ -72,7 +72,7 @@ export class ForeignEvents extends Context.Service<
       const put = (whom: Whom, params: Record<string, unknown>) => {
         const over = (connection: Connection) =>
           connection.client.pollEvents(params).pipe(
-            Effect.tapError((fault) => heed(whom, connection, fault)),
+            Effect.tapError((fault) => heed(connection, fault)),
             Effect.flatMap((answer) => scrubbed(answer, connection.client.scrub))
           )
         return Effect.flatMap(connections.get(whom), (connection) =>

@@ -81,7 +81,7 @@ export const makeForeignWork = Effect.gen(function* () {
     const listed = Effect.gen(function* () {
       const connection = yield* connections.get(whom)
       const tools = yield* Effect.tapError(listOf(projectId, connection, server, tool), ({ isBroken }) =>
-        isBroken ? connections.drop(whom) : Effect.void
+        isBroken ? connections.drop(connection) : Effect.void
       )
       return { connection, tools }
     })
@@ -117,7 +117,6 @@ export const makeForeignWork = Effect.gen(function* () {
   ) {
     const parting = Deferred.makeUnsafe<void>()
     const { callTimeoutMs } = server.config
-    const whom = { ...server, member }
     const once = ({ client, listed }: Connection) =>
       Effect.map(client.call(asListed(tool), args as Record<string, unknown>), (answer) => ({
         isError: answer.isError === true,
@@ -125,7 +124,7 @@ export const makeForeignWork = Effect.gen(function* () {
         pictures: answer.isError === true ? [] : [...picturesOf(answer.content).values()]
       }))
     const inNewSession = Effect.andThen(
-      connections.drop(whom),
+      connections.drop(connection),
       Effect.scoped(Effect.flatMap(Effect.mapError(ready(projectId, server, member, tool), asUnmade), once))
     )
     const working = yield* once(connection).pipe(
@@ -161,7 +160,7 @@ export const makeForeignWork = Effect.gen(function* () {
     const waited = yield* Effect.exit(Effect.interruptible(Fiber.await(working)))
     const exit = Exit.isSuccess(waited) ? waited.value : yield* partFrom(working, parting, isWanted)
     const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
-    if (fault?.isBroken) yield* connections.drop(whom)
+    if (fault?.isBroken) yield* connections.drop(connection)
     // Behind the call and its bounds: what it came to is known, and the note changes nothing of that.
     if (fault?.outcome === "unmade") yield* note(projectId, server, fault)
     return exit

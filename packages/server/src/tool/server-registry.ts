@@ -73,7 +73,7 @@ export class ServerRegistry extends Context.Service<
       /** Connects anew, lists and lets go. */
       const look = Effect.fn("ServerRegistry.look")(function* (whom: Whom & Pick<KeptServer, "config">) {
         const { config } = whom
-        yield* connections.drop(whom)
+        yield* connections.dropOf(whom)
         const listed = Effect.scoped(
           Effect.flatMap(connections.get(whom), ({ client }) =>
             Effect.map(client.listTools, (tools) => ({ tools, unfit: client.unfit() }))
