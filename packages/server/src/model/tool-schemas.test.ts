@@ -1,7 +1,9 @@
 /**
  * Tools of any MCP server as providers accept them; the rules are those of the providers' published documentation.
  */
+// oxlint-disable unicorn/no-thenable -- JSON Schema has a keyword of that name
 import { describe, expect, it } from "@effect/vitest"
+import { addFormats, Ajv } from "@modelcontextprotocol/server/validators/ajv"
 import { isJsonObject } from "@tropism/domain/json"
 import { Tool } from "effect/ai"
 import { schemaRulesOf, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
@@ -37,10 +39,29 @@ const faultsIn = (schema: Json, place = ""): ReadonlyArray<string> => {
       .map((name) => `${place}: Property keys should match pattern: ${name}`),
     ...names.flatMap((name) => faultsIn(properties[name], `${place}/${name}`)),
     ...(anyOf === undefined ? [] : faultsIn(anyOf, `${place}/anyOf`)),
+    ...["allOf", "oneOf", "not", "if", "then", "else", "contains", "propertyNames"]
+      .filter((keyword) => (schema as Json)[keyword] !== undefined)
+      .flatMap((keyword) => faultsIn((schema as Json)[keyword], `${place}/${keyword}`)),
+    ...["patternProperties", "$defs", "definitions", "dependentSchemas"].flatMap((keyword) =>
+      Object.entries((schema as Json)[keyword] ?? {}).flatMap(([name, each]) =>
+        faultsIn(each, `${place}/${keyword}/${name}`)
+      )
+    ),
     ...["exclusiveMinimum", "exclusiveMaximum"]
       .filter((bound) => typeof (schema as Json)[bound] === "boolean")
       .map((bound) => `${place}: ${bound} must be a number`)
   ]
+}
+
+const validator = new Ajv({ strict: false })
+addFormats.default(validator)
+
+/** What JSON Schema itself has against a schema; draft 7 knows the newer keywords by their older names. */
+const invalidIn = (schema: Json): unknown => {
+  const older = JSON.stringify(schema)
+    .replaceAll('"$defs":', '"definitions":')
+    .replaceAll('"dependentSchemas":', '"dependencies":')
+  return validator.validateSchema(JSON.parse(older)) === true ? [] : validator.errors
 }
 
 describe("A tool as a provider accepts it", () => {
@@ -72,9 +93,122 @@ describe("A tool as a provider accepts it", () => {
       { a: { type: "string" }, b: { type: "object" } }
     ],
     ["a schema that is a boolean", { a: true }, { a: {} }],
-    ["an enum without values", { a: { type: "string", enum: [] } }, { a: { type: "string" } }]
+    ["an enum without values", { a: { type: "string", enum: [] } }, { a: { type: "string" } }],
+    [
+      "types in lists of lists",
+      { a: { type: ["string", ["null"]] }, b: { type: [["array"], null, "array"] } },
+      { a: { type: ["string", "null"] }, b: { type: ["array", "null"], items: {} } }
+    ],
+    [
+      "types that JSON Schema does not have",
+      {
+        any: { type: "any" },
+        either: { type: ["string", "file"] },
+        int: { type: "int", minimum: 1 },
+        float: { type: ["Float", "null"] },
+        bool: { type: "bool" },
+        str: { type: "str" },
+        dict: { type: "dict", properties: { x: { type: "decimal" } } },
+        list: { type: "list" },
+        none: { type: 7 }
+      },
+      {
+        any: {},
+        either: {},
+        int: { type: "integer", minimum: 1 },
+        float: { type: ["number", "null"] },
+        bool: { type: "boolean" },
+        str: { type: "string" },
+        dict: { type: "object", properties: { x: { type: "number" } } },
+        list: { type: "array", items: {} },
+        none: {}
+      }
+    ],
+    [
+      "bounds that bound nothing",
+      {
+        a: { type: "string", minLength: -1, maxLength: 2.5 },
+        b: { type: "array", items: {}, minItems: "1", maxItems: 3 },
+        c: { type: "object", minProperties: -2, maxProperties: 0 },
+        d: { type: "number", minimum: "0", maximum: null, exclusiveMinimum: "1", multipleOf: 0 },
+        e: { type: "number", exclusiveMaximum: true, maximum: "9" }
+      },
+      {
+        a: { type: "string" },
+        b: { type: "array", items: {}, maxItems: 3 },
+        c: { type: "object", maxProperties: 0 },
+        d: { type: "number" },
+        e: { type: "number" }
+      }
+    ],
+    [
+      "patterns that are no regular expressions of JSON Schema",
+      {
+        a: { type: "string", pattern: "[" },
+        b: { type: "string", pattern: "^(?i)a" },
+        c: { type: "string", pattern: "^[a-z]+$" },
+        d: { type: "object", patternProperties: { "(": {}, "^x": { type: "list" } } }
+      },
+      {
+        a: { type: "string" },
+        b: { type: "string" },
+        c: { type: "string", pattern: "^[a-z]+$" },
+        d: { type: "object", patternProperties: { "^x": { type: "array", items: {} } } }
+      }
+    ],
+    [
+      "descriptions and titles that are no text",
+      { a: { type: "string", description: ["A"], title: 1 }, b: { title: "B", description: "b" } },
+      { a: { type: "string" }, b: { title: "B", description: "b" } }
+    ],
+    [
+      "schemas in every place that has them",
+      {
+        a: {
+          additionalProperties: { type: "list" },
+          oneOf: [{ type: "int" }, { allOf: [] }],
+          not: { type: "str" },
+          if: { properties: { "x y": { type: "array" } }, required: ["x y"] },
+          then: { dependentSchemas: { "x y": { type: "dict", required: [] } } },
+          else: { propertyNames: { minLength: -1, pattern: "^a" } },
+          definitions: { one: { type: "array", enum: [] }, two: null },
+          dependentRequired: { "x y": ["x y"] }
+        }
+      },
+      {
+        a: {
+          additionalProperties: { type: "array", items: {} },
+          oneOf: [{ type: "integer" }, {}],
+          not: { type: "string" },
+          if: { properties: { x_y: { type: "array", items: {} } }, required: ["x_y"] },
+          then: { dependentSchemas: { x_y: { type: "object" } } },
+          else: { propertyNames: { pattern: "^a" } },
+          definitions: { one: { type: "array", items: {} }, two: {} },
+          dependentRequired: { x_y: ["x_y"] }
+        }
+      }
+    ],
+    [
+      "a condition of which nothing is left: it would hold for everything",
+      { a: { type: "string", not: { type: "any" } }, b: { if: { minLength: -1 }, then: { maxLength: 3 } } },
+      { a: { type: "string" }, b: {} }
+    ]
   ])("%s", (_, properties, expected) => {
     expect(offered({ type: "object", properties }).properties).toEqual(expected)
+  })
+
+  it("is offered with properties and required that are null", () => {
+    const given = { type: "object", properties: null, required: null }
+    expect(offered(given)).toEqual({ type: "object", properties: {} })
+  })
+
+  it("refers to a renamed key by its new name", () => {
+    const properties = { "a b": { type: "string" }, c: { $ref: "#/properties/a%20b" }, d: { $ref: 1 } }
+    expect(offered({ type: "object", properties }).properties).toEqual({
+      a_b: { type: "string" },
+      c: { $ref: "#/properties/a_b" },
+      d: {}
+    })
   })
 
   it("has keys that Anthropic takes, and a call has the tool's own", () => {
@@ -108,11 +242,13 @@ describe("A tool as a provider accepts it", () => {
     })
   })
 
-  it("is described in at most 1,024 characters to OpenAI, and in full to others", () => {
+  it("is described in at most 1,024 characters to OpenAI and those that speak as it does, and in full to others", () => {
     const tool = toolOf({ type: "object", properties: {} }, "x".repeat(7_000))
     const lengthFor = (provider: string) =>
       toAiSdkTools([tool], schemaRulesOf(provider))[0]?.description?.length
-    expect([lengthFor("openai"), lengthFor("anthropic")]).toEqual([1_024, 7_000])
+    const lengths = ["openai", "azure", "openai-compatible", "openrouter", "mistral"].map(lengthFor)
+    expect(lengths).toEqual(lengths.map(() => 1_024))
+    expect(["anthropic", "google", "amazon-bedrock"].map(lengthFor)).toEqual([7_000, 7_000, 7_000])
   })
 
   it("breaks no rule of a provider, whatever 2,000 schemas say", () => {
@@ -126,6 +262,18 @@ describe("A tool as a provider accepts it", () => {
     const keys = ["a", "filter[id]", "$top", "a b", "ü", "x".repeat(80), "", "__proto", "a_b"]
     const some = <A>(make: () => A): ReadonlyArray<A> => Array.from({ length: below(4) }, make)
     const key = (): string => keys[below(keys.length)] ?? "a"
+    const oneOf = <A>(...values: readonly [A, ...ReadonlyArray<A>]): A =>
+      values[below(values.length)] ?? values[0]
+    const anyType = (): Json =>
+      oneOf<Json>("any", "int", "Float", "list", "dict", "array", "null", "weird", null, 7, "str", "text")
+    const bounds = [
+      "minLength",
+      "maxItems",
+      "minProperties",
+      "minimum",
+      "exclusiveMaximum",
+      "multipleOf"
+    ] as const
     const schema = (depth: number): Json => {
       if (depth === 0)
         return one<Json>(
@@ -154,7 +302,30 @@ describe("A tool as a provider accepts it", () => {
             () => below(3)
           )
         }),
-        () => ({ anyOf: some(inner) }),
+        () => ({ [oneOf("anyOf", "oneOf", "allOf")]: some(inner) }),
+        () => ({ type: anyType() }),
+        () => ({ type: some(() => one<Json>(anyType, () => some(anyType))) }),
+        () => ({ [oneOf(...bounds)]: oneOf<Json>(-1, 0, 2, 1.5, "3", null, true, []), type: anyType() }),
+        () => ({ pattern: oneOf<Json>("[", "^(?i)a", "^a$", 7), type: "string" }),
+        () => ({ description: oneOf<Json>(["x"], 1, "x"), title: oneOf<Json>({}, "y", false) }),
+        () => ({ [oneOf("not", "if", "then", "else", "contains", "propertyNames")]: inner() }),
+        () => ({ additionalProperties: one<Json>(inner, () => "no") }),
+        () => ({ patternProperties: { [oneOf("(", "^a", "\\d", "")]: inner() } }),
+        () => ({
+          [oneOf("$defs", "definitions", "dependentSchemas")]: one<Json>(
+            () => ({ [key()]: inner() }),
+            () => null,
+            () => [inner()]
+          )
+        }),
+        () => ({
+          dependentRequired: {
+            [key()]: one<Json>(
+              () => some(key),
+              () => "a"
+            )
+          }
+        }),
         () => ({ description: null, enum: null, items: null, properties: null, required: null }),
         () => ({
           type: "object",
@@ -179,7 +350,7 @@ describe("A tool as a provider accepts it", () => {
         )
       }
       const result = offered(given, "google")
-      expect([round, faultsIn(result)]).toEqual([round, []])
+      expect([round, faultsIn(result), invalidIn(result)]).toEqual([round, [], []])
       expect(result.type).toBe("object")
     }
   })

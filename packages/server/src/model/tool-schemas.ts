@@ -16,7 +16,7 @@ type JsonSchema = Readonly<Record<string, unknown>>
 
 /** Rules of one provider beside those that hold for all. */
 export interface SchemaRules {
-  /** OpenAI refuses a longer description of a function. */
+  /** OpenAI refuses a longer description of a function, and so do servers that copy its API. */
   readonly descriptionMaxChars?: number | undefined
   /** Google refuses an enum of anything but text. */
   readonly areEnumsText?: boolean | undefined
@@ -27,6 +27,9 @@ export const schemaRulesOf = (provider: string): SchemaRules => {
   switch (provider) {
     case "openai":
     case "azure":
+    case "openai-compatible":
+    case "openrouter":
+    case "mistral":
       return { descriptionMaxChars: 1_024 }
     case "google":
     case "google-vertex":
@@ -115,7 +118,7 @@ const fit = (root: JsonSchema, areEnumsText: boolean): Fitted => {
     const entries = Object.entries(part).flatMap(([keyword, value]) =>
       fitKeyword(keyword, value, walk, keyOf)
     )
-    const fitted = demanding(bounded(listed(Object.fromEntries(entries), part, walk)))
+    const fitted = demanding(conditional(bounded(listed(Object.fromEntries(entries), part, walk))))
     return areEnumsText ? withTextEnum(fitted) : fitted
   }
   const schema = walk(root)
@@ -138,38 +141,60 @@ const keysIn = (part: unknown): ReadonlyArray<string> =>
 
 type Walk = (part: unknown) => JsonSchema
 
+/** A keyword as it is offered; none where its value is invalid, since a schema that demands less is better than none. */
 const fitKeyword = (
   keyword: string,
   value: unknown,
   walk: Walk,
   keyOf: (key: string) => string
 ): ReadonlyArray<readonly [string, unknown]> => {
+  const isValid = validity.get(keyword)
+  if (isValid !== undefined) return isValid(value) ? [[keyword, value]] : []
   switch (keyword) {
+    case "type":
+      return typeOf(value).map((type) => [keyword, type])
+    case "$ref":
+      return typeof value === "string" ? [[keyword, withKeys(value, keyOf)]] : []
     case "properties":
-      return isJsonObject(value)
-        ? [
-            [
-              keyword,
-              Object.fromEntries(Object.entries(value).map(([key, each]) => [keyOf(key), walk(each)]))
-            ]
-          ]
-        : []
+    case "dependentSchemas":
+      return mapped(keyword, value, (key, each) => [keyOf(key), walk(each)])
+    case "$defs":
+    case "definitions":
+      return mapped(keyword, value, (key, each) => [key, walk(each)])
+    case "patternProperties":
+      return mapped(keyword, value, (key, each) => (isPattern(key) ? [key, walk(each)] : undefined))
+    case "dependentRequired":
+      return mapped(keyword, value, (key, each) => [keyOf(key), textsIn(each).map(keyOf)])
+    case "dependencies":
+      return mapped(keyword, value, (key, each) => [
+        keyOf(key),
+        Array.isArray(each) ? textsIn(each).map(keyOf) : walk(each)
+      ])
     case "required": {
-      const names = Array.isArray(value)
-        ? value.filter((name): name is string => typeof name === "string")
-        : []
-      return names.length === 0 ? [] : [[keyword, [...new Set(names)].map(keyOf)]]
+      const names = textsIn(value)
+      return names.length === 0 ? [] : [[keyword, names.map(keyOf)]]
     }
     case "anyOf":
     case "oneOf":
     case "allOf":
       return Array.isArray(value) && value.length > 0 ? [[keyword, value.map(walk)]] : []
     case "not":
+    case "if": {
+      // One of which nothing is left holds for everything.
+      const condition = walk(value)
+      return Object.keys(condition).length === 0 ? [] : [[keyword, condition]]
+    }
+    case "then":
+    case "else":
+    case "contains":
+    case "propertyNames":
       return isJsonObject(value) ? [[keyword, walk(value)]] : []
     case "additionalProperties":
+    case "unevaluatedItems":
+    case "unevaluatedProperties":
       return [[keyword, isJsonObject(value) ? walk(value) : value !== false]]
     case "enum":
-      return Array.isArray(value) && value.length > 0 ? [[keyword, value]] : []
+      return Array.isArray(value) && value.length > 0 ? [[keyword, distinct(value)]] : []
     // A list's parts are put together in `listed`.
     case "items":
     case "prefixItems":
@@ -180,18 +205,142 @@ const fitKeyword = (
   }
 }
 
+const isText = (value: unknown): boolean => typeof value === "string"
+const isBoolean = (value: unknown): boolean => typeof value === "boolean"
+const isNumber = (value: unknown): boolean => Number.isFinite(value)
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
+
+/** A regular expression as JSON Schema has them: those of ECMA-262, with Unicode. */
+const isPattern = (value: unknown): boolean => {
+  if (typeof value !== "string") return false
+  try {
+    return new RegExp(value, "u") instanceof RegExp
+  } catch {
+    return false
+  }
+}
+
+/** Keywords that are left as they are or left out. */
+const validity = new Map<string, (value: unknown) => boolean>(
+  Object.entries({
+    $anchor: isText,
+    $comment: isText,
+    $id: isText,
+    $schema: isText,
+    contentEncoding: isText,
+    contentMediaType: isText,
+    deprecated: isBoolean,
+    description: isText,
+    examples: Array.isArray,
+    // Draft 4 has booleans here; see `bounded`.
+    exclusiveMaximum: (value: unknown) => isNumber(value) || isBoolean(value),
+    exclusiveMinimum: (value: unknown) => isNumber(value) || isBoolean(value),
+    format: isText,
+    maxContains: isCount,
+    maxItems: isCount,
+    maxLength: isCount,
+    maxProperties: isCount,
+    maximum: isNumber,
+    minContains: isCount,
+    minItems: isCount,
+    minLength: isCount,
+    minProperties: isCount,
+    minimum: isNumber,
+    multipleOf: (value: unknown) => isNumber(value) && Number(value) > 0,
+    pattern: isPattern,
+    readOnly: isBoolean,
+    title: isText,
+    uniqueItems: isBoolean,
+    writeOnly: isBoolean
+  })
+)
+
+/** The types of JSON Schema, by the names that programs have for them. */
+const types = new Map(
+  Object.entries({
+    array: ["array", "list"],
+    boolean: ["boolean", "bool"],
+    integer: ["integer", "int"],
+    null: ["null"],
+    number: ["number", "float", "double", "decimal"],
+    object: ["object", "dict", "map"],
+    string: ["string", "str", "text"]
+  }).flatMap(([type, names]) => names.map((name) => [name, type] as const))
+)
+
+/** A type, or several; none where one of them is unknown, which may stand for any value. */
+const typeOf = (value: unknown): ReadonlyArray<string | ReadonlyArray<string>> => {
+  if (!Array.isArray(value)) {
+    const type = types.get(String(value).toLowerCase())
+    return typeof value === "string" && type !== undefined ? [type] : []
+  }
+  const found = value.flat(Infinity).map((each) => types.get(String(each).toLowerCase()))
+  const known = found.filter((type) => type !== undefined)
+  return known.length === 0 || known.length < found.length ? [] : [distinct(known) as ReadonlyArray<string>]
+}
+
+/** A keyword whose value has names for its parts. */
+const mapped = (
+  keyword: string,
+  value: unknown,
+  part: (key: string, each: unknown) => readonly [string, unknown] | undefined
+): ReadonlyArray<readonly [string, unknown]> =>
+  isJsonObject(value)
+    ? [
+        [
+          keyword,
+          Object.fromEntries(
+            Object.entries(value)
+              .map(([key, each]) => part(key, each))
+              .filter((each) => each !== undefined)
+          )
+        ]
+      ]
+    : []
+
+const textsIn = (value: unknown): ReadonlyArray<string> =>
+  Array.isArray(value) ? [...new Set(value.filter((each): each is string => typeof each === "string"))] : []
+
+/** Each value once, as JSON Schema wants the values of an enum. */
+const distinct = (values: ReadonlyArray<unknown>): ReadonlyArray<unknown> => [
+  ...new Map(values.map((value) => [JSON.stringify(value), value])).values()
+]
+
+/** A pointer whose steps into properties have the keys that are offered. */
+const withKeys = (ref: string, keyOf: (key: string) => string): string =>
+  ref.replace(/(\/(?:properties|dependentSchemas)\/)([^/]+)/g, (whole, before: string, step: string) => {
+    const key = keyIn(step)
+    return key === undefined || isPlainKey(key) ? whole : `${before}${keyOf(key)}`
+  })
+
+/** A step of a pointer in a URL; undefined where it is none. */
+const keyIn = (step: string): string | undefined => {
+  try {
+    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")
+  } catch {
+    return undefined
+  }
+}
+
+/** What follows from a condition is nothing without it. */
+const conditional = (schema: JsonSchema): JsonSchema => {
+  if ("if" in schema) return schema
+  const { else: _else, then: _then, ...rest } = schema
+  return rest
+}
+
 const isListType = (type: unknown): boolean =>
   type === "array" || (Array.isArray(type) && type.includes("array"))
 
 /** OpenAI refuses an array without `items`, others one with several. */
-const listed = (fitted: JsonSchema, { items, prefixItems, type }: JsonSchema, walk: Walk): JsonSchema => {
+const listed = (fitted: JsonSchema, { items, prefixItems }: JsonSchema, walk: Walk): JsonSchema => {
   const places = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : []
   if (places.length > 0) {
     const rest = Array.isArray(items) || !isJsonObject(items) ? [] : [items]
     const [first = {}, ...others] = [...places, ...rest].map(walk)
     return { ...fitted, items: others.length === 0 ? first : { anyOf: [first, ...others] } }
   }
-  return isJsonObject(items) || isListType(type) ? { ...fitted, items: walk(items) } : fitted
+  return isJsonObject(items) || isListType(fitted["type"]) ? { ...fitted, items: walk(items) } : fitted
 }
 
 /** Draft 4 says by a boolean whether a bound is exclusive. */
