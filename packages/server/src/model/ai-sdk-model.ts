@@ -5,7 +5,8 @@
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
  * model alike. Only a request that was refused for the order of its roles, for its
- * `tool_choice` or for its pictures is made again at once, as the model may take it.
+ * `tool_choice`, for its pictures or for what calls of another model lack is made again
+ * at once, as the model may take it.
  */
 import {
   APICallError,
@@ -20,7 +21,13 @@ import { Effect, type Schema, Stream } from "effect"
 import type { Prompt } from "effect/ai"
 import { type Teller, toAiError } from "./ai-sdk-error.ts"
 import { makeArgumentsKeeper, toResponsePart } from "./ai-sdk-parts.ts"
-import { type PicturePlace, toAiSdkPrompt } from "./ai-sdk-prompt.ts"
+import {
+  hasUnsignedCalls,
+  hasUnthoughtCalls,
+  type PicturePlace,
+  toAiSdkPrompt,
+  withSignedCalls
+} from "./ai-sdk-prompt.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 import { makeThinkTagReader } from "./think-tags.ts"
 import type { ModelPort, PortRequest } from "./model-port.ts"
@@ -56,6 +63,10 @@ export interface Habits {
   readonly leavesOutTools: boolean
   /** It takes no pictures of tool results. */
   readonly leavesOutPictures: boolean
+  /** It does not think in a turn that has calls without the thinking that led to them. */
+  readonly wantsThinking: boolean
+  /** It takes no call without a signature of Google's. */
+  readonly wantsSignatures: boolean
 }
 
 /** What is known of a model's habits so far. */
@@ -78,11 +89,12 @@ export const fromAiSdk =
         const { callIds, joinsNeighbours, name } = options
         const known = options.habits.now()
         const open = (habits: Habits): Effect.Effect<LanguageModelV4StreamResult, unknown> => {
-          const { answersTools, leavesOutPictures, tagsNotices } = habits
+          const { answersTools, leavesOutPictures, tagsNotices, wantsSignatures } = habits
           const pictures = leavesOutPictures ? "none" : options.pictures
           const lateSystemMessages = !tagsNotices
           const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages, pictures }
-          const prompt = toAiSdkPrompt(request.prompt, asked)
+          const translated = toAiSdkPrompt(request.prompt, asked)
+          const prompt = wantsSignatures ? withSignedCalls(translated) : translated
           return Effect.tryPromise({
             try: () =>
               Promise.resolve(
@@ -136,6 +148,10 @@ const habitsAfter = (
   const status = error.statusCode ?? 0
   const words = `${error.message} ${error.responseBody ?? ""}`
   const isRefusal = [400, 422].includes(status)
+  if (isRefusal && !habits.wantsThinking && isThinkingMissing.test(words) && hasUnthoughtCalls(prompt))
+    return { ...habits, wantsThinking: true }
+  if (isRefusal && !habits.wantsSignatures && isSignatureMissing.test(words) && hasUnsignedCalls(prompt))
+    return { ...habits, wantsSignatures: true }
   const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
   if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
   // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
@@ -148,6 +164,12 @@ const habitsAfter = (
     ? { ...habits, leavesOutPictures: true }
     : undefined
 }
+
+/** "Expected `thinking` or `redacted_thinking`, but found `tool_use`. … must start with a thinking block" */
+const isThinkingMissing = /expected\W+thinking\b|start with a thinking block/i
+
+/** "Function call is missing a thought_signature in functionCall parts." */
+const isSignatureMissing = /thought_?signature/i
 
 const hasUserAfterTool = (prompt: LanguageModelV4Prompt): boolean =>
   prompt.some(({ role }, index) => role === "user" && prompt[index - 1]?.role === "tool")
@@ -169,14 +191,35 @@ const callOptions = (
   prompt: LanguageModelV4Prompt,
   habits: Habits,
   abortSignal: AbortSignal
-): LanguageModelV4CallOptions => ({
-  prompt,
-  abortSignal,
-  ...toolsOf(request, options, habits),
-  ...(options.temperature === undefined ? {} : { temperature: options.temperature }),
-  ...(options.maxOutputTokens === undefined ? {} : { maxOutputTokens: options.maxOutputTokens }),
-  ...(options.reasoning === undefined ? {} : { reasoning: options.reasoning }),
-  ...(options.requestOptions === undefined ? {} : { providerOptions: options.requestOptions })
+): LanguageModelV4CallOptions => {
+  const { maxOutputTokens, temperature } = options
+  const { reasoning, requestOptions } =
+    habits.wantsThinking && hasUnthoughtCalls(prompt) ? withoutThinking(options) : options
+  return {
+    prompt,
+    abortSignal,
+    ...toolsOf(request, options, habits),
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(requestOptions === undefined ? {} : { providerOptions: requestOptions })
+  }
+}
+
+/** The options of a request that asks for no thinking, by the names that Anthropic, Bedrock and OpenRouter have for it. */
+const withoutThinking = ({
+  reasoning,
+  requestOptions = {}
+}: AiSdkModelOptions): Pick<AiSdkModelOptions, "reasoning" | "requestOptions"> => ({
+  reasoning: reasoning === "none" ? reasoning : undefined,
+  requestOptions: Object.fromEntries(
+    Object.entries(requestOptions).map(
+      ([provider, { reasoning: _effort, reasoningConfig: _config, thinking: _budget, ...rest }]) => [
+        provider,
+        rest
+      ]
+    )
+  )
 })
 
 /** Anthropic and Bedrock refuse a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */

@@ -64,6 +64,48 @@ export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageMode
   ]
 }
 
+/** Whether the turn has calls without the signed thinking that led to them: those of another model, or of one that did not think. */
+export const hasUnthoughtCalls = (prompt: LanguageModelV4Prompt): boolean => {
+  // A notice behind the results of calls begins no turn.
+  const start = prompt.findLastIndex(
+    ({ role }, index) => role === "user" && prompt[index - 1]?.role !== "tool"
+  )
+  return prompt.slice(start + 1).some(({ content, role }) => {
+    if (role !== "assistant" || !content.some(({ type }) => type === "tool-call")) return false
+    const [first] = content
+    return !(first?.type === "reasoning" && first.providerOptions !== undefined)
+  })
+}
+
+/** What Google takes for the signature of a call that it did not sign (ai.google.dev, thought signatures). */
+const placeholder = { google: { thoughtSignature: "skip_thought_signature_validator" } }
+
+const isSigned = ({ providerOptions = {} }: AssistantPart): boolean =>
+  Object.values(providerOptions).some((options) => options["thoughtSignature"] !== undefined)
+
+const isUnsignedAnswer = (message: LanguageModelV4Message): boolean =>
+  message.role === "assistant" &&
+  message.content.some(({ type }) => type === "tool-call") &&
+  !message.content.some((part) => part.type === "tool-call" && isSigned(part))
+
+/** Whether the prompt has calls of which the model itself signed none. */
+export const hasUnsignedCalls = (prompt: LanguageModelV4Prompt): boolean => prompt.some(isUnsignedAnswer)
+
+/** A prompt whose calls have a signature: of calls side by side a model signs the first alone, which is enough. */
+export const withSignedCalls = (prompt: LanguageModelV4Prompt): LanguageModelV4Prompt =>
+  prompt.map((message) =>
+    message.role === "assistant" && isUnsignedAnswer(message)
+      ? {
+          ...message,
+          content: message.content.map((part) =>
+            part.type === "tool-call"
+              ? { ...part, providerOptions: { ...part.providerOptions, ...placeholder } }
+              : part
+          )
+        }
+      : message
+  )
+
 /** Claude refuses an answer to go on with that ends with white space. */
 const trimmed = (message: LanguageModelV4Message): LanguageModelV4Message => {
   const last = message.role === "assistant" ? message.content.at(-1) : undefined

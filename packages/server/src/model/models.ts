@@ -167,7 +167,7 @@ export class Models extends Context.Service<
           model,
           name: nameOf(ref),
           habits: {
-            now: () => strict.get(nameOf(ref)) ?? habitsOf(ref.provider),
+            now: () => strict.get(nameOf(ref)) ?? habitsOf(ref),
             learned: (habits) => {
               if (strict.size >= modelLimits.strictModels) strict.clear()
               strict.set(nameOf(ref), habits)
@@ -250,14 +250,19 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
   model?.provider === todoAssistant.model.provider &&
   model.name === todoAssistant.model.name
 
-/** What a provider's models are known to refuse before any of them is asked. */
-const habitsOf = (provider: ModelProvider): Habits => ({
+/** What a model is known to refuse before it is asked. */
+const habitsOf = ({ name, provider }: ModelRef): Habits => ({
   tagsNotices: provider !== "openai" && provider !== "azure" && provider !== "openai-compatible",
   answersTools: provider === "mistral",
   // Its package would take calls and results out of the conversation instead.
   leavesOutTools: provider === "amazon-bedrock",
-  leavesOutPictures: false
+  leavesOutPictures: false,
+  wantsThinking: (provider === "anthropic" || provider === "amazon-bedrock") && thinksByBudget.test(name),
+  wantsSignatures: false
 })
+
+/** Claude before 4.6 thinks up to a budget; later models decide by themselves and demand no thinking of other models' calls. */
+const thinksByBudget = /claude-(?:3-7|(?:opus|sonnet|haiku)-4[-@](?:[0-5](?!\d)|20))/
 
 /** The ids of calls that a provider takes, where it has a rule. */
 const callIdsOf = (provider: ModelProvider): RegExp | undefined =>

@@ -14,7 +14,8 @@ import {
 } from "../../testing/providers/openai-chat.ts"
 import { azureResponses, openaiResponses } from "../../testing/providers/openai-responses.ts"
 import type { WireFormat } from "../../testing/providers/wire-format.ts"
-import { serveAnswers, streaming } from "./fake-model-server.ts"
+import { type FakeAnswer, serveAnswers, streaming } from "./fake-model-server.ts"
+import type { ModelRequest } from "./model-request.ts"
 import { ask, asking, modelsIn } from "./models-for-tests.ts"
 
 const key = "secret-key-abcdef-0123456789"
@@ -125,4 +126,195 @@ describe("model.providerOptions", () => {
         expect(yield* bodyFor(format, { providerOptions })).toMatchObject(sent)
       })
     )
+})
+
+/** A turn in which these models called a tool, one after another; in the turn before, another model did. */
+const turnOf = (...models: readonly [string, ...ReadonlyArray<string>]): ModelRequest => {
+  const called = (model: string, id: string): ModelRequest["messages"] => [
+    {
+      role: "assistant",
+      content: [{ type: "tool-call", id, name: "look", params: {} }],
+      options: {
+        tropism: {
+          model,
+          parts: [
+            {
+              type: "reasoning",
+              text: "I think.",
+              metadata: { anthropic: { signature: "c2ln" }, bedrock: { signature: "c2ln" } }
+            },
+            { type: "toolCall", id }
+          ]
+        }
+      }
+    },
+    { role: "tool", content: [{ type: "tool-result", id, name: "look", isFailure: false, result: "Tea." }] }
+  ]
+  return {
+    messages: [
+      { role: "user", content: "Hello" },
+      ...called("openai-compatible:other", "toolu_0"),
+      { role: "assistant", content: [{ type: "text", text: "Hello." }] },
+      { role: "user", content: "Look." },
+      ...models.flatMap((model, index) => called(model, `toolu_${index + 1}`))
+    ],
+    tools: [{ name: "look", description: "Looks", inputSchema: { type: "object", properties: {} } }]
+  }
+}
+
+/** The bodies that a provider is sent for these requests; it refuses the first one, if a refusal is given. */
+const bodiesFor = (
+  format: WireFormat,
+  more: Partial<ModelConfig>,
+  refusal: string | undefined,
+  ...requests: ReadonlyArray<ModelRequest>
+) =>
+  Effect.gen(function* () {
+    const answer = streaming(format.answer({ words: ["Done."] }))
+    const first: FakeAnswer =
+      refusal === undefined ? answer : { kind: "json", status: 400, body: format.refusal(400, refusal) }
+    const server = yield* serveAnswers(first, answer)
+    yield* Effect.provide(
+      Effect.forEach(requests, (request) => ask({ ...format.model, ...more }, request)),
+      modelsIn(format.env(server.url, key))
+    )
+    return server.requests.map(({ body }) => Object(body))
+  }).pipe(Effect.scoped)
+
+describe("A turn that another model began", () => {
+  const other = "openai-compatible:other"
+  const own = "anthropic:claude-sonnet-4-5"
+  const expected =
+    "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block."
+
+  it.live("is finished without thinking by a Claude that would demand the thinking of each call", () =>
+    Effect.gen(function* () {
+      const { maxOutputTokens: _most, temperature: _heat, ...model } = anthropicMessages.model
+      const given: ReadonlyArray<readonly [Partial<ModelConfig>, ModelRequest]> = [
+        [{ reasoning: "low" }, turnOf(other)],
+        [{ reasoning: "low" }, turnOf(other, own)],
+        [{ reasoning: "low" }, turnOf(own)],
+        [{ providerOptions: { thinking: { type: "enabled", budgetTokens: 2_000 } } }, turnOf(other)],
+        [{ providerOptions: { thinking: { type: "enabled", budgetTokens: 2_000 } } }, turnOf(own)],
+        [{ reasoning: "low", name: "claude-opus-4-6" }, turnOf(other)]
+      ]
+      const sent = yield* Effect.forEach(given, ([more, request]) =>
+        bodiesFor({ ...anthropicMessages, model }, more, undefined, request)
+      )
+      expect(sent.map((bodies) => bodies.map(({ thinking }) => thinking?.type))).toEqual([
+        [undefined],
+        [undefined],
+        ["enabled"],
+        [undefined],
+        ["enabled"],
+        ["adaptive"]
+      ])
+    })
+  )
+
+  it.live("is asked again without thinking where a model demands it, and later ones at once", () =>
+    Effect.gen(function* () {
+      const name = "our-claude"
+      const { maxOutputTokens: _most, temperature: _heat, ...model } = anthropicMessages.model
+      const bodies = yield* bodiesFor(
+        { ...anthropicMessages, model },
+        { name, reasoning: "low" },
+        expected,
+        turnOf(other),
+        turnOf(other),
+        turnOf(`anthropic:${name}`)
+      )
+      expect(bodies.map(({ thinking }) => thinking?.type)).toEqual([
+        "enabled",
+        undefined,
+        undefined,
+        "enabled"
+      ])
+    })
+  )
+
+  it.live("is finished without thinking at Bedrock, too", () =>
+    Effect.gen(function* () {
+      const name = "eu.anthropic.claude-sonnet-4-5-20250929-v1:0"
+      const bodies = yield* bodiesFor(
+        bedrock,
+        { name, reasoning: "low" },
+        undefined,
+        turnOf(other),
+        turnOf(`amazon-bedrock:${name}`)
+      )
+      expect(bodies.map((body) => body.additionalModelRequestFields?.thinking?.type)).toEqual([
+        undefined,
+        "enabled"
+      ])
+    })
+  )
+
+  it.live("has Google's placeholder for the signatures of its calls where a server demands them", () =>
+    Effect.gen(function* () {
+      const bodies = yield* bodiesFor(
+        openaiCompatible,
+        { name: "gemini-3-pro" },
+        "Function call is missing a thought_signature in functionCall parts.",
+        turnOf(other),
+        turnOf(other)
+      )
+      const placeholder = { google: { thought_signature: "skip_thought_signature_validator" } }
+      expect(
+        bodies.map(({ messages }) =>
+          messages.flatMap(
+            (message: { readonly tool_calls?: ReadonlyArray<{ readonly extra_content?: unknown }> }) =>
+              (message.tool_calls ?? []).map(({ extra_content }) => extra_content)
+          )
+        )
+      ).toEqual([
+        [undefined, undefined],
+        [placeholder, placeholder],
+        [placeholder, placeholder]
+      ])
+    })
+  )
+
+  it.live(
+    "keeps the signature that a model gave to the first of its calls, and adds none to the others",
+    () =>
+      Effect.gen(function* () {
+        const name = "gemini-3-pro"
+        const signed: ModelRequest = {
+          ...turnOf(other),
+          messages: [
+            ...turnOf(other).messages,
+            {
+              role: "assistant",
+              content: ["a", "b"].map((id) => ({ type: "tool-call", id, name: "look", params: {} })),
+              options: {
+                tropism: {
+                  model: `openai-compatible:${name}`,
+                  parts: [
+                    { type: "toolCall", id: "a", metadata: { google: { thoughtSignature: "own" } } },
+                    { type: "toolCall", id: "b" }
+                  ]
+                }
+              }
+            },
+            {
+              role: "tool",
+              content: ["a", "b"].map((id) => ({
+                type: "tool-result",
+                id,
+                name: "look",
+                isFailure: false,
+                result: "Tea."
+              }))
+            }
+          ]
+        }
+        const bodies = yield* bodiesFor(openaiCompatible, { name }, "missing a `thought_signature`", signed)
+        const last = bodies.at(-1).messages.findLast((message: object) => "tool_calls" in message)
+        expect(last.tool_calls.map(({ extra_content }: Record<string, unknown>) => extra_content)).toEqual([
+          { google: { thought_signature: "own" } },
+          undefined
+        ])
+      })
+  )
 })
