@@ -206,5 +206,24 @@ layer(strictServer, { excludeTestServices: true })((it) => {
         }
       })
     )
+
+    it.effect.each(["claude", "gemini-chat"])(
+      "%s: finishes as a fallback a turn in which another model has called a tool",
+      (name) =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const model = { ...modelOf("weary"), reasoning: "low", fallback: modelOf(name) }
+          const agent = yield* agentOf(story, model)
+          const run = yield* story.post(`/agents/${agent.id}/trigger`)
+          expect(run).toMatchObject({
+            status: "completed",
+            errorMessage: null,
+            summary: "Done.",
+            stepCount: 3
+          })
+          const calls = yield* story.get(`/runs/${run.id}/tool-calls`)
+          expect(calls.items.map(({ status }: Json) => status)).toEqual(["completed", "completed"])
+        })
+    )
   })
 })

@@ -4,10 +4,10 @@
  * The rules, as their providers state them:
  * - `deepseek`: "reasoning_content … must be passed back to the API" within a turn that calls tools (api-docs.deepseek.com, thinking mode).
  * - `vllm`: the same for a server that names the field `reasoning` (docs.vllm.ai, reasoning outputs).
- * - `gemini-chat`: "Function call is missing a thought_signature" through OpenAI's wire (ai.google.dev, thought signatures).
+ * - `gemini-chat`: "Function call is missing a thought_signature" through OpenAI's wire; calls of another model have the placeholder instead (ai.google.dev, thought signatures).
  * - `mistral`: ids of nine letters and digits; no user after a tool's result (docs.mistral.ai, function calling).
  * - `gemma`: "Conversation roles must alternate user/assistant", and no system but at the beginning (the chat template of Gemma 2 and 3).
- * - `claude`: with thinking, an answer with tool calls begins with its signed thinking (docs.anthropic.com, extended thinking).
+ * - `claude`: with thinking, an answer with tool calls begins with its signed thinking; its own calls always come with it (docs.anthropic.com, extended thinking).
  * - `gemini`: the signature of a function call comes back with it (ai.google.dev, thought signatures).
  * - `openai` and `deployment` (Azure): encrypted reasoning comes back before the calls that it led to (platform.openai.com, reasoning items).
  * - `ministral` (Mistral's own API): as `mistral`, and "Unexpected role 'user' after role 'tool'" (mistral-common, `_validate_message_order`).
@@ -15,6 +15,7 @@
  * - `routed` (OpenRouter): `reasoning_details` come back unchanged with the calls (openrouter.ai/docs, reasoning tokens).
  * - `qwen-vl`, `gpt-4o`: a tool's message is text, and follows its call (platform.openai.com, function calling); pictures come from the user.
  * - `llama`: takes no pictures at all (docs.vllm.ai, "is not a multimodal model").
+ * - `weary`: calls a tool and refuses whatever comes after it.
  * - `crowded`: "Invalid 'tools': array too long. Expected an array with maximum length 128" (platform.openai.com, function calling).
  *
  * A conversation with the word "overdrawn" is refused by all, as its provider refuses.
@@ -46,7 +47,9 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
     callers(messages).some((each) => each.reasoning !== "I think.") ? "missing reasoning" : undefined,
   "gemini-chat": ({ messages }) =>
     callers(messages).some(
-      (each) => each.tool_calls[0].extra_content?.google?.thought_signature !== signature
+      ({ tool_calls: [first] }) =>
+        first.extra_content?.google?.thought_signature !==
+        (first.function.arguments.includes("weary") ? "skip_thought_signature_validator" : signature)
     )
       ? "Function call is missing a thought_signature in functionCall parts."
       : undefined,
@@ -59,11 +62,15 @@ const refusals: Readonly<Record<string, (body: Json) => string | undefined>> = {
     )
       ? "Conversation roles must alternate user/assistant/user/assistant/..."
       : undefined,
-  claude: ({ messages }) =>
+  weary: ({ messages }) => (callers(messages).length > 0 ? "Too weary." : undefined),
+  claude: ({ messages, thinking }) =>
     turnOf(messages).some(
       ({ content, role }: Json) =>
         role === "assistant" &&
-        content.some(({ type }: Json) => type === "tool_use") &&
+        content.some(
+          ({ id, type }: Json) =>
+            type === "tool_use" && (thinking?.type === "enabled" || id.startsWith("toolu_"))
+        ) &&
         !(content[0].type === "thinking" && content[0].signature === signature)
     )
       ? "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`."
@@ -275,7 +282,7 @@ const sendChat = (response: ServerResponse, model: string, step: number, tool: s
           // Each answer counts from the start, as some servers do.
           id: idOf(model, step, tool),
           type: "function",
-          function: { name: tool, arguments: `{"query":"step ${step}"}` },
+          function: { name: tool, arguments: `{"query":"${model === "weary" ? model : "step"} ${step}"}` },
           ...(model === "gemini-chat" ? { extra_content: { google: { thought_signature: signature } } } : {})
         },
         // Two results come before anybody else speaks.

@@ -165,8 +165,8 @@ const habitsAfter = (
     : undefined
 }
 
-/** "Expected `thinking` or `redacted_thinking`, but found `tool_use`. … must start with a thinking block" */
-const isThinkingMissing = /expected\W+thinking\b|start with a thinking block/i
+/** "Expected `thinking` or `redacted_thinking`, but found `tool_use`." */
+const isThinkingMissing = /expected\W+thinking\b/i
 
 /** "Function call is missing a thought_signature in functionCall parts." */
 const isSignatureMissing = /thought_?signature/i

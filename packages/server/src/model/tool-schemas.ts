@@ -9,7 +9,7 @@
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider"
 import { isJsonObject } from "@tropism/domain/json"
 import { shortened } from "@tropism/domain/text-beginning"
-import type { Schema } from "effect"
+import { Result, type Schema } from "effect"
 import { Tool } from "effect/ai"
 
 type JsonSchema = Readonly<Record<string, unknown>>
@@ -211,14 +211,8 @@ const isNumber = (value: unknown): boolean => Number.isFinite(value)
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
 
 /** A regular expression as JSON Schema has them: those of ECMA-262, with Unicode. */
-const isPattern = (value: unknown): boolean => {
-  if (typeof value !== "string") return false
-  try {
-    return new RegExp(value, "u") instanceof RegExp
-  } catch {
-    return false
-  }
-}
+const isPattern = (value: unknown): boolean =>
+  typeof value === "string" && Result.isSuccess(Result.try(() => new RegExp(value, "u")))
 
 /** Keywords that are left as they are or left out. */
 const validity = new Map<string, (value: unknown) => boolean>(
@@ -314,13 +308,10 @@ const withKeys = (ref: string, keyOf: (key: string) => string): string =>
   })
 
 /** A step of a pointer in a URL; undefined where it is none. */
-const keyIn = (step: string): string | undefined => {
-  try {
-    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")
-  } catch {
-    return undefined
-  }
-}
+const keyIn = (step: string): string | undefined =>
+  Result.getOrUndefined(
+    Result.try(() => decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~"))
+  )
 
 /** What follows from a condition is nothing without it. */
 const conditional = (schema: JsonSchema): JsonSchema => {
