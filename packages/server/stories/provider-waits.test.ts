@@ -59,6 +59,31 @@ describe("A run whose provider is away", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("of an agent that is disabled meanwhile keeps no other waiting", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const disabled = yield* story.post("/agents", reader({ name: "disabled" }))
+      yield* provider.goAway(unavailable)
+      yield* happen(story, 4)
+      yield* waitingOf(story, disabled, 4)
+      yield* story.patch(`/agents/${disabled.id}`, { enabled: false })
+      const agent = yield* story.post("/agents", reader())
+      yield* happen(story, 1)
+      yield* waitingOf(story, agent, 1)
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      const [run] = yield* endedOf(story, agent, 1)
+      expect(run.status).toBe("completed")
+      const others = yield* eventually(
+        runsOf(story, disabled),
+        (runs) => runs.every(({ status }) => status === "cancelled"),
+        60_000
+      )
+      for (const { completedAt } of others)
+        expect(Date.parse(completedAt)).toBeGreaterThanOrEqual(Date.parse(run.completedAt))
+    }).pipe(Effect.scoped)
+  )
+
   it.live("is paused, and does not wait, once its time is up", () =>
     Effect.gen(function* () {
       const { provider, story } = yield* outageStory

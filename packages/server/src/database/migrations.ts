@@ -75,6 +75,7 @@ import { statements as modelAnswers } from "./migrations/0078-model-answers.ts"
 import { statements as responses } from "./migrations/0079-responses.ts"
 import { statements as usageDetails } from "./migrations/0080-usage-details.ts"
 import { statements as oauth } from "./migrations/0081-oauth.ts"
+import { statements as probesThatAsk } from "./migrations/0082-probes-that-ask.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -153,7 +154,8 @@ export const migrations = {
   "0078_model_answers": run(modelAnswers),
   "0079_responses": run(responses),
   "0080_usage_details": run(usageDetails),
-  "0081_oauth": run(oauth)
+  "0081_oauth": run(oauth),
+  "0082_probes_that_ask": run(probesThatAsk)
 }
 
 /** The newest migration that this program knows. */

@@ -105,7 +105,8 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
       held[held.length - 1] = { ...last, fault: cutArguments }
     const { inputTokens, outputTokens } = part.usage
     // No prompt is empty, and who has spoken has used something: a provider that counts nothing does not count.
-    const isCounted = (total: number | undefined) => model.where === undefined || total !== 0
+    const isCounted = (total: number | undefined) =>
+      model.where === undefined || (total !== 0 && (total ?? 0) <= modelLimits.requestMaxTokens)
     const inputCount = isCounted(inputTokens.total) ? inputTokens.total : undefined
     const outputCount = saidChars === 0 || isCounted(outputTokens.total) ? outputTokens.total : undefined
     const parts = answerParts.finish()

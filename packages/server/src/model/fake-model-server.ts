@@ -34,7 +34,9 @@ export type FakeAnswer =
   | {
       readonly kind: "json"
       readonly status: number
-      readonly body: unknown
+      readonly body?: unknown
+      /** Sent as it is, in place of the body. */
+      readonly text?: string
       readonly headers?: Record<string, string>
     }
   | {
@@ -132,7 +134,7 @@ const send = (answer: FakeAnswer, response: ServerResponse): void => {
   if (answer.kind === "json") {
     response
       .writeHead(answer.status, { "content-type": "application/json", ...answer.headers })
-      .end(JSON.stringify(answer.body))
+      .end(answer.text ?? JSON.stringify(answer.body))
     return
   }
   response.writeHead(200, { "content-type": "text/event-stream" })

@@ -23,10 +23,24 @@ const textIn = (value: unknown): string | undefined =>
 export const errorMessageIn = (body: unknown): string | undefined => {
   const value = Array.isArray(body) ? body[0] : body
   if (!isFields(value)) return textIn(value)
-  const { Message, detail, error, message = Message, msg } = value
+  const { Message, detail, error, errors, message = Message, msg } = value
   if (error !== undefined && error !== null && error !== "") return errorMessageIn(error)
-  return textIn(message) ?? textIn(msg) ?? (detail === undefined ? undefined : errorMessageIn(detail))
+  return (
+    textIn(message) ??
+    textIn(msg) ??
+    (detail === undefined ? undefined : errorMessageIn(detail)) ??
+    (errors === undefined ? undefined : errorMessageIn(errors))
+  )
 }
+
+/** The words of a body that is no JSON: a text as it is, of a page its title. */
+const plainMessageIn = (text: string): string | undefined => {
+  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
+  return textIn((title ?? (/^\s*</.test(text) ? "" : text)).replace(/\s+/g, " ").trim().slice(0, 600))
+}
+
+const messageIn = (text: string, body: unknown): string | undefined =>
+  errorMessageIn(body) ?? (body === undefined ? plainMessageIn(text) : undefined)
 
 /** The form in which one package reads a refusal. */
 type ErrorForm = (message: string) => Fields
@@ -59,7 +73,7 @@ export const withReadableErrors = (fetch: Fetch, form?: ErrorForm): Fetch =>
 
 const readable = (text: string): string => {
   const body = parse(text)
-  const message = errorMessageIn(body)
+  const message = messageIn(text, body)
   const first = Array.isArray(body) ? body[0] : body
   const error = isFields(first) && isFields(first["error"]) ? first["error"] : {}
   const isRead = message === undefined || (first === body && textIn(error["message"]) !== undefined)
@@ -67,7 +81,7 @@ const readable = (text: string): string => {
 }
 
 const formed = (text: string, form: ErrorForm): string => {
-  const message = errorMessageIn(parse(text))
+  const message = messageIn(text, parse(text))
   return message === undefined ? text : JSON.stringify(form(message))
 }
 

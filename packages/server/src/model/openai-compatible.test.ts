@@ -486,11 +486,23 @@ describe("A server that speaks the format nearly right", () => {
       400,
       [{ error: { code: 400, message: "Why it is so", status: "INVALID_ARGUMENT" } }]
     ],
+    ["errors in a list", 400, { errors: [{ message: "Why it is so" }] }],
     ["an error of its own form", 400, { object: "error", message: "Why it is so", code: 400 }]
   ])("a refusal in %s is told in the provider's words", ([, status, body]) =>
     Effect.gen(function* () {
       const { failure } = yield* askServer([{ kind: "json", status, body }])
       expect(failure?.message).toBe(`HTTP ${status}: Why it is so`)
+    })
+  )
+
+  it.live.each<readonly [string, string]>([
+    ["plain text", "Why it is so"],
+    ["a page", "<html><head><title>Why it is so</title></head><body>nginx</body></html>"]
+  ])("a refusal in %s is told, too", ([, text]) =>
+    Effect.gen(function* () {
+      const headers = { "content-type": "text/plain" }
+      const { failure } = yield* askServer([{ kind: "json", status: 400, text, headers }])
+      expect(failure?.message).toBe("HTTP 400: Why it is so")
     })
   )
 
@@ -505,20 +517,25 @@ describe("A server that speaks the format nearly right", () => {
     })
   )
 
-  it.live.each([undefined, null, {}, { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }])(
-    "a usage of %j is estimated, for no request is free",
-    (reported) =>
-      Effect.gen(function* () {
-        const { parts } = yield* askServer([
-          events(chatChunk({ content: "Twelve characters" }), chatChunk({}, "stop"), {
-            choices: [],
-            usage: reported
-          })
-        ])
-        const finish = parts.at(-1)
-        expect(finish).toMatchObject({ isUsageEstimated: true })
-        if (finish?.type !== "finish") return
-        expect(Math.min(finish.usage.inputTokens, finish.usage.outputTokens)).toBeGreaterThan(0)
-      })
+  it.live.each([
+    undefined,
+    null,
+    {},
+    { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+    { prompt_tokens: 1e12, completion_tokens: 1e12, total_tokens: 2e12 }
+  ])("a usage of %j is estimated, for no request is free", (reported) =>
+    Effect.gen(function* () {
+      const { parts } = yield* askServer([
+        events(chatChunk({ content: "Twelve characters" }), chatChunk({}, "stop"), {
+          choices: [],
+          usage: reported
+        })
+      ])
+      const finish = parts.at(-1)
+      expect(finish).toMatchObject({ isUsageEstimated: true })
+      if (finish?.type !== "finish") return
+      expect(Math.min(finish.usage.inputTokens, finish.usage.outputTokens)).toBeGreaterThan(0)
+      expect(Math.max(finish.usage.inputTokens, finish.usage.outputTokens)).toBeLessThan(100)
+    })
   )
 })

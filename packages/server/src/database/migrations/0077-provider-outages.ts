@@ -65,6 +65,60 @@ const routesWaitedFor = `with recursive found(name) as (
     select (select run.waits_for from kb.agent_runs run where ${isWaiting("run")} and run.waits_for > found.name order by run.waits_for limit 1)
     from found where found.name is not null)`
 
+/** How waiting runs go on; `alsoOf` is a further condition on those that may be the next to ask. */
+export const waking = (alsoOf: string): ReadonlyArray<string> => [
+  // Routes with a waiting run that may go on: their breaker is closed, or its probe is due; or the run has waited for too long.
+  ...definer(
+    "routes_to_wake(longest_wait_seconds float8)",
+    "float8",
+    "setof text",
+    "sql",
+    `${routesWaitedFor}
+     select found.name from found left join kb.provider_outages outage on outage.route = found.name
+     where found.name is not null and ${isDue} and exists (
+       select from kb.agent_runs run where ${isWaiting("run")} and run.waits_for = found.name and run.waits_until <= now()
+         and not ${isHeld("run.project_id")}${alsoOf})
+     union all
+     (select run.waits_for from kb.agent_runs run
+      where ${isWaiting("run")} and run.waits_since < now() - make_interval(secs => longest_wait_seconds) limit 1)`
+  ),
+  // Lets them go on: one for a probe, a batch where the breaker is closed, a batch of those that have waited for too long.
+  ...definer(
+    "wake_waiting_runs(most integer, probe_seconds float8, longest_wait_seconds float8)",
+    "integer, float8, float8",
+    "integer",
+    "plpgsql",
+    `#variable_conflict use_column
+     declare
+       woken integer := 0;
+       ids uuid[];
+       name text;
+       outage kb.provider_outages;
+     begin
+       for name in select distinct due from kb.routes_to_wake(longest_wait_seconds) due order by due limit most loop
+         select * into outage from kb.provider_outages one where one.route = name;
+         if not ${isDue} then ids := '{}';
+         else
+           ids := array(select run.id from kb.agent_runs run
+             where ${isWaiting("run")} and run.waits_for = name and run.waits_until <= now() and not ${isHeld("run.project_id")}${alsoOf}
+             order by run.wait_tries, run.waits_until limit case when outage.is_open then 1 else most end for update skip locked);
+         end if;
+         if outage.is_open and cardinality(ids) > 0 then
+           update kb.provider_outages outage set probe_run_id = ids[1], probe_until = now() + make_interval(secs => probe_seconds)
+           where outage.route = name and ${isDue};
+           if not found then ids := '{}'; end if;
+         end if;
+         ids := ids || array(select run.id from kb.agent_runs run
+           where ${isWaiting("run")} and run.waits_for = name and run.waits_since < now() - make_interval(secs => longest_wait_seconds)
+           limit most for update skip locked);
+         update kb.agent_runs run set waits_for = null, waits_until = null where run.id = any(ids);
+         woken := woken + cardinality(ids);
+       end loop;
+       return woken;
+     end`
+  )
+]
+
 const functions = [
   // What is known of the breakers, for a server that keeps it at hand.
   ...definer(
@@ -123,56 +177,7 @@ const functions = [
        delete from kb.provider_outages where route = name and (not is_open or failures = seen_failures) returning 1)
      select exists (select from closed)`
   ),
-  // Routes with a waiting run that may go on: their breaker is closed, or its probe is due; or the run has waited for too long.
-  ...definer(
-    "routes_to_wake(longest_wait_seconds float8)",
-    "float8",
-    "setof text",
-    "sql",
-    `${routesWaitedFor}
-     select found.name from found left join kb.provider_outages outage on outage.route = found.name
-     where found.name is not null and ${isDue} and exists (
-       select from kb.agent_runs run where ${isWaiting("run")} and run.waits_for = found.name and run.waits_until <= now()
-         and not ${isHeld("run.project_id")})
-     union all
-     (select run.waits_for from kb.agent_runs run
-      where ${isWaiting("run")} and run.waits_since < now() - make_interval(secs => longest_wait_seconds) limit 1)`
-  ),
-  // Lets them go on: one for a probe, a batch where the breaker is closed, a batch of those that have waited for too long.
-  ...definer(
-    "wake_waiting_runs(most integer, probe_seconds float8, longest_wait_seconds float8)",
-    "integer, float8, float8",
-    "integer",
-    "plpgsql",
-    `#variable_conflict use_column
-     declare
-       woken integer := 0;
-       ids uuid[];
-       name text;
-       outage kb.provider_outages;
-     begin
-       for name in select distinct due from kb.routes_to_wake(longest_wait_seconds) due order by due limit most loop
-         select * into outage from kb.provider_outages one where one.route = name;
-         if not ${isDue} then ids := '{}';
-         else
-           ids := array(select run.id from kb.agent_runs run
-             where ${isWaiting("run")} and run.waits_for = name and run.waits_until <= now() and not ${isHeld("run.project_id")}
-             order by run.wait_tries, run.waits_until limit case when outage.is_open then 1 else most end for update skip locked);
-         end if;
-         if outage.is_open and cardinality(ids) > 0 then
-           update kb.provider_outages outage set probe_run_id = ids[1], probe_until = now() + make_interval(secs => probe_seconds)
-           where outage.route = name and ${isDue};
-           if not found then ids := '{}'; end if;
-         end if;
-         ids := ids || array(select run.id from kb.agent_runs run
-           where ${isWaiting("run")} and run.waits_for = name and run.waits_since < now() - make_interval(secs => longest_wait_seconds)
-           limit most for update skip locked);
-         update kb.agent_runs run set waits_for = null, waits_until = null where run.id = any(ids);
-         woken := woken + cardinality(ids);
-       end loop;
-       return woken;
-     end`
-  ),
+  ...waking(""),
   ...definer(
     "outage_gauges(most integer)",
     "integer",
