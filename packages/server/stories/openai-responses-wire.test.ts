@@ -3,9 +3,17 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
 import { contentsOf, countOf, echo, logOf } from "../testing/context-words.ts"
 import { says, wiredStory, wireModel } from "../testing/model-words.ts"
-import { atResponse, newModel, outputText, responseEvents, sendResponse } from "../testing/openai-words.ts"
+import {
+  atResponse,
+  newModel,
+  outputText,
+  responseEvents,
+  sendCompletion,
+  sendResponse
+} from "../testing/openai-words.ts"
 import { type Answer, type Json, scripted } from "../testing/platform.ts"
 import { asking } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -469,6 +477,33 @@ describe("What the model is asked", () => {
       const answer = yield* sendResponse(story, { ...hello, tool_choice: "none" })
       expect([outputText(answer.body), answer.body.tool_choice]).toEqual(["Words.", "none"])
       expect(models.requests.map(({ body }) => (body as Json).tools)).toEqual([undefined])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("an answer that is cut and goes on is one message, as in a chat completion", () =>
+    Effect.gen(function* () {
+      const cut = (text: string) => events(chatChunk({ content: text }), ...chatEnd("length"))
+      const pieces = [cut("piece0 "), cut("piece1 "), says("end.")] as const
+      const { story } = yield* wiredStory([...pieces, ...pieces, ...pieces])
+      const { maxOutputTokens: _limit, ...unlimited } = wireModel
+      yield* newModel(story, "clerk", unlimited, { tools: [] })
+      const whole = yield* sendResponse(story, hello)
+      const content = [{ type: "output_text", text: "piece0 piece1 end.", annotations: [], logprobs: [] }]
+      expect(whole.body).toMatchObject({
+        status: "completed",
+        output: [{ type: "message", status: "completed", content }]
+      })
+      expect((yield* atResponse(story, "GET", whole.body.id)).body.output).toEqual(whole.body.output)
+      const streamed = responseEvents(yield* sendResponse(story, { ...hello, stream: true }))
+      const of = (type: string) => streamed.filter((event) => event.type === `response.${type}`)
+      expect(of("output_text.delta").map(({ delta }) => delta)).toEqual(["piece0 ", "piece1 ", "end."])
+      expect(of("output_item.added")).toHaveLength(1)
+      expect(of("content_part.added")).toHaveLength(1)
+      expect(of("output_text.done")).toMatchObject([{ text: "piece0 piece1 end." }])
+      expect(of("completed")[0].response.output).toMatchObject([{ type: "message", content }])
+      const messages = [{ role: "user", content: "Hello" }]
+      const completion = yield* sendCompletion(story, { model: "clerk", messages })
+      expect(completion.body.choices[0].message.content).toBe("piece0 piece1 end.")
     }).pipe(Effect.scoped)
   )
 })
