@@ -21,6 +21,8 @@ import { runsOf } from "../testing/story-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
 const hello = { model: "clerk", input: "Hello" }
+const nextChatMemory =
+  "Summarize the discussion briefly in 200 words or less to use as a prompt for future context."
 const nobody = `resp_${"0".repeat(32)}`
 
 /** Says something, finds nothing, and says so. */
@@ -477,6 +479,29 @@ describe("What the model is asked", () => {
       const answer = yield* sendResponse(story, { ...hello, tool_choice: "none" })
       expect([outputText(answer.body), answer.body.tool_choice]).toEqual(["Words.", "none"])
       expect(models.requests.map(({ body }) => (body as Json).tools)).toEqual([undefined])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has no tool and no conversation where a chat client asks for a title", () =>
+    Effect.gen(function* () {
+      const { models, story } = yield* wiredStory([says("One."), says("A title"), says("Another")])
+      yield* newModel(story, "clerk", wireModel, { tools: ["graph.*"] })
+      const { body: first } = yield* sendResponse(story, hello)
+      const title = {
+        instructions:
+          "you will generate a short title based on the first message a user begins a conversation with\n- do not use quotes or colons",
+        input: "Hello"
+      }
+      const named = yield* sendResponse(story, { ...hello, ...title, previous_response_id: first.id })
+      expect(outputText(named.body)).toBe("A title")
+      expect(named.body.x_tropism.conversation).not.toBe(first.x_tropism.conversation)
+      yield* sendResponse(story, {
+        ...hello,
+        input: [message("user", "Hello"), message("assistant", "Hi."), message("system", nextChatMemory)]
+      })
+      const asked: ReadonlyArray<Json> = models.requests.map(({ body }) => body)
+      expect(asked.map(({ tools }) => tools !== undefined)).toEqual([true, false, false])
+      expect(asked[2].messages.at(-1)).toMatchObject({ role: "user", content: nextChatMemory })
     }).pipe(Effect.scoped)
   )
 

@@ -126,18 +126,19 @@ export const addressed = (url: string, param: string): Pick<WantedFile, "param" 
 
 /** The conversation of a user, and neither an object of that name nor one with somebody else. */
 const conversation =
-  String.raw`(?:first message a user begins a conversation with|\b(?:the|this|our|your|following|given|provided|user's) ` +
-  String.raw`(?:first )?(?:conversation|chat history|chat|dialogue|discussion|session|messages?)\b` +
-  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|with|about|on)\b))`
+  String.raw`(?:first message a user begins a conversation with|\buser's (?:first )?message\b|` +
+  String.raw`\b(?:the|this|our|your|given|user's) (?:following |given |short |user's |above ){0,2}` +
+  String.raw`(?:conversation|chat history|chat|dialogue|discussion|session)\b` +
+  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b))`
 
 /** A name for something, unless it is said to be that of something else. */
-const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji|topic)\b(?! (?:for|of|to|on) (?!within\b|\d|${conversation}))`
+const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|\d|${conversation}))`
 
 /** How an instruction begins, whoever the model is told to be before it. */
-const beginning = String.raw`^[\s#*-]*(?:task:\s*)?(?:you are [^.!?]{0,80}?[.!?,]\s*)?(?:based on [^,.]{0,60},\s*)?(?:you (?:will|must|should|need to) |your task is to |please )*`
+const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:you (?:will|must|should|need to) |your task is to |please )*`
 
-/** The rest of a clause, without what is quoted in it. */
-const within = String.raw`[^.!?"“„«]{0,80}`
+/** The rest of a clause, without what is quoted in it and without anything of the graph. */
+const within = String.raw`(?:(?!\b(?:objects?|graph)\b)[^.!?"“„«]){0,80}`
 
 const matches = (...parts: ReadonlyArray<string>): RegExp => new RegExp(parts.join(""), "i")
 
@@ -146,16 +147,15 @@ const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summa
 /** Instructions to name a conversation, in either order of the two. */
 const namings: ReadonlyArray<RegExp> = [
   matches(beginning, labelling, within, label, within, conversation),
-  matches(beginning, labelling, within, conversation, within, label)
+  matches(beginning, labelling, " ", conversation, within, label)
 ]
 
 /** That a program reads the answer: nobody asks a person so for a name alone. */
 const formBound =
-  /\b(?:(?:only|just) (?:return|output|give|provide|respond|reply|answer)|(?:return|output|provide|give|(?:respond|reply) with) only|nothing else|(?:no|without|not using) (?:any |quotes|quotation|punctuation)|(?:do not|don't) (?:use|add|include|wrap)|json)\b/i
+  /\b(?:(?:only|just) (?:return|output|give|provide|respond|reply|answer)|(?:return|output|provide|give|respond|reply|answer)(?: with)? only|nothing else|(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)|(?:do not|don't) (?:use|add|include|wrap)|json)\b/i
 
 /** Instructions that no person gives, whatever the form of their answer. */
 const machineMade: ReadonlyArray<RegExp> = [
-  /^\s*###\s*Task:[^]*<chat_history>/i,
   matches(
     beginning,
     String.raw`summari[sz]e `,
@@ -168,17 +168,22 @@ const machineMade: ReadonlyArray<RegExp> = [
   /^\s*you have been provided with (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
 ]
 
+/** Open WebUI's tasks quote the conversation, wherever in the text. */
+const openWebUiTask = /^\s*###\s*Task:[^]*<chat_history>/i
+
 /** An instruction says what it wants in its first words; behind them comes the conversation. */
 const instructionChars = 600
 
 /** Whether these words instruct a model to title, name, tag, sum up or illustrate the conversation of somebody else. */
 const isHelperInstruction = (content: string): boolean => {
   const first = content
-    .replace(/\s+/g, " ")
+    .trimStart()
     .slice(0, instructionChars)
+    .replace(/\s+/g, " ")
     .replace(/ \d+\. /g, " ")
   return (
-    machineMade.some((pattern) => pattern.test(content)) ||
+    openWebUiTask.test(content) ||
+    machineMade.some((pattern) => pattern.test(first)) ||
     (formBound.test(first) && namings.some((pattern) => pattern.test(first)))
   )
 }
