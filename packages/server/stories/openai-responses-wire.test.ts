@@ -5,7 +5,7 @@ import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
 import { contentsOf, countOf, echo, logOf } from "../testing/context-words.ts"
-import { says, wiredStory, wireModel } from "../testing/model-words.ts"
+import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import {
   atResponse,
   newModel,
@@ -502,6 +502,27 @@ describe("What the model is asked", () => {
       const asked: ReadonlyArray<Json> = models.requests.map(({ body }) => body)
       expect(asked.map(({ tools }) => tools !== undefined)).toEqual([true, false, false])
       expect(asked[2].messages.at(-1)).toMatchObject({ role: "user", content: nextChatMemory })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has the question before another answer to it, and the fork of a question goes on with that", () =>
+    Effect.gen(function* () {
+      const question = { question: "Which colour?", options: ["red", "blue"] }
+      const ask = calls({ id: "c1", tool: "ask_user", arguments: question })
+      const { models, story } = yield* wiredStory([ask, says("So blue."), says("So red.")])
+      yield* newModel(story, "clerk", wireModel, { tools: ["run.ask_user"] })
+      const { body: first } = yield* sendResponse(story, hello)
+      const answer = (input: string) =>
+        sendResponse(story, { model: "clerk", input, previous_response_id: first.id })
+      expect(outputText((yield* answer("blue")).body)).toBe("So blue.")
+      const { body: again } = yield* answer("red")
+      expect([again.status, outputText(again)]).toEqual(["completed", "So red."])
+      const asked: Json = models.requests.at(-1)?.body
+      expect(asked.messages.slice(-2)).toMatchObject([
+        { role: "assistant", content: "Which colour?\n- red\n- blue" },
+        { role: "user", content: "red" }
+      ])
+      expect((yield* atResponse(story, "GET", again.id)).body.output).toEqual(again.output)
     }).pipe(Effect.scoped)
   )
 
