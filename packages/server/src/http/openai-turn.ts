@@ -126,7 +126,7 @@ export const addressed = (url: string, param: string): Pick<WantedFile, "param" 
 
 /** The conversation of a user, and neither an object of that name nor one with somebody else. */
 const conversation =
-  String.raw`(?:first message a user begins a conversation with|\buser's (?:first )?message\b|` +
+  String.raw`(?:\b(?:first|user's(?: first)?) message\b|` +
   String.raw`\b(?:the|this|our|your|given|user's) (?:following |given |short |user's |above ){0,2}` +
   String.raw`(?:conversation|chat history|chat|dialogue|discussion|session)\b` +
   String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b))`
@@ -165,7 +165,7 @@ const machineMade: ReadonlyArray<RegExp> = [
     String.raw`(?! for (?:the|a|an|our|my)\b)`
   ),
   matches(beginning, String.raw`reflect the (?:speaker|user|author)'s\b`, within, String.raw`\bemoji\b`),
-  /^\s*you have been provided with (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
+  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
 ]
 
 /** Open WebUI's tasks quote the conversation, wherever in the text. */
