@@ -308,6 +308,33 @@ describe("A request for words only", () => {
     ["Open WebUI's title", { messages: [user(title)] }],
     ["Open WebUI's task", { messages: [user("Hello")], metadata: { task: "tags_generation" } }],
     [
+      "LobeChat's title",
+      {
+        messages: [
+          {
+            role: "system",
+            content:
+              "You are a professional conversation summarizer. Generate a concise title that captures the essence of the conversation.\n\nRules:\n- Output ONLY the title text"
+          },
+          user("user: Hello")
+        ]
+      }
+    ],
+    [
+      "NextChat's memory",
+      {
+        messages: [
+          user("Hello"),
+          { role: "assistant", content: "Hi." },
+          {
+            role: "system",
+            content:
+              "Summarize the discussion briefly in 200 words or less to use as a prompt for future context."
+          }
+        ]
+      }
+    ],
+    [
       "LibreChat's title",
       {
         messages: [

@@ -3,9 +3,17 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
 import { contentsOf, countOf, echo, logOf } from "../testing/context-words.ts"
-import { says, wiredStory, wireModel } from "../testing/model-words.ts"
-import { atResponse, newModel, outputText, responseEvents, sendResponse } from "../testing/openai-words.ts"
+import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
+import {
+  atResponse,
+  newModel,
+  outputText,
+  responseEvents,
+  sendCompletion,
+  sendResponse
+} from "../testing/openai-words.ts"
 import { type Answer, type Json, scripted } from "../testing/platform.ts"
 import { asking } from "../testing/question-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -13,6 +21,8 @@ import { runsOf } from "../testing/story-words.ts"
 import { asUser } from "../testing/token-words.ts"
 
 const hello = { model: "clerk", input: "Hello" }
+const nextChatMemory =
+  "Summarize the discussion briefly in 200 words or less to use as a prompt for future context."
 const nobody = `resp_${"0".repeat(32)}`
 
 /** Says something, finds nothing, and says so. */
@@ -469,6 +479,77 @@ describe("What the model is asked", () => {
       const answer = yield* sendResponse(story, { ...hello, tool_choice: "none" })
       expect([outputText(answer.body), answer.body.tool_choice]).toEqual(["Words.", "none"])
       expect(models.requests.map(({ body }) => (body as Json).tools)).toEqual([undefined])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has no tool and no conversation where a chat client asks for a title", () =>
+    Effect.gen(function* () {
+      const { models, story } = yield* wiredStory([says("One."), says("A title"), says("Another")])
+      yield* newModel(story, "clerk", wireModel, { tools: ["graph.*"] })
+      const { body: first } = yield* sendResponse(story, hello)
+      const title = {
+        instructions:
+          "you will generate a short title based on the first message a user begins a conversation with\n- do not use quotes or colons",
+        input: "Hello"
+      }
+      const named = yield* sendResponse(story, { ...hello, ...title, previous_response_id: first.id })
+      expect(outputText(named.body)).toBe("A title")
+      expect(named.body.x_tropism.conversation).not.toBe(first.x_tropism.conversation)
+      yield* sendResponse(story, {
+        ...hello,
+        input: [message("user", "Hello"), message("assistant", "Hi."), message("system", nextChatMemory)]
+      })
+      const asked: ReadonlyArray<Json> = models.requests.map(({ body }) => body)
+      expect(asked.map(({ tools }) => tools !== undefined)).toEqual([true, false, false])
+      expect(asked[2].messages.at(-1)).toMatchObject({ role: "user", content: nextChatMemory })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("has the question before another answer to it, and the fork of a question goes on with that", () =>
+    Effect.gen(function* () {
+      const question = { question: "Which colour?", options: ["red", "blue"] }
+      const ask = calls({ id: "c1", tool: "ask_user", arguments: question })
+      const { models, story } = yield* wiredStory([ask, says("So blue."), says("So red.")])
+      yield* newModel(story, "clerk", wireModel, { tools: ["run.ask_user"] })
+      const { body: first } = yield* sendResponse(story, hello)
+      const answer = (input: string) =>
+        sendResponse(story, { model: "clerk", input, previous_response_id: first.id })
+      expect(outputText((yield* answer("blue")).body)).toBe("So blue.")
+      const { body: again } = yield* answer("red")
+      expect([again.status, outputText(again)]).toEqual(["completed", "So red."])
+      const asked: Json = models.requests.at(-1)?.body
+      expect(asked.messages.slice(-2)).toMatchObject([
+        { role: "assistant", content: "Which colour?\n- red\n- blue" },
+        { role: "user", content: "red" }
+      ])
+      expect((yield* atResponse(story, "GET", again.id)).body.output).toEqual(again.output)
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("an answer that is cut and goes on is one message, as in a chat completion", () =>
+    Effect.gen(function* () {
+      const cut = (text: string) => events(chatChunk({ content: text }), ...chatEnd("length"))
+      const pieces = [cut("piece0 "), cut("piece1 "), says("end.")] as const
+      const { story } = yield* wiredStory([...pieces, ...pieces, ...pieces])
+      const { maxOutputTokens: _limit, ...unlimited } = wireModel
+      yield* newModel(story, "clerk", unlimited, { tools: [] })
+      const whole = yield* sendResponse(story, hello)
+      const content = [{ type: "output_text", text: "piece0 piece1 end.", annotations: [], logprobs: [] }]
+      expect(whole.body).toMatchObject({
+        status: "completed",
+        output: [{ type: "message", status: "completed", content }]
+      })
+      expect((yield* atResponse(story, "GET", whole.body.id)).body.output).toEqual(whole.body.output)
+      const streamed = responseEvents(yield* sendResponse(story, { ...hello, stream: true }))
+      const of = (type: string) => streamed.filter((event) => event.type === `response.${type}`)
+      expect(of("output_text.delta").map(({ delta }) => delta)).toEqual(["piece0 ", "piece1 ", "end."])
+      expect(of("output_item.added")).toHaveLength(1)
+      expect(of("content_part.added")).toHaveLength(1)
+      expect(of("output_text.done")).toMatchObject([{ text: "piece0 piece1 end." }])
+      expect(of("completed")[0].response.output).toMatchObject([{ type: "message", content }])
+      const messages = [{ role: "user", content: "Hello" }]
+      const completion = yield* sendCompletion(story, { model: "clerk", messages })
+      expect(completion.body.choices[0].message.content).toBe("piece0 piece1 end.")
     }).pipe(Effect.scoped)
   )
 })

@@ -10,13 +10,15 @@
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { Attachment } from "@tropism/domain/attachment"
+import type { ReducedContext } from "@tropism/domain/context"
 import { ContextName, type FileAttachmentEvent, type NewEvent } from "@tropism/domain/context-event"
 import type { LlmConfig } from "@tropism/domain/context-config"
 import type { GivenMessage } from "@tropism/domain/given-history"
 import { questionsText } from "@tropism/domain/chat-sentences"
 import { isSaidByUser, type Message } from "@tropism/domain/message"
 import { ConversationId, type UserId } from "@tropism/domain/ids"
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { QuestionPayload } from "@tropism/domain/task"
+import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
 import { type ContextHead, Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import type { ProjectTransaction } from "../database/database.ts"
@@ -83,7 +85,7 @@ export class Completions extends Context.Service<
     ) => InProject<SaidIn, PromptFailed | TriggerRefused | AnswerRefused>
     /** The context of this name, where it is this person's; held, so that nobody forgets it or speaks in it meanwhile. */
     readonly hold: (name: ContextName, of: UserId) => InProject<ContextHead | undefined>
-    /** A context of this person that begins with the log of another up to an event. */
+    /** A context of this person that begins with the log of another up to an event, and with what the agent asks there. */
     readonly branch: (from: ContextHead, at: number, agent: Agent) => InProject<ContextHead, PromptFailed>
     /** The context of a conversation of this person, by its id or by the name that an answer told; undefined alike for what is somebody else's and what is not there. */
     readonly find: (conversation: string, of: UserId) => InProject<ContextHead | undefined>
@@ -154,7 +156,16 @@ export class Completions extends Context.Service<
           ForkRefused: Effect.die
         })
         yield* brought.keep(name)
-        return context
+        // The call that asked has ended with its turn: what it asked stands before the next words, which may answer it.
+        const content = questionsText(questionsIn(yield* contexts.loadUpTo(from.name, at)))
+        if (content === "") return context
+        const asked: NewEvent = {
+          type: "HistoryGivenEvent",
+          instructions: null,
+          messages: [{ role: "assistant", content }]
+        }
+        const { length } = yield* contexts.append(name, [asked])
+        return { ...context, eventCount: context.eventCount + length }
       })
 
       const goOn = Effect.fn("Completions.goOn")(
@@ -245,6 +256,14 @@ export class Completions extends Context.Service<
     })
   )
 }
+
+const isQuestion = Schema.is(QuestionPayload.mapFields(Struct.pick(["question", "options"])))
+
+/** What an agent asks in a context and nobody has answered. */
+const questionsIn = ({ pendingCalls, waitingCalls }: ReducedContext) =>
+  pendingCalls.flatMap(({ arguments: asked, id, name }) =>
+    name === "ask_user" && Object.hasOwn(waitingCalls, id) && isQuestion(asked) ? [asked] : []
+  )
 
 /** What a user said, without files. */
 const textOf = ({ content }: Message): string =>

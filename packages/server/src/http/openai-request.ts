@@ -48,7 +48,7 @@ export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =
     }
     const spoken = yield* partsOf(messages, "messages")
     // Open WebUI names its own tasks, where it forwards that.
-    const isHelper = typeof input.metadata?.["task"] === "string" || isHelperRequest(spoken.said.content)
+    const isHelper = typeof input.metadata?.["task"] === "string" || isHelperRequest(spoken)
     const conversation = input.metadata?.["conversation_id"] ?? null
     if (conversation !== null && typeof conversation !== "string")
       return yield* Result.fail(openAiFault("This must be text", { param: "metadata.conversation_id" }))

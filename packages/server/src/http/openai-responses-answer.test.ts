@@ -61,6 +61,9 @@ const says = (content: string, ...calls: ReadonlyArray<string>): NewEvent => ({
   model: "scripted:story",
   usage: { inputTokens: 1, outputTokens: 1 }
 })
+/** An answer that reached the provider's limit. */
+const cut = (content: string, continues = false): NewEvent =>
+  ({ ...says(content), finishReason: "length", ...(continues ? { continues } : {}) }) as NewEvent
 const answers = (callId: string): NewEvent => ({
   type: "ToolCallCompletedEvent",
   callId,
@@ -164,6 +167,55 @@ describe("The items of a response", () => {
       snapshot = accumulateResponse({ ...event, sequence_number: index } as never, snapshot)
     expect(snapshot?.output).toEqual(output)
     expect(events.at(-1)).toMatchObject({ type: "response.completed", response: { output } })
+  })
+
+  it("are one message where an answer was cut and goes on, whether streamed or read", () => {
+    const parts = [
+      ...partsOf("piece0 ", cut("piece0 "), "piece1 ", cut("piece1 ", true), "end.", {
+        ...says("end."),
+        continues: true
+      } as NewEvent),
+      rest("answered")
+    ]
+    const { events, output } = heard(parts)
+    expect(textsOf(output)).toEqual([["completed", "piece0 piece1 end."]])
+    expect(heard(parts, true).output).toEqual(output)
+    const of = (type: string) => events.filter((event) => event.type === `response.${type}`)
+    expect(of("output_text.delta").map((event) => event["delta"])).toEqual(["piece0 ", "piece1 ", "end."])
+    for (const type of [
+      "output_item.added",
+      "content_part.added",
+      "output_text.done",
+      "content_part.done",
+      "output_item.done"
+    ])
+      expect([type, of(type).length]).toEqual([type, 1])
+  })
+
+  it("keep what a cut answer had where it does not go on, and begin another behind it", () => {
+    const completed: NewEvent = { type: "AgentTurnCompletedEvent", turnNumber: 1, durationMs: 1 }
+    const { output } = heard([
+      ...partsOf("piece0 ", cut("piece0 "), completed, started, "Next.", says("Next.")),
+      rest("answered")
+    ])
+    expect(textsOf(output)).toEqual([
+      ["incomplete", "piece0 "],
+      ["completed", "\n\nNext."]
+    ])
+  })
+
+  it("are those of the log where a crash broke off what goes on", () => {
+    const { output } = heard([
+      ...partsOf("piece0 ", cut("piece0 "), "e", crash("e"), started, "end.", {
+        ...says("end.", "a"),
+        continues: true
+      } as NewEvent),
+      rest("answered")
+    ])
+    expect(textsOf(output)).toEqual([
+      ["completed", "piece0 end.\n\n"],
+      ["incomplete", "search"]
+    ])
   })
 
   it("have ids that name their response and their place", () => {

@@ -4,11 +4,11 @@
  * Flow: **http** → chat → dispatch → run → tool → task
  *
  * Pure. An item has the same id and the same place whether it was streamed, waited for, or read from the log later: so places
- * follow the log alone. A call of the agent's is an `mcp_call`, which clients show and never run. Words before a call end with a
+ * follow the log alone. A message that its provider cut and that goes on is one item. A call of the agent's is an `mcp_call`, which clients show and never run. Words before a call end with a
  * blank line, because clients join the text of all items.
  */
 import type { AgentResponse, ResponseOutputItem, ResponseStatus } from "@tropism/api/openai-responses"
-import type { LoggedEvent } from "@tropism/domain/context-event"
+import type { AssistantMessageEvent, LoggedEvent } from "@tropism/domain/context-event"
 import { Effect } from "effect"
 import type { Schema } from "effect"
 import type { PlacedResponse } from "../chat/responses.ts"
@@ -103,7 +103,7 @@ const heardPart = (
     case "event":
       return part.event.type === "AgentTurnCompletedEvent" && words.trim() !== ""
         ? wholeMessage(response, state, words.trim())
-        : withEvent(response, state, part.event)
+        : afterBegun(response, before, withEvent(response, state, part.event, before), part.event)
     case "rest":
       return isRead && statusOf(state, isRead) === "in_progress"
         ? [state, []]
@@ -226,15 +226,41 @@ const wholeMessage = (response: PlacedResponse, state: HeardResponse, text: stri
     (now) => closed(response, now, "completed")
   )
 
-const withEvent = (response: PlacedResponse, state: HeardResponse, event: LoggedEvent): Told => {
+const beginningOf = ({ heard }: HeardResponse): string | undefined => heard.reading.begun?.content
+
+/** A message that was to go on and does not is closed as it stands in the log. */
+const afterBegun = (
+  response: PlacedResponse,
+  before: HeardResponse,
+  [state, events]: Told,
+  event: LoggedEvent
+): Told => {
+  const isDropped =
+    event.type !== "AssistantMessageEvent" &&
+    beginningOf(before) !== undefined &&
+    beginningOf(state) === undefined
+  if (!isDropped) return [state, events]
+  const [next, told] = closed(response, state, "incomplete")
+  return [next, [...events, ...told]]
+}
+
+const withEvent = (
+  response: PlacedResponse,
+  state: HeardResponse,
+  event: LoggedEvent,
+  before: HeardResponse
+): Told => {
   if ("isUnknown" in event) return [state, []]
   switch (event.type) {
     case "AssistantMessageEvent": {
+      // Cut by its provider, an answer goes on in the same item.
+      const begun = beginningOf(state)
+      if (begun !== undefined) return [withBeginning(response, state, begun), []]
       const gap = event.toolCalls.length > 0 && state.open !== undefined ? "\n\n" : ""
       return inTurn(
         state,
         (now) => (gap === "" ? [now, []] : withWords(response, now, gap)),
-        (now) => closed(response, now, "completed", event.content + gap),
+        (now) => closed(response, now, "completed", wholeText(before, event) + gap),
         ...event.toolCalls.map(
           (call) => (now: HeardResponse) => begunCall(response, now, call.id, call.name, call.arguments)
         )
@@ -258,6 +284,20 @@ const withEvent = (response: PlacedResponse, state: HeardResponse, event: Logged
     default:
       return [state, []]
   }
+}
+
+/** What the log keeps of a message that may go on, in the place of what was heard of it. */
+const withBeginning = (response: PlacedResponse, state: HeardResponse, begun: string): HeardResponse => {
+  const { open: place } = state
+  if (place === undefined) return state
+  const text = gapBefore({ ...state, output: state.output.slice(0, place) }) + begun
+  return withItem(state, place, messageItem(itemId("msg", response, place), "in_progress", text))
+}
+
+/** A message with all that it went on from. */
+const wholeText = (before: HeardResponse, { content, continues }: AssistantMessageEvent): string => {
+  const begun = beginningOf(before)
+  return begun === undefined ? content : `${begun}${continues === true ? "" : "\n\n"}${content}`
 }
 
 const textOf = (error: Schema.Json): string => (typeof error === "string" ? error : JSON.stringify(error))

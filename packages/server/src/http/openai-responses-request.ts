@@ -60,10 +60,11 @@ export const readResponse = (
       }
     const { instructions: leading, ...spoken } = yield* partsOf(messages, "input")
     const own = input.instructions?.trim() || null
-    const isHelper = isHelperRequest(spoken.said.content)
+    const instructions = [leading, own].filter((text) => text !== null).join("\n\n") || null
+    const isHelper = isHelperRequest({ ...spoken, instructions })
     return {
       ...spoken,
-      instructions: [leading, own].filter((text) => text !== null).join("\n\n") || null,
+      instructions,
       leading,
       own,
       model: input.model,

@@ -124,20 +124,78 @@ export const addressed = (url: string, param: string): Pick<WantedFile, "param" 
   source: /^data:/i.test(url) ? { type: "bytes", dataUrl: url } : { type: "address", url }
 })
 
-/**
- * Requests that chat clients make by themselves: a title, tags, a follow-up for a conversation that they quote.
- *
- * Open WebUI begins them with "### Task:", LibreChat and LobeChat ask for a title in these words.
- */
-const helperRequests: ReadonlyArray<RegExp> = [
-  /^\s*###\s*Task:[^]*<chat_history>/i,
-  /\b(?:concise|short),? (?:\d+-word-or-less )?title\b[^]*\bonly return the title\b/i,
-  /\bsummariz(?:e|ing) (?:the|this|a) (?:user's )?conversation\b[^]*\btitle\b/i
+/** The conversation of a user, and neither an object of that name nor one with somebody else. */
+const conversation =
+  String.raw`(?:\b(?:first|user's(?: first)?) message\b|` +
+  String.raw`\b(?:the|this|our|your|given|user's) (?:following |given |short |user's |above ){0,2}` +
+  String.raw`(?:conversation|chat history|chat|dialogue|discussion|session)\b` +
+  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b))`
+
+/** A name for something, unless it is said to be that of something else. */
+const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|\d|${conversation}))`
+
+/** How an instruction begins, whoever the model is told to be before it. */
+const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:you (?:will|must|should|need to) |your task is to |please )*`
+
+/** The rest of a clause, without what is quoted in it and without anything of the graph. */
+const within = String.raw`(?:(?!\b(?:objects?|graph)\b)[^.!?"“„«]){0,80}`
+
+const matches = (...parts: ReadonlyArray<string>): RegExp => new RegExp(parts.join(""), "i")
+
+const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summari[sz]e|analy[sz]e|name|come up with|return|produce|make)\b`
+
+/** Instructions to name a conversation, in either order of the two. */
+const namings: ReadonlyArray<RegExp> = [
+  matches(beginning, labelling, within, label, within, conversation),
+  matches(beginning, labelling, " ", conversation, within, label)
 ]
 
-/** Whether a chat client asks for itself and not its user. */
-export const isHelperRequest = (content: string): boolean =>
-  helperRequests.some((pattern) => pattern.test(content))
+/** That a program reads the answer: nobody asks a person so for a name alone. */
+const formBound =
+  /\b(?:(?:only|just) (?:return|output|give|provide|respond|reply|answer)|(?:return|output|provide|give|respond|reply|answer)(?: with)? only|nothing else|(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)|(?:do not|don't) (?:use|add|include|wrap)|json)\b/i
+
+/** Instructions that no person gives, whatever the form of their answer. */
+const machineMade: ReadonlyArray<RegExp> = [
+  matches(
+    beginning,
+    String.raw`summari[sz]e `,
+    conversation,
+    within,
+    String.raw`\b(?:use|used|serve) as (?:a |the )?(?:prompt|context)\b`,
+    String.raw`(?! for (?:the|a|an|our|my)\b)`
+  ),
+  matches(beginning, String.raw`reflect the (?:speaker|user|author)'s\b`, within, String.raw`\bemoji\b`),
+  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
+]
+
+/** Open WebUI's tasks quote the conversation, wherever in the text. */
+const openWebUiTask = /^\s*###\s*Task:[^]*<chat_history>/i
+
+/** An instruction says what it wants in its first words; behind them comes the conversation. */
+const instructionChars = 600
+
+/** Whether these words instruct a model to title, name, tag, sum up or illustrate the conversation of somebody else. */
+const isHelperInstruction = (content: string): boolean => {
+  const first = content
+    .trimStart()
+    .slice(0, instructionChars)
+    .replace(/\s+/g, " ")
+    .replace(/ \d+\. /g, " ")
+  return (
+    openWebUiTask.test(content) ||
+    machineMade.some((pattern) => pattern.test(first)) ||
+    (formBound.test(first) && namings.some((pattern) => pattern.test(first)))
+  )
+}
+
+/** Whether a chat client asks for itself and not its user: in the message, or in the instructions before the only one. */
+export const isHelperRequest = ({
+  history,
+  instructions,
+  said
+}: Pick<WantedTurn, "history" | "instructions" | "said">): boolean =>
+  isHelperInstruction(said.content) ||
+  (instructions !== null && history.length === 0 && isHelperInstruction(instructions))
 
 /** The user's message where a client ends with the assistant's, as "continue" buttons do. */
 const continuation = {
@@ -145,6 +203,14 @@ const continuation = {
   content: "Continue your last message from where it ends.",
   files: []
 } as const
+
+/** A client's own request may end the conversation as a system message: it is what is said. */
+const withSaidHelper = (given: ReadonlyArray<PlacedMessage>): ReadonlyArray<PlacedMessage> => {
+  const last = given.at(-1)
+  return last?.message.role === "system" && given.length > 1 && isHelperInstruction(last.message.content)
+    ? [...given.slice(0, -1), { ...last, message: { ...last.message, role: "user", files: [] } }]
+    : given
+}
 
 /** Words that are the whole field have no content of their own. */
 const contentParam = (param: string, field: string): string => (param === field ? field : `${param}.content`)
@@ -154,8 +220,10 @@ export const partsOf = (
   given: ReadonlyArray<PlacedMessage>,
   field: string
 ): Read<Pick<WantedTurn, "history" | "instructions" | "said">> => {
-  const isContinued = given.findLast(({ message }) => message.role !== "system")?.message.role === "assistant"
-  const placed = isContinued ? [...given, { message: continuation, param: field }] : given
+  const spoken = withSaidHelper(given)
+  const isContinued =
+    spoken.findLast(({ message }) => message.role !== "system")?.message.role === "assistant"
+  const placed = isContinued ? [...spoken, { message: continuation, param: field }] : spoken
   const messages = placed.map(({ message }) => message)
   const first = messages.findIndex(({ role }) => role !== "system")
   const last = messages.findLastIndex(({ role }) => role !== "system")
