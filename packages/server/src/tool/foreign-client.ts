@@ -130,9 +130,9 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     state.hasNews = false
     return walkPages(page).pipe(
       Effect.mapError((fault) =>
-        fault.isBroken
+        fault.isSignedOut === true || fault.message.startsWith(unlisted)
           ? fault
-          : faultLike(fault, { message: `The server did not list its tools: ${fault.message}` })
+          : faultLike(fault, { message: `${unlisted}: ${fault.message}` })
       ),
       Effect.map((listed) => {
         state.unfit = listed.unfit.map(scrub)
@@ -162,6 +162,9 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     scrub
   }
 })
+
+/** How the reason begins why a server that was reached has no list. */
+const unlisted = "The server did not list its tools"
 
 const pollEvents = (client: Client, params: Record<string, unknown>) =>
   Effect.tryPromise({
