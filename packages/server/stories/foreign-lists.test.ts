@@ -5,8 +5,9 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { answering, newOddShop, type OddAnswer, oddTool } from "../testing/mcp-odd-server.ts"
 import { outcomesOf } from "../testing/mcp-runs.ts"
+import { addServer } from "../testing/mcp-words.ts"
 import type { Json } from "../testing/platform.ts"
-import { SharedServer } from "../testing/shared-server.ts"
+import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 
 const lookUp = { tool: "shop__lookup", arguments: { word: "fig" } }
 
@@ -89,6 +90,36 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           { name: "plain", isReadOnly: false }
         ])
         expect(yield* outcomesOf(story, [lookUp])).toMatchObject([{ status: "completed" }])
+      })
+    )
+  })
+
+  describe("A program", () => {
+    it.effect("may list with null for what is absent, and go on at a number", () =>
+      Effect.gen(function* () {
+        const answers = {
+          initialize: {
+            protocolVersion: "2025-11-25",
+            capabilities: { tools: {} },
+            serverInfo: { name: "odd", version: "1" }
+          },
+          first: { tools: named("first"), _meta: null, nextCursor: 2 },
+          second: { tools: [oddTool({ name: "second", description: 'Says "_meta":null, ö.' })], _meta: null }
+        }
+        const code = `
+          const answers = ${JSON.stringify(answers)}
+          require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+            const { id, method, params } = JSON.parse(line)
+            if (id === undefined) return
+            const result = method === "tools/list" ? (params?.cursor === 2 ? answers.second : answers.first) : answers[method]
+            const error = { code: -32601, message: "Method not found" }
+            console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }))
+          })`
+        const story = yield* newStoryHere
+        const transport = { type: "stdio", command: process.execPath, args: ["-e", code] }
+        const server = yield* addServer(story, transport)
+        expect([namesOf(server), server.lastError]).toEqual([["first", "second"], null])
+        expect(server.tools[1].description).toBe('Says "_meta":null, ö.')
       })
     )
   })

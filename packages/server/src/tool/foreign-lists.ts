@@ -132,7 +132,7 @@ const repairedLines = () => {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   let rest = ""
-  const repairedText = (text: string) => encoder.encode(text.replace(nullMeta, '"_meta":{}'))
+  const repairedText = (text: string) => encoder.encode(withoutNullMeta(text))
   return new TransformStream<Uint8Array, Uint8Array>({
     transform: (chunk, controller) => {
       rest += decoder.decode(chunk, { stream: true })
@@ -144,6 +144,9 @@ const repairedLines = () => {
     flush: (controller) => controller.enqueue(repairedText(rest + decoder.decode()))
   })
 }
+
+/** The text of a list in JSON, which the SDK reads as a message. */
+export const withoutNullMeta = (text: string): string => text.replace(nullMeta, '"_meta":{}')
 
 /** A key of JSON; within a text its quotes would have a backslash. */
 const nullMeta = /(?<!\\)"_meta"\s*:\s*null(?=\s*[,}])/g
