@@ -7,8 +7,9 @@ import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase } from "../../server/testing/fresh-database.ts"
 import { outcomesOf } from "../../server/testing/mcp-runs.ts"
+import { answering, oddServer } from "../../server/testing/mcp-odd-server.ts"
 import { newDiary } from "../../server/testing/mcp-words.ts"
-import { newProject, startServer } from "../../server/testing/platform.ts"
+import { type Json, newProject, startServer } from "../../server/testing/platform.ts"
 import { invokeWith } from "../testing/invoke.ts"
 
 const script = join(import.meta.dirname, "../../server/testing/mcp-stdio-server.ts")
@@ -51,6 +52,37 @@ describe("Requirement: tropism mcp-servers", () => {
       expect((yield* tropism("remove", "shop")).exitCode).toBe(0)
       const gone = yield* tropism("show", "shop")
       expect([gone.exitCode, gone.error]).toEqual([1, expect.stringContaining('"shop"')])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("tells a server that answered with a bad list from one that was not reached", () =>
+    Effect.gen(function* () {
+      const access = yield* freshDatabase
+      const story = yield* newProject(yield* startServer(access), access)
+      const tropism = (...args: ReadonlyArray<string>) =>
+        invokeWith({ TROPISM_TOKEN: story.token }, "mcp-servers", "--url", story.url, ...args)
+      const lists = {
+        refused: ({ id }: Json) =>
+          Response.json({ jsonrpc: "2.0", id, error: { code: -32603, message: "The shelf fell down" } }),
+        unread: (message: Json) => answering(message, { tools: "none" }),
+        failed: () => new Response("The shelf fell down", { status: 500 })
+      }
+      for (const [name, list] of Object.entries(lists)) {
+        const odd = yield* oddServer(({ message }) =>
+          message?.method === "tools/list" ? list(message) : undefined
+        )
+        const added = yield* tropism("add", name, "-a", odd.url)
+        expect([added.exitCode, added.error]).toEqual([
+          1,
+          expect.stringMatching(/answered.*tropism mcp-servers refresh/)
+        ])
+        expect(added.error).not.toContain("not reached")
+      }
+      yield* tropism("add", "away", "-a", "http://127.0.0.1:1/mcp")
+      const listed = (yield* tropism("list")).out.join("\n")
+      for (const name of Object.keys(lists))
+        expect(listed).toMatch(new RegExp(`${name} +0 of 0 +bad list of tools`))
+      expect(listed).toMatch(/away +0 of 0 +not reached/)
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

@@ -72,9 +72,14 @@ const stateOf = (one: McpServer): string => {
   const changed = tools.filter(({ changedAt }) => changedAt !== null).length
   if (changed > 0) return `${changed} changed: look, then refresh`
   if (wantsSignIn(one)) return "signed out: sign in"
+  if (hasBadList(one)) return isHeard(one) ? "events heard, bad list of tools" : "bad list of tools"
   if (!wasReached(one)) return isHeard(one) ? "events heard, tools failed when last tried" : "not reached"
   return lastError === null ? "pinned" : "pinned, with tools left out"
 }
+
+/** Whether the server answered when it was last tried, and its list of tools could not be used. */
+const hasBadList = ({ lastError }: McpServer): boolean =>
+  lastError?.startsWith("The server did not list its tools: ") === true
 
 /** What an admin has said of its trust; nothing where it is trusted. */
 const trustOf = ({ allowUntrusted, untrusted }: McpServer): string =>
@@ -149,7 +154,7 @@ const printLook = (one: McpServer) =>
     wasReached(one)
       ? Effect.void
       : failure(
-          `The MCP server ${one.name} was not reached: ${printable(one.lastError ?? "")}. It stays added: "tropism mcp-servers ${wantsSignIn(one) ? "sign-in" : "refresh"} ${one.name}" ${wantsSignIn(one) ? "signs in to it" : "tries again"}.`
+          `The MCP server ${one.name} ${hasBadList(one) ? "answered, and its list of tools was bad" : "was not reached"}: ${printable(one.lastError ?? "")}. It stays added: "tropism mcp-servers ${wantsSignIn(one) ? "sign-in" : "refresh"} ${one.name}" ${wantsSignIn(one) ? "signs in to it" : "tries again"}.`
         )
   )
 

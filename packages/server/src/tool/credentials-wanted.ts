@@ -29,12 +29,16 @@ export const sayWhoMayMend = (
   const hasSent = Object.keys(sent).some((name) => /auth|key|token|cookie|secret/i.test(name))
   const isBearer = /^\s*bearer\b/i.test(response.headers.get("www-authenticate") ?? "")
   const isSignInWanted = status === 401 && !hasSent && !isSignedIn && isBearer
+  /** It says where one signs in; a key that somebody else gives out is not what it wants. */
+  const isOAuth = isSignInWanted && resourceMetadataUrl !== undefined
   const lacksScope = isSignedIn && status === 403 && scope !== undefined
   const wants = isSignedIn
     ? "does not take the token of the sign-in"
     : hasSent
       ? `does not take the credentials in the headers ${Object.keys(sent).join(", ")}`
-      : "wants credentials, and the definition's headers hold none"
+      : isOAuth
+        ? "wants to know who calls"
+        : "wants credentials, and the definition's headers hold none"
   const words = [
     ...(isSignInWanted ? [`${signedOutText} first.`] : lacksScope ? [`${signedOutText} again.`] : []),
     `The server answered ${status}: it ${wants}.`,
@@ -42,8 +46,8 @@ export const sayWhoMayMend = (
     ...(scope === undefined ? [] : [`It wants the scope ${beginningOf(lineOf(scope), 100)}.`]),
     ...(resourceMetadataUrl === undefined
       ? []
-      : [`Who gives them is told at ${resourceMetadataUrl.href.slice(0, 200)}.`]),
-    ...(isSignedIn ? [] : [howToName])
+      : [`Who gives ${isOAuth ? "leave" : "them"} is told at ${resourceMetadataUrl.href.slice(0, 200)}.`]),
+    ...(isSignedIn || isOAuth ? [] : [howToName])
   ]
   const headers = new Headers({ "content-type": "text/plain" })
   return Promise.resolve(response.body?.cancel()).then(

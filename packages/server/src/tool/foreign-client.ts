@@ -11,6 +11,7 @@ import type { McpTransport } from "@tropism/domain/mcp-server"
 import { Clock, Config, Context, Deferred, Effect, Option, Redacted, type Scope } from "effect"
 import { toolLimits } from "../limits.ts"
 import { foreignLimits } from "./foreign-limits.ts"
+import { type Cursor, repairPages, walkPages } from "./foreign-lists.ts"
 import { type CallTool, makeCalls } from "./foreign-asking.ts"
 import { faultLike, ForeignFault, lineOf, NeverSent, toFault, unanswered, unmade } from "./foreign-fault.ts"
 import { checkPermit, mayEndHere } from "./foreign-permit.ts"
@@ -19,13 +20,14 @@ import { admitTasks, taskCapabilities } from "./foreign-tasks.ts"
 import { httpTransport } from "./http-transport.ts"
 import type { Bearer, BearerToken } from "./oauth-grants.ts"
 import { stdioTransport } from "./stdio-transport.ts"
-import { leaveOutUnfitTools } from "./unfit-tools.ts"
 
 export interface ForeignClient {
-  /** Everything that the server lists, page by page. */
+  /** What the server lists, each name once. */
   readonly listTools: Effect.Effect<ReadonlyArray<Tool>, ForeignFault>
   /** The tools of the last list that were left out of it, each with the reason. */
   readonly unfit: () => ReadonlyArray<string>
+  /** Why the server may list more than the last list has; without it every list is whole. */
+  readonly missing?: () => ForeignFault | undefined
   /** Makes a call, once. */
   readonly call: CallTool
   /** Asks what happened of a kind of event; nobody has judged the answer. A fault says whether another connection may do better. */
@@ -67,16 +69,16 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
         {
           capabilities: taskCapabilities,
           versionNegotiation: { mode: "auto", probe: { timeoutMs: foreignLimits.probeTimeoutMs } },
-          inputRequired: { autoFulfill: false },
-          listMaxPages: foreignLimits.toolPages
+          inputRequired: { autoFulfill: false }
         }
       )
       // The wire's end comes before the client's: a session is ended while requests can still be sent.
       yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => client.close())))
       const wire = yield* make
-      const unfit: Array<string> = []
-      const state = { isClosed: false, hasNews: false, unfit }
-      leaveOutUnfitTools(wire, (tool) => state.unfit.push(scrub(tool)))
+      const unfit: ReadonlyArray<string> = []
+      const missing: ForeignFault | undefined = undefined as ForeignFault | undefined
+      const state = { isClosed: false, hasNews: false, unfit, missing }
+      repairPages(wire, () => client.getProtocolEra() === "modern")
       admitTasks(wire)
       const closed = Deferred.makeUnsafe<void>()
       const onclose = () => {
@@ -116,28 +118,37 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
   )
   const ask = <A>(timeoutMs: number, what: string, question: (signal: AbortSignal) => Promise<A>) =>
     Effect.mapError(asked(isProgram, timeoutMs, what, question), ({ fault }) => scrubbed(fault))
+  const page = (cursor: Cursor | undefined) =>
+    ask(foreignLimits.listTimeoutMs, "did not list its tools", (signal) =>
+      client.listTools(
+        // A number goes back as it came, though the SDK's type knows text alone.
+        cursor === undefined ? undefined : { cursor: cursor as string },
+        { cacheMode: "bypass", timeout: toolLimits.sdkTimeoutMs, signal }
+      )
+    )
   const listTools = Effect.suspend(() => {
     state.hasNews = false
-    state.unfit = []
-    return ask(foreignLimits.listTimeoutMs, "did not list its tools", (signal) =>
-      client.listTools(undefined, { cacheMode: "bypass", timeout: toolLimits.sdkTimeoutMs, signal })
-    ).pipe(
+    return walkPages(page).pipe(
       Effect.mapError((fault) =>
-        fault.isBroken
+        fault.isSignedOut === true || fault.message.startsWith(unlisted)
           ? fault
-          : faultLike(fault, { message: `The server did not list its tools: ${fault.message}` })
+          : faultLike(fault, { message: `${unlisted}: ${fault.message}` })
       ),
+      Effect.map((listed) => {
+        state.unfit = listed.unfit.map(scrub)
+        state.missing = listed.missing
+        // What is missing is asked for again.
+        if (listed.missing !== undefined) state.hasNews = true
+        return listed.tools
+      }),
       // What it lists is not known by now, whatever it listed before.
       Effect.onError(() => Effect.sync(() => void (state.hasNews = true)))
     )
   })
   return {
-    // A list whose cursor goes round has its first page twice.
-    listTools: Effect.map(listTools, ({ tools }) => {
-      const places = new Map(tools.map(({ name }, index) => [name, index] as const).toReversed())
-      return tools.filter(({ name }, index) => places.get(name) === index)
-    }),
+    listTools,
     unfit: () => state.unfit,
+    missing: () => state.missing,
     call: (tool, args) => Effect.mapError(call(tool, args), scrubbed),
     closed: Deferred.await(closed),
     pollEvents: (params) =>
@@ -151,6 +162,9 @@ export const connectForeign = Effect.fn("connectForeign")(function* (
     scrub
   }
 })
+
+/** How the reason begins why a server that was reached has no list. */
+const unlisted = "The server did not list its tools"
 
 const pollEvents = (client: Client, params: Record<string, unknown>) =>
   Effect.tryPromise({

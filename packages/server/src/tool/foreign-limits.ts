@@ -8,6 +8,7 @@ export const foreignLimits = {
   connectTimeoutMs: 30_000,
   /** How long a server may take to say which revision of the protocol it speaks, before the older handshake is tried. */
   probeTimeoutMs: 5_000,
+  /** One page of a list; a list that has taken longer is asked for no further page. */
   listTimeoutMs: 30_000,
   /** After a call without an answer: a server that does not answer this either is connected to anew. */
   pingTimeoutMs: 2_000,
@@ -56,9 +57,10 @@ export const foreignLimits = {
   logLineMaxChars: 500,
   logLinesPerMinute: 60,
   serversPerProject: 50,
-  /** Of one server's list, and its pages. */
+  /** Of one server's list; its pages, one for each tool and an empty one; what is read of it before no further page is asked for. */
   tools: 500,
-  toolPages: 20,
+  toolPages: 501,
+  listMaxChars: 67_108_864,
   descriptionMaxChars: 8_000,
   schemaMaxChars: 50_000,
   /** Of a schema whose references are put in place for a model; what is beyond is only named. */

@@ -51,9 +51,14 @@ export const makeForeignWork = Effect.gen(function* () {
     const now = yield* Clock.currentTimeMillis
     const isFresh = listed !== undefined && now - listed.at < foreignLimits.relistMs && !client.hasNews()
     // Another server of ours may have pinned what this connection has not seen yet.
-    return isFresh && isAsPinned(tool, listed.tools)
-      ? listed.tools
-      : yield* compare(projectId, connection, server)
+    if (isFresh && isAsPinned(tool, listed.tools)) return listed.tools
+    const tools = yield* compare(projectId, connection, server)
+    const missing = client.missing?.()
+    // Of a list that is not whole, what it has can be called.
+    const isEnough =
+      missing === undefined ||
+      (tools.some(({ name }) => name === tool.name) && missing.isForgotten !== true && !client.isClosed())
+    return isEnough ? tools : yield* missing
   })
 
   /**

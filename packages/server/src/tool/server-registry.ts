@@ -17,7 +17,8 @@ import {
   type McpServerInput,
   type McpServerPatch,
   offeredBy,
-  patchMcpServer
+  patchMcpServer,
+  type PinnedTool
 } from "@tropism/domain/mcp-server"
 import { findMcpServerFault } from "@tropism/domain/mcp-server-faults"
 import { canonicalJson } from "@tropism/domain/json"
@@ -26,6 +27,7 @@ import type { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { ForeignConnections } from "./foreign-connections.ts"
+import { foreignLimits } from "./foreign-limits.ts"
 import { checkPermit } from "./foreign-permit.ts"
 import type { Whom } from "./oauth-grants.ts"
 import { changedMeanwhile, type KeptServer, type Look, McpServerRefused, McpServers } from "./mcp-servers.ts"
@@ -70,21 +72,34 @@ export class ServerRegistry extends Context.Service<
       /** Lets connections to a server be judged by what is kept of it, here and at other servers, whatever the request comes to. */
       const tellAtEnd = (id: McpServerId) => Effect.addFinalizer(() => wakeUps.signal(`server:${id}`))
 
-      /** Connects anew, lists and lets go. */
-      const look = Effect.fn("ServerRegistry.look")(function* (whom: Whom & Pick<KeptServer, "config">) {
+      /** Connects anew, lists and lets go. Of what the list lacks, for it is not whole, the pins `before` stay. */
+      const look = Effect.fn("ServerRegistry.look")(function* (
+        whom: Whom & Pick<KeptServer, "config">,
+        before: ReadonlyArray<PinnedTool>
+      ) {
         const { config } = whom
         yield* connections.dropOf(whom)
         const listed = Effect.scoped(
           Effect.flatMap(connections.get(whom), ({ client }) =>
-            Effect.map(client.listTools, (tools) => ({ tools, unfit: client.unfit() }))
+            Effect.map(client.listTools, (tools) => ({
+              tools,
+              unfit: client.unfit(),
+              missing: client.missing?.()
+            }))
           )
         )
         return yield* Effect.match(listed, {
           onFailure: ({ message }): Look => ({ error: message }),
-          onSuccess: (listed): Look => {
-            const { leftOut, tools } = pinTools(config.name, listed.tools)
-            const all = [...leftOut, ...listed.unfit]
-            return { tools, error: all.length === 0 ? null : `${leftOutWords} ${all.join(", ")}` }
+          onSuccess: ({ missing, tools: all, unfit }): Look => {
+            const { leftOut, tools } = pinTools(config.name, all)
+            const names = new Set(all.map(({ name }) => name))
+            const kept = missing === undefined ? [] : before.filter(({ name }) => !names.has(name))
+            const lacking = missing === undefined ? [] : [`further tools (${missing.message})`]
+            const without = [...lacking, ...leftOut, ...unfit]
+            return {
+              tools: [...tools, ...kept].slice(0, foreignLimits.tools),
+              error: without.length === 0 ? null : `${leftOutWords} ${without.join(", ")}`
+            }
           }
         })
       })
@@ -123,7 +138,7 @@ export class ServerRegistry extends Context.Service<
         yield* check(config)
         const id = (yield* ids.next) as McpServerId
         yield* tellAtEnd(id)
-        const found = config.enabled ? yield* look({ id, projectId, config, member: by }) : undefined
+        const found = config.enabled ? yield* look({ id, projectId, config, member: by }, []) : undefined
         yield* checkNames(config, found, undefined)
         return servers.create(id, config, found, by)
       })
@@ -146,7 +161,8 @@ export class ServerRegistry extends Context.Service<
         // While it was disabled nobody looked.
         const isUnseen = !before.config.enabled && before.tools.length === 0
         const isToBeSeen = config.enabled && (isOther || isRenamed || isUnseen || isSignedInOtherwise)
-        const found = isToBeSeen ? yield* look({ ...before, config, member: by }) : undefined
+        const pins = isOther ? [] : before.tools.map(offeredBy(config.name))
+        const found = isToBeSeen ? yield* look({ ...before, config, member: by }, pins) : undefined
         // What another server listed says nothing of this one; one with another name has listed it itself.
         const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : found
         yield* checkNames(config, kept, { ...before, tools: before.tools.map(offeredBy(config.name)) })
@@ -161,7 +177,7 @@ export class ServerRegistry extends Context.Service<
             detail: `The server ${before.config.name} is disabled: enable it first`
           })
         yield* tellAtEnd(before.id)
-        const found = yield* look({ ...before, member: by })
+        const found = yield* look({ ...before, member: by }, before.tools)
         yield* checkNames(before.config, found, before)
         return servers.replace(before, before.config, found, by)
       })

@@ -115,6 +115,8 @@ export class SignIns extends Context.Service<
         const holder = holderOf(server, asker.userId)
         const oauth = oauthOf(server.config)
         if (holder === undefined || oauth === undefined) return yield* notForOAuth(server)
+        // A secret that is missing is told before anybody agrees, not behind that.
+        if (oauth.clientId) yield* knownClient(server, { client_id: oauth.clientId })
         const wanted = yield* grants.wantedScopes(holder)
         const found = yield* discover(holder.transport, oauth, wanted)
         const redirectUri = `${origin}/oauth/callback`
@@ -158,9 +160,7 @@ export class SignIns extends Context.Service<
           return yield* fault(
             `The authorization server gave no leave: ${lineOf(brought.error ?? "it gave no code")}`
           )
-        const client = yield* withDefinedSecret(server, sign.client).pipe(
-          Effect.catchTag("ForeignFault", ({ message }) => Effect.fail(fault(message)))
-        )
+        const client = yield* knownClient(server, sign.client)
         const found = { server: sign.server, resource: sign.resource, scope: sign.scope }
         const given = yield* exchange(transport, found, client, {
           code: brought.code,
@@ -230,6 +230,12 @@ const holderOf = ({ config, id, projectId }: KeptServer, userId: UserId): Holder
 }
 
 const fault = (detail: string): SignInFault => new SignInFault({ detail, isFinal: true })
+
+/** A client with its secret; fails with the variable that is not set. */
+const knownClient = (server: KeptServer, client: OAuthClient): Effect.Effect<OAuthClient, SignInFault> =>
+  Effect.catchTag(withDefinedSecret(server, client), "ForeignFault", ({ message }) =>
+    Effect.fail(fault(message))
+  )
 
 const notForOAuth = ({ config }: KeptServer) =>
   Effect.fail(

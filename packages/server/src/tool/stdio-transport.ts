@@ -22,6 +22,7 @@ import {
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Deferred, Effect, Result, type Scope } from "effect"
 import { foreignLimits } from "./foreign-limits.ts"
+import { withoutNullMeta } from "./foreign-lists.ts"
 import { NeverSent, tooLong } from "./foreign-fault.ts"
 
 export interface ProgramToRun {
@@ -121,8 +122,17 @@ const launch = (
 /** Reads messages out of what comes in; false when one is larger than any may be. */
 const reader = (hear: (message: JSONRPCMessage) => void, complain: (error: unknown) => void) => {
   const buffer = new ReadBuffer({ maxBufferSize: foreignLimits.messageMaxBytes })
+  /** A line without its end, one character a byte. */
+  let rest = ""
   return (chunk: Buffer): boolean => {
-    const appended = Result.try(() => buffer.append(chunk))
+    rest += chunk.toString("latin1")
+    const end = rest.lastIndexOf("\n") + 1
+    const lines = rest.slice(0, end)
+    rest = rest.slice(end)
+    if (rest.length > foreignLimits.messageMaxBytes) return false
+    if (lines === "") return true
+    const repaired = lines.includes('"tools"') ? withoutNullMeta(lines) : lines
+    const appended = Result.try(() => buffer.append(Buffer.from(repaired, "latin1")))
     if (Result.isFailure(appended)) return false
     for (;;) {
       // A line that is no message is passed over: programs print greetings.

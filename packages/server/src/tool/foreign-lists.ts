@@ -1,0 +1,214 @@
+/**
+ * Reads a server's list of tools, page by page, as far as it can be read.
+ *
+ * Flow: graph → outbox → dispatch → run → **tool** → task
+ *
+ * One fault costs what has it and no more: a tool that is not described as MCP requires is left out with the reason, an
+ * `outputSchema` that MCP does not allow is passed over, and a page that does not come leaves the pages before it. The SDK
+ * refuses a whole list for one fault in it, so each page is repaired before the SDK reads it.
+ */
+import {
+  type JSONRPCMessage,
+  type ListToolsResult,
+  specTypeSchemas,
+  type Tool,
+  type Transport
+} from "@modelcontextprotocol/client"
+import { isJsonObject } from "@tropism/domain/json"
+import { beginningOf } from "@tropism/domain/text-beginning"
+import { Clock, Effect, Schema } from "effect"
+import { answered, faultLike, type ForeignFault, lineOf } from "./foreign-fault.ts"
+import { foreignLimits } from "./foreign-limits.ts"
+import type { Fetch } from "./judged-fetch.ts"
+
+/** Where a list goes on, as the server gave it: some count their pages. */
+export type Cursor = string | number
+
+/** What a server lists. */
+export interface Listed {
+  /** Each name once. */
+  readonly tools: ReadonlyArray<Tool>
+  /** The tools that are left out, each with the reason. */
+  readonly unfit: ReadonlyArray<string>
+  /** Why there may be more tools; undefined where the list is whole. */
+  readonly missing: ForeignFault | undefined
+}
+
+/** What a repaired page brings beside its tools: the SDK knows text alone as a cursor. */
+interface Aside {
+  readonly nextCursor: unknown
+  readonly unfit: ReadonlyArray<string>
+}
+
+const asideKey = "tropism/page"
+
+/** Listens to what comes in before the SDK does, and repairs the pages of lists. */
+export const repairPages = (wire: Transport, isNewRevision: () => boolean): void => {
+  // The SDK calls a listener that was there before its own, with the same message.
+  const { onmessage: before } = wire
+  const onmessage = (message: JSONRPCMessage) => {
+    before?.(message)
+    if (!("result" in message) || !isJsonObject(message.result)) return
+    const { content, nextCursor, resultType, tools } = message.result
+    // What a call answers has a content and may have whatever else.
+    if (content !== undefined || !Array.isArray(tools)) return
+    const fit: Array<unknown> = []
+    const unfit: Array<string> = []
+    for (const listed of tools) {
+      const tool = repaired(listed, isNewRevision())
+      const fault = faultOf(tool)
+      if (fault === undefined) fit.push(tool)
+      else unfit.push(`${nameOf(tool)} (${fault})`)
+    }
+    const aside: Aside = { nextCursor, unfit }
+    const result = {
+      ...(resultType === undefined ? {} : { resultType }),
+      // Nothing is kept by these here, and the newer revision requires them.
+      ttlMs: 0,
+      cacheScope: "private",
+      tools: fit,
+      _meta: { [asideKey]: aside }
+    }
+    Object.assign(message, { result })
+  }
+  Object.assign(wire, { onmessage })
+}
+
+/** A tool without what stands for nothing, and without an outputSchema that the revision does not allow. */
+const repaired = (listed: unknown, isNewRevision: boolean): unknown => {
+  if (!isJsonObject(listed)) return listed
+  const tool = withoutNulls(listed)
+  for (const key of ["annotations", "execution"])
+    if (isJsonObject(tool[key])) tool[key] = withoutNulls(tool[key])
+  if (Array.isArray(tool["icons"]))
+    tool["icons"] = tool["icons"].map((icon: unknown) => (isJsonObject(icon) ? withoutNulls(icon) : icon))
+  const { outputSchema } = tool
+  const isAllowed =
+    outputSchema === undefined ||
+    faultOf(
+      isNewRevision
+        ? { name: "any", inputSchema: { type: "object" }, outputSchema }
+        : { name: "any", inputSchema: outputSchema }
+    ) === undefined
+  if (!isAllowed) delete tool["outputSchema"]
+  return tool
+}
+
+const withoutNulls = (value: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null))
+
+const faultOf = (tool: unknown): string | undefined => {
+  const judged = specTypeSchemas.Tool["~standard"].validate(tool)
+  if (judged instanceof Promise || judged.issues === undefined) return undefined
+  const [issue] = judged.issues
+  const path = (issue?.path ?? []).map((step) => String(typeof step === "object" ? step.key : step))
+  return lineOf([path.join("."), issue?.message ?? ""].filter((part) => part !== "").join(": "))
+}
+
+const nameOf = (tool: unknown): string =>
+  isJsonObject(tool) && typeof tool["name"] === "string" && tool["name"] !== ""
+    ? beginningOf(lineOf(tool["name"]), foreignLimits.leftOutNameMaxChars)
+    : "one without a name"
+
+/**
+ * The same `fetch`, which repairs the text of a list before the SDK reads it as a message.
+ *
+ * **Details** The SDK takes no message whose result has `_meta: null`. A line is as long as a message at most, which
+ * `fetch` bounds.
+ */
+export const repairingLists =
+  (fetch: Fetch): Fetch =>
+  (address, init) =>
+    fetch(address, init).then((response) =>
+      typeof init?.body === "string" &&
+      init.body.includes('"method":"tools/list"') &&
+      response.ok &&
+      response.body !== null
+        ? new Response(response.body.pipeThrough(repairedLines()), response)
+        : response
+    )
+
+const repairedLines = () => {
+  const decoder = new TextDecoder()
+  const encoder = new TextEncoder()
+  let rest = ""
+  const repairedText = (text: string) => encoder.encode(withoutNullMeta(text))
+  return new TransformStream<Uint8Array, Uint8Array>({
+    transform: (chunk, controller) => {
+      rest += decoder.decode(chunk, { stream: true })
+      const end = rest.lastIndexOf("\n") + 1
+      if (end === 0) return
+      controller.enqueue(repairedText(rest.slice(0, end)))
+      rest = rest.slice(end)
+    },
+    flush: (controller) => controller.enqueue(repairedText(rest + decoder.decode()))
+  })
+}
+
+/** The text of a list in JSON, which the SDK reads as a message. */
+export const withoutNullMeta = (text: string): string => text.replace(nullMeta, '"_meta":{}')
+
+/** A key of JSON; within a text its quotes would have a backslash. */
+const nullMeta = /(?<!\\)"_meta"\s*:\s*null(?=\s*[,}])/g
+
+/** Asks for page after page, until the list ends, goes round or breaks off; fails where not even the first page comes. */
+export const walkPages = Effect.fn("walkPages")(function* (
+  ask: (cursor: Cursor | undefined) => Effect.Effect<ListToolsResult, ForeignFault>
+): Effect.fn.Return<Listed, ForeignFault> {
+  const tools = new Map<string, Tool>()
+  const unfit: Array<string> = []
+  const seen = new Set<Cursor>()
+  const began = yield* Clock.currentTimeMillis
+  let cursor: Cursor | undefined
+  let chars = 0
+  const listed = (missing?: ForeignFault): Listed => ({ tools: [...tools.values()], unfit, missing })
+  for (let number = 1; ; number += 1) {
+    const page = yield* Effect.result(ask(cursor))
+    if (page._tag === "Failure") {
+      if (number === 1) return yield* page.failure
+      // Empty text may also stand for the end: who refuses to go on at it has ended the list.
+      if (cursor === "" && !page.failure.isBroken) return listed()
+      return listed(notWhole(number, page.failure))
+    }
+    const aside = asideOf(page.success)
+    const isKnown = page.success.tools.every(({ name }) => tools.has(name))
+    for (const tool of page.success.tools) if (!tools.has(tool.name)) tools.set(tool.name, tool)
+    for (const one of aside.unfit) if (unfit.length < foreignLimits.tools) unfit.push(one)
+    const { nextCursor: next } = aside
+    // Where empty text leads to nothing new, the server has begun from the start.
+    if (next === undefined || next === null || (cursor === "" && isKnown)) return listed()
+    if (!isCursor(next))
+      return listed(notWhole(number + 1, answered("its cursor is neither text nor a number")))
+    if (seen.has(next)) return listed()
+    seen.add(next)
+    chars += JSON.stringify(page.success.tools).length
+    const elapsedMs = (yield* Clock.currentTimeMillis) - began
+    const bound = boundOf({ chars, elapsedMs, pages: number, tools: tools.size })
+    if (bound !== undefined) return listed(notWhole(number + 1, answered(bound)))
+    cursor = next
+  }
+})
+
+/** Why no further page is asked for. */
+const boundOf = (so: {
+  readonly chars: number
+  readonly elapsedMs: number
+  readonly pages: number
+  readonly tools: number
+}): string | undefined => {
+  if (so.tools > foreignLimits.tools) return `a server has at most ${foreignLimits.tools} tools`
+  if (so.pages >= foreignLimits.toolPages) return `a list has at most ${foreignLimits.toolPages} pages`
+  if (so.chars > foreignLimits.listMaxChars)
+    return `a list has at most ${foreignLimits.listMaxChars} characters`
+  return so.elapsedMs > foreignLimits.listTimeoutMs
+    ? `the pages before took more than ${foreignLimits.listTimeoutMs} milliseconds`
+    : undefined
+}
+
+const notWhole = (page: number, fault: ForeignFault): ForeignFault =>
+  faultLike(fault, { message: lineOf(`The list of its tools is not whole: page ${page}: ${fault.message}`) })
+
+const isCursor = Schema.is(Schema.Union([Schema.String, Schema.Finite]))
+
+const asideOf = ({ _meta }: ListToolsResult): Aside =>
+  (_meta?.[asideKey] as Aside | undefined) ?? { nextCursor: undefined, unfit: [] }
