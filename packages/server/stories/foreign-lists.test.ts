@@ -70,7 +70,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         const tools = [
           oddTool({ title: null, description: null, icons: null, outputSchema: null, _meta: null }),
           oddTool({ name: "hints", annotations: { title: null, readOnlyHint: true }, execution: null }),
-          oddTool({ name: "plain", annotations: null })
+          oddTool({ name: "plain", annotations: null }),
+          oddTool({ name: "bare", inputSchema: { type: "object", properties: null, required: null } }),
+          oddTool({ name: "old", inputSchema: { type: "object", properties: {}, required: true } })
         ]
         const { server, story } = yield* newOddShop(
           listing(() => ({
@@ -87,7 +89,9 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         expect(server.tools).toMatchObject([
           { name: "lookup", description: null },
           { name: "hints", isReadOnly: true },
-          { name: "plain", isReadOnly: false }
+          { name: "plain", isReadOnly: false },
+          { name: "bare" },
+          { name: "old" }
         ])
         expect(yield* outcomesOf(story, [lookUp])).toMatchObject([{ status: "completed" }])
       })

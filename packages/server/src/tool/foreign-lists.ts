@@ -82,7 +82,8 @@ const repaired = (listed: unknown, isNewRevision: boolean): unknown => {
     if (isJsonObject(tool[key])) tool[key] = withoutNulls(tool[key])
   if (Array.isArray(tool["icons"]))
     tool["icons"] = tool["icons"].map((icon: unknown) => (isJsonObject(icon) ? withoutNulls(icon) : icon))
-  const { outputSchema } = tool
+  const { inputSchema, outputSchema } = tool
+  if (isJsonObject(inputSchema)) tool["inputSchema"] = withoutEmptyKeywords(inputSchema)
   const isAllowed =
     outputSchema === undefined ||
     faultOf(
@@ -93,6 +94,16 @@ const repaired = (listed: unknown, isNewRevision: boolean): unknown => {
   if (!isAllowed) delete tool["outputSchema"]
   return tool
 }
+
+/** A schema without `properties` or `required` that are null, and without the `required: true` of draft 3: they say nothing of it. */
+const withoutEmptyKeywords = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(schema).filter(
+      ([key, part]) =>
+        !(["properties", "required"].includes(key) && part === null) &&
+        !(key === "required" && typeof part === "boolean")
+    )
+  )
 
 const withoutNulls = (value: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).filter(([, part]) => part !== null))
