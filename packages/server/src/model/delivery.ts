@@ -198,12 +198,14 @@ const isOdd = (part: Response.FinishPartEncoded): boolean => {
 
 const tellOddUsage = ({ name, provider }: AskedModel, part: Response.FinishPartEncoded) => {
   const reported = reportedUsage(part)
-  return Effect.logWarning("A provider reported a usage that cannot be kept", {
-    provider,
-    name,
-    reported,
-    kept: keepableUsage(reported)
-  })
+  return Effect.logWarning(
+    "A provider reported a usage that cannot be; what is beyond all bounds is estimated",
+    {
+      provider,
+      name,
+      reported
+    }
+  )
 }
 
 const isJson = Schema.is(Schema.Json)
