@@ -139,10 +139,17 @@ const withPatience = (access: PostgresAccess): PostgresAccess => {
   return { ...access, serverUrl: Redacted.make(url.toString()) }
 }
 
-/** Sets a test's clock to the time that the database has; a schedule would be due for decades else. */
-const setToNow = Effect.flatMap(Clock.Clock, (clock) =>
-  "setTime" in clock ? TestClock.setTime(Clock.Clock.defaultValue().currentTimeMillisUnsafe()) : Effect.void
-)
+/**
+ * Sets a test's clock to the time that the database has; a schedule would be due for decades else.
+ *
+ * **Gotchas** Never back: what sleeps in a server that shares the clock would wait until it has caught up.
+ */
+const setToNow = Effect.flatMap(Clock.Clock, (clock) => {
+  const nowMs = Clock.Clock.defaultValue().currentTimeMillisUnsafe()
+  return "setTime" in clock && clock.currentTimeMillisUnsafe() < nowMs
+    ? TestClock.setTime(nowMs)
+    : Effect.void
+})
 
 /** A project of one's own in the shared server. */
 export const newStoryHere = Effect.flatMap(SharedServer, ({ newStory }) => newStory)
