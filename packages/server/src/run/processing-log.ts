@@ -122,8 +122,12 @@ export class ProcessingLog extends Context.Service<
                 select 1 from kb.agent_processing_log earlier
                 where earlier.agent_id = row."agentId" and earlier.graph_object_id = row."graphObjectId"
                   and earlier.status = 'pending' and earlier.run_id is null))
-          from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(${columns})
-          where not row.skips or not exists (
+          from (
+            select *, bool_or(not skips) over (partition by "agentId", "graphObjectId" order by "objectVersion"
+              rows between unbounded preceding and 1 preceding) as follows
+            from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as given(${columns})
+          ) row
+          where not row.skips or row.follows or not exists (
             select 1 from kb.agent_processing_log live left join kb.agent_runs run on run.id = live.run_id
             where live.agent_id = row."agentId" and live.graph_object_id = row."graphObjectId"
               and live.exclusive and live.status in ('pending', 'processing') and live.run_id is not null and run.waits_for is null)
