@@ -14,6 +14,7 @@ import {
   unavailable,
   waitingOf
 } from "../testing/outage-words.ts"
+import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json } from "../testing/platform.ts"
 import { entriesOf, explained, feedOf, make } from "../testing/story-words.ts"
 
@@ -70,6 +71,8 @@ describe("A run whose provider is away", () => {
       const agent = yield* story.post("/agents", reader())
       yield* happen(story, 1)
       yield* waitingOf(story, agent, 1)
+      // Those of the disabled agent are the next in the order of probes.
+      yield* ask(story.access, "update kb.agent_runs set wait_tries = 9 where agent_id = $1", [agent.id])
       yield* provider.comeBack
       yield* outageAges(story, 60)
       const [run] = yield* endedOf(story, agent, 1)
