@@ -71,7 +71,8 @@ it("S000-R29 a card says before the click that its agent may not do this any mor
   expect(await notice.count()).toBe(0)
   const sent: Array<string> = []
   page.on("request", (request) => {
-    if (request.method() === "POST" && /approve|decisions/.test(request.url())) sent.push(request.url())
+    if (request.method() === "POST" && /approve|decisions/.test(request.url()))
+      sent.push(`${request.url()} ${request.postData() ?? ""}`)
   })
 
   // It is taken away while the approval is sent: the sentence stands on the card once.
@@ -103,7 +104,7 @@ it("S000-R29 a card says before the click that its agent may not do this any mor
   await bar.getByRole("button", { name: /^Approve 1 of/ }).press("Enter")
   await listed(page, 1)
   await notice.waitFor()
-  expect(sent.filter((url) => url.includes(task.id))).toHaveLength(1)
+  expect(sent.filter((request) => request.includes(task.id))).toHaveLength(1)
   expect(await run(story.get(`/tasks/${task.id}`))).toMatchObject({ status: "pending" })
   await run(story.patch(`/agents/${agent.id}`, { capabilities: null }))
   await inTime(() => notice.count()).toBe(0)
