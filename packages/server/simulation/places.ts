@@ -30,6 +30,8 @@ export type Part =
 const needs: Readonly<Record<CrashPointName, Part | undefined>> = {
   "graph.beforeCommit": undefined,
   "graph.afterCommit": undefined,
+  "batch.beforeCommit": undefined,
+  "batch.afterCommit": undefined,
   "dispatch.beforeCommit": undefined,
   "dispatch.afterCommit": undefined,
   "release.beforeCommit": "waiter",

@@ -9,6 +9,8 @@ import { Context, Effect } from "effect"
 export type CrashPointName =
   | "graph.beforeCommit"
   | "graph.afterCommit"
+  | "batch.beforeCommit"
+  | "batch.afterCommit"
   | "dispatch.beforeCommit"
   | "dispatch.afterCommit"
   | "release.beforeCommit"

@@ -31,18 +31,22 @@ export class StatementsTogether extends Context.Reference<number>(
 ) {}
 
 /**
- * Whether the statements of a transaction keep the one plan that their connection has made of each.
+ * How the statements of a transaction are planned.
  *
- * **Details** PostgreSQL plans a statement anew, for what it is asked with, five times on each connection, and goes on so where
- * plans for nothing in particular look dearer: for what is asked all day by its keys, planning costs more than doing. Where
- * what is asked for decides how it is found, as in lists with filters, plans of one's own are better.
+ * - `own`: by PostgreSQL's own rules, for lists with filters, where the values decide how rows are found.
+ * - `kept`: each connection keeps one plan of each statement. PostgreSQL otherwise plans a statement again for its values five times on
+ *   each connection, and longer where a general plan looks dearer; for reads by key planning costs more than executing.
+ * - `byKeys`: kept, and every table is read through an index, row by row. A batch joins its items to tables, and a plan kept
+ *   from a time when a table was small would read it whole.
  */
-export class KeptPlans extends Context.Reference<boolean>("@tropism/server/database/KeptPlans", {
-  defaultValue: () => false
+export type PlanMode = "own" | "kept" | "byKeys"
+
+export class KeptPlans extends Context.Reference<PlanMode>("@tropism/server/database/KeptPlans", {
+  defaultValue: () => "own"
 }) {}
 
 /** Lets the transactions of an effect keep their plans. */
-export const keepingPlans = Effect.provideService(KeptPlans, true)
+export const keepingPlans = Effect.provideService(KeptPlans, "kept")
 
 export class Database extends Context.Service<
   Database,
@@ -64,6 +68,12 @@ export class Database extends Context.Service<
       projectId: ProjectId,
       statement: Statement.Statement<A>
     ) => Effect.Effect<ReadonlyArray<A>>
+
+    /** Runs the statements of a batch in one transaction and one write; all are planned by keys. Each sees what those before it did. */
+    readonly askBatch: (
+      projectId: ProjectId,
+      statements: ReadonlyArray<Statement.Statement<unknown>>
+    ) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
 
     /** The same with a second statement, which sees what the first has done and what others have committed by then. */
     readonly askBoth: <A, B>(
@@ -109,13 +119,17 @@ export class Database extends Context.Service<
           )
         )
       /** A whole transaction in one write, as far as connections take that. */
-      const atOnce = <A>(projectId: ProjectId, statements: ReadonlyArray<Statement.Statement<A>>) =>
+      const atOnce = <A>(
+        projectId: ProjectId,
+        statements: ReadonlyArray<Statement.Statement<A>>,
+        plans: PlanMode = "kept"
+      ) =>
         againAfterClash(
           Effect.provideService(
             orDie(together === 1 ? sql.withTransaction(Effect.all(statements)) : inOneGo(sql, statements)),
             ProjectTransaction,
             { projectId }
-          ).pipe(keepingPlans)
+          ).pipe(Effect.provideService(KeptPlans, plans))
         )
       return Database.of({
         inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
@@ -128,6 +142,7 @@ export class Database extends Context.Service<
           ),
         ask: <A>(projectId: ProjectId, statement: Statement.Statement<A>) =>
           Effect.map(atOnce(projectId, [statement]), ([rows = []]) => rows),
+        askBatch: (projectId, statements) => atOnce<unknown>(projectId, statements, "byKeys"),
         askBoth: <A, B>(
           projectId: ProjectId,
           first: Statement.Statement<A>,

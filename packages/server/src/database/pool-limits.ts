@@ -9,8 +9,8 @@ export const poolLimits = {
   neededConnections: 10,
   /** Statements that a connection keeps prepared. */
   preparedStatements: 400,
-  /** Statements that go to PostgreSQL in one write: those of a transaction that ends a run, begin and commit included. */
-  statementsTogether: 5,
+  /** Statements that go to PostgreSQL in one write: those of a batch, begin and commit included. */
+  statementsTogether: 6,
   /** No transaction waits for anything but the database: one in which nothing is asked for so long belongs to a server that stands still. */
   idleTransactionMs: 3_000,
   /** Of a snapshot, which holds no lock and waits for its reader, and of a restore: its locks are all of a project that nobody knows yet, but for the turn of restores. */

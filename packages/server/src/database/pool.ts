@@ -14,7 +14,7 @@ import { Context, Effect, Fiber, Layer, Option, type Redacted, Stream, String as
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { poolLimits } from "./pool-limits.ts"
-import { checkCommit, KeptPlans, ProjectTransaction, StatementsTogether } from "./database.ts"
+import { checkCommit, KeptPlans, type PlanMode, ProjectTransaction, StatementsTogether } from "./database.ts"
 import { dumpLimits } from "./dump-limits.ts"
 import { type SilenceLimits, type SilentConnections, watchSilence } from "./silent-connections.ts"
 
@@ -107,7 +107,7 @@ export const beginningWithProject =
     /^begin\b/i.test(text)
       ? Effect.gen(function* () {
           const transaction = yield* Effect.serviceOption(ProjectTransaction)
-          const setting = (yield* KeptPlans) ? setBoth : setProject
+          const setting = settings[yield* KeptPlans]
           const begin = execute(text, params, undefined)
           const beginning = Option.isNone(transaction)
             ? begin
@@ -123,7 +123,9 @@ export const beginningWithProject =
       : execute(text, params, transform)
 
 const setProject = "select set_config('tropism.project', $1, true), set_config('lock_timeout', $2, true)"
-const setBoth = `${setProject}, set_config('plan_cache_mode', 'force_generic_plan', true)`
+const keepPlans = `${setProject}, set_config('plan_cache_mode', 'force_generic_plan', true)`
+const setByKeys = `${keepPlans}, set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true), set_config('enable_seqscan', 'off', true)`
+const settings: Readonly<Record<PlanMode, string>> = { own: setProject, kept: keepPlans, byKeys: setByKeys }
 
 const wrap = (
   connection: PgConnection.PgConnection,

@@ -1,0 +1,126 @@
+/**
+ * Group commit: items that arrive while a batch is being written form the next batch.
+ *
+ * Each project has one batch under way. An item that comes while none is goes at once, so an idle server adds no delay. A batch
+ * that fails for another reason than an unreachable database is written again item by item: one bad row does not fail the rest.
+ *
+ * **Invariant** An item's submitter gets its outcome only after its batch has been committed. Interrupting the submitter withdraws an item that is
+ * in no batch yet; an item in a batch runs to its end first.
+ */
+import type { ProjectId } from "@tropism/domain/ids"
+import { Cause, Deferred, Effect, Exit, FiberSet, Semaphore } from "effect"
+import { CrashPoint } from "../crash-point.ts"
+import { isBrokenByAway } from "./database-away.ts"
+
+/** What a batch may hold, and how many items may wait for one. */
+export interface GroupCommitLimits {
+  readonly batchItems: number
+  readonly batchBytes: number
+  /** Items of all projects; further submitters wait. */
+  readonly waitingItems: number
+}
+
+export interface GroupCommit<Item, Outcome> {
+  /** Hands an item to the next batch of its project and answers its outcome, which is committed. */
+  readonly submit: (projectId: ProjectId, item: Item) => Effect.Effect<Outcome>
+}
+
+interface Waiting<Item, Outcome> {
+  readonly item: Item
+  readonly bytes: number
+  readonly outcome: Deferred.Deferred<Outcome>
+}
+
+export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(options: {
+  /** Writes items in one transaction and answers their outcomes in the same order; dies where it breaks. */
+  readonly write: (projectId: ProjectId, items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Outcome>>
+  /** About how many bytes an item sends to the database. */
+  readonly bytesOf: (item: Item) => number
+  readonly limits: GroupCommitLimits
+}) {
+  const { batchBytes, batchItems, waitingItems } = options.limits
+  const places = yield* Semaphore.make(waitingItems)
+  /** The items that wait, by project; a project without a batch under way is not in it. */
+  const lines = new Map<ProjectId, Array<Waiting<Item, Outcome>>>()
+  // The batches belong to this scope and not to the submitter, whose transaction or interruption is not theirs.
+  const runFork = yield* FiberSet.makeRuntime()
+
+  const nextBatch = (line: Array<Waiting<Item, Outcome>>) => {
+    let bytes = 0
+    let count = 0
+    for (const waiting of line) {
+      if (count > 0 && (count >= batchItems || bytes + waiting.bytes > batchBytes)) break
+      bytes += waiting.bytes
+      count += 1
+    }
+    return line.splice(0, count)
+  }
+
+  const write = (projectId: ProjectId, batch: ReadonlyArray<Waiting<Item, Outcome>>) =>
+    CrashPoint.hit("batch.beforeCommit").pipe(
+      Effect.andThen(
+        options.write(
+          projectId,
+          batch.map(({ item }) => item)
+        )
+      ),
+      Effect.tap(() => CrashPoint.hit("batch.afterCommit"))
+    )
+
+  const settle = Effect.fnUntraced(function* (
+    projectId: ProjectId,
+    batch: ReadonlyArray<Waiting<Item, Outcome>>
+  ): Effect.fn.Return<void> {
+    const written = yield* Effect.exit(write(projectId, batch))
+    if (Exit.isFailure(written) && batch.length > 1 && isSplit(written.cause)) {
+      for (const waiting of batch) yield* settle(projectId, [waiting])
+      return
+    }
+    batch.forEach(({ outcome }, index) => {
+      Deferred.doneUnsafe(
+        outcome,
+        Exit.map(written, (outcomes) => outcomes[index] as Outcome)
+      )
+    })
+  })
+
+  const drain = Effect.fnUntraced(function* (projectId: ProjectId, line: Array<Waiting<Item, Outcome>>) {
+    // What is submitted in the same moment goes together.
+    yield* Effect.yieldNow
+    while (line.length > 0) yield* settle(projectId, nextBatch(line))
+    lines.delete(projectId)
+  })
+
+  const enqueue = (projectId: ProjectId, waiting: Waiting<Item, Outcome>) => {
+    const line = lines.get(projectId)
+    if (line !== undefined) return void line.push(waiting)
+    const begun = [waiting]
+    lines.set(projectId, begun)
+    runFork(drain(projectId, begun))
+  }
+
+  const withdraw = (projectId: ProjectId, waiting: Waiting<Item, Outcome>): boolean => {
+    const line = lines.get(projectId) ?? []
+    const index = line.indexOf(waiting)
+    if (index < 0) return false
+    line.splice(index, 1)
+    return true
+  }
+
+  const submit = (projectId: ProjectId, item: Item): Effect.Effect<Outcome> =>
+    Effect.suspend(() => {
+      const waiting = { item, bytes: options.bytesOf(item), outcome: Deferred.makeUnsafe<Outcome>() }
+      enqueue(projectId, waiting)
+      return Effect.onInterrupt(Deferred.await(waiting.outcome), () =>
+        Effect.suspend(() =>
+          withdraw(projectId, waiting) ? Effect.void : Effect.ignoreCause(Deferred.await(waiting.outcome))
+        )
+      )
+    }).pipe(places.withPermit)
+
+  const groupCommit: GroupCommit<Item, Outcome> = { submit }
+  return groupCommit
+})
+
+/** Whether one item may have broken the batch: then the others are written without it. */
+const isSplit = (cause: Cause.Cause<never>): boolean => !Cause.hasInterrupts(cause) && !isBrokenByAway(cause)
