@@ -408,8 +408,8 @@ const openrouter = (env: Environment["openrouter"], fetch: typeof globalThis.fet
 })
 
 /** A step in which a model thinks what it thought before has details that differ in nothing that the package compares. */
-const markOf = (message: number, detail: number): string => `\u0001${message}.${detail}`
-const mark = /\u0001\d+\.\d+$/
+const markOf = (message: number, detail: number): string => `\u{e0001}${message}.${detail}`
+const mark = /\u{e0001}\d+\.\d+$/u
 
 /** The fields by which the package holds two details for the same, in its order. */
 const comparedFields = ["summary", "id", "data", "text", "signature"] as const
