@@ -11,6 +11,14 @@ export const modelLimits = {
   requestTimeoutMs: 900_000,
   /** Between two parts of an answer, and before the first: slow thinkers and slow machines are not dead. */
   silenceTimeoutMs: 240_000,
+  /** Requests that one server has open at one provider's model; an operator may say otherwise. */
+  concurrency: 64,
+  mostConcurrency: 10_000,
+  /** A limit that a provider's 429 has halved grows by one after so many answers, and after so long. */
+  concurrencyGrowthAnswers: 8,
+  concurrencyGrowthMs: 60_000,
+  /** A queued request counts as progress for this long. */
+  queuedMaxMs: 86_400_000,
   /** Further attempts at one model, each before any output; then the fallback. */
   maxRetries: 3,
   retryBaseMs: 500,
