@@ -1,3 +1,6 @@
+/**
+ * Group commit by itself: what is in which batch, and who gets which outcome.
+ */
 import { ProjectId } from "@tropism/domain/ids"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch } from "effect"
@@ -5,6 +8,8 @@ import { makeGroupCommit } from "./group-commit.ts"
 
 const projectId = ProjectId.make("00000000-0000-7000-8000-000000000001")
 const otherId = ProjectId.make("00000000-0000-7000-8000-000000000002")
+
+type Submitted = Fiber.Fiber<string>
 
 /** A group commit that writes nothing and notes its batches; each waits until the gate is open. */
 const make = Effect.fnUntraced(function* (
@@ -74,13 +79,13 @@ it.effect("one bad item fails alone", () =>
 it.effect("an interrupted submitter withdraws an item that waits, and awaits one that is written", () =>
   Effect.gen(function* () {
     const { all, batches, gate } = yield* make()
-    const [first, second, third] = yield* all(["a", "b", "c"])
-    yield* Fiber.interrupt(second!)
-    const interrupting = yield* Effect.forkChild(Fiber.interrupt(first!), { startImmediately: true })
+    const [first, second, third] = (yield* all(["a", "b", "c"])) as [Submitted, Submitted, Submitted]
+    yield* Fiber.interrupt(second)
+    const interrupting = yield* Effect.forkChild(Fiber.interrupt(first), { startImmediately: true })
     expect(interrupting.pollUnsafe()).toBeUndefined()
     yield* gate.open
     yield* Fiber.join(interrupting)
-    expect(yield* Fiber.join(third!)).toBe("kept c")
+    expect(yield* Fiber.join(third)).toBe("kept c")
     expect(batches).toEqual([["a"], ["c"]])
   })
 )
