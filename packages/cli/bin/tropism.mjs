@@ -68,7 +68,8 @@ process.on("SIGINT", () => child.stdio[3]?.write("SIGINT\n"))
 // however it dies, so that the program behind it never stays as an orphan on the port.
 const child = spawn(bun, [main, ...process.argv.slice(2)], {
   stdio: ["inherit", "inherit", "inherit", "pipe"],
-  env: { ...process.env, TROPISM_LAUNCHER_FD: "3" }
+  // Bun keeps all requests beyond 256 waiting, whoever they go to: models that never answer would hold up all others.
+  env: { BUN_CONFIG_MAX_HTTP_REQUESTS: "65336", ...process.env, TROPISM_LAUNCHER_FD: "3" }
 })
 child.stdio[3]?.on("error", () => {})
 

@@ -70,12 +70,22 @@ const reservedOptions = new Set([
 
 /** The first thing in a model's options that no definition may say. */
 export const findOptionsFault = (
-  { providerOptions, provider, reasoning }: Pick<ModelConfig, "provider" | "providerOptions" | "reasoning">,
+  {
+    maxConcurrency,
+    providerOptions,
+    provider,
+    reasoning
+  }: Pick<ModelConfig, "maxConcurrency" | "provider" | "providerOptions" | "reasoning">,
   pointer: string
 ): JsonFault | undefined => {
   const isAsked = provider !== "scripted" && provider !== "replay"
   if (reasoning && !isAsked)
     return { pointer: `${pointer}/reasoning`, message: `The provider ${provider} has no reasoning` }
+  if (maxConcurrency && !isAsked)
+    return {
+      pointer: `${pointer}/maxConcurrency`,
+      message: `The provider ${provider} has no server to be asked, so its requests have no limit`
+    }
   if (!providerOptions) return undefined
   const place = `${pointer}/providerOptions`
   if (!isAsked) return { pointer: place, message: `The provider ${provider} has no options` }
@@ -104,6 +114,8 @@ export const ModelConfig = Schema.Struct({
   reasoning: opt(ReasoningEffort),
   /** Of the first model, and of a fallback with the same provider; they cannot replace what the server sends. */
   providerOptions: opt(ProviderOptions),
+  /** How many requests of the agent to the first model one server has open at once; the others wait for their turn. */
+  maxConcurrency: opt(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000 }))),
   /** For provider `scripted`: the rules; without it, the built-in script of the model's or the agent's name. */
   script: opt(Script),
   /** Asked when the first model cannot answer; never after its output has begun. */

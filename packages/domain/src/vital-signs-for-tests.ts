@@ -23,6 +23,7 @@ export const wellSigns: VitalSigns = {
   failing: [],
   voiceless: [],
   outages: [],
+  crowded: [],
   deadLetters: [],
   mcpServers: 0,
   silentServers: [],

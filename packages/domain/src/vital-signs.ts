@@ -50,6 +50,8 @@ export interface VitalSigns {
   readonly deadLetters: ReadonlyArray<Named & { readonly count: number }>
   /** Providers that are away while runs of the project wait for them; the one that is away for the longest first. */
   readonly outages: ReadonlyArray<ProviderOutage>
+  /** Models for which requests of the project wait on this server. */
+  readonly crowded: ReadonlyArray<CrowdedModel>
   readonly mcpServers: number
   readonly silentServers: ReadonlyArray<Named & { readonly error: string }>
   readonly changedServers: ReadonlyArray<Named & { readonly tools: ReadonlyArray<string> }>
@@ -68,12 +70,24 @@ export interface ProviderOutage {
   readonly nextTryAt: string
 }
 
+/** A model of which this server asks as much as it may. */
+export interface CrowdedModel {
+  readonly model: string
+  readonly inFlight: number
+  /** Requests of the project that wait until fewer are open. */
+  readonly waiting: number
+  readonly limit: number
+  /** What the limit is unless the provider refuses requests as too many. */
+  readonly most: number
+}
+
 /** Says of every sign what it means, the gravest causes first. */
 export const judge = (signs: VitalSigns): ReadonlyArray<HealthFinding> => [
   ...ofServer(signs),
   ...ofSwitch(signs),
   ...ofModels(signs),
   ...ofOutages(signs),
+  ...ofCrowded(signs),
   ...ofMcpServers(signs),
   ...ofAgents(signs),
   ...ofFlow(signs),
@@ -130,6 +144,19 @@ const ofOutages = ({ outages }: VitalSigns): ReadonlyArray<HealthFinding> =>
       subject: subject("models")
     })
   )
+
+const ofCrowded = ({ crowded }: VitalSigns): ReadonlyArray<HealthFinding> =>
+  crowded.map(({ inFlight, limit, model, most, waiting }) => {
+    const detail = `${counted(waiting, "request")} to ${model} ${waiting === 1 ? "waits" : "wait"} for a turn: ${counted(inFlight, "request")} of at most ${limit} ${inFlight === 1 ? "is" : "are"} open on this server.`
+    return limit >= most
+      ? fine("liveness", "model requests", detail, subject("models"))
+      : warning("liveness", "model requests", {
+          detail: `${detail} The provider refused requests as too many, so the limit is below ${most}; it grows back with answers and with time.`,
+          remedy: "Ask the provider for a higher rate limit, or give some agents another model.",
+          fix: "tropism runs --status running",
+          subject: subject("models")
+        })
+  })
 
 const ofMcpServers = (signs: VitalSigns): ReadonlyArray<HealthFinding> => {
   const { changedServers, mcpServers, silentServers } = signs

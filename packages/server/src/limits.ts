@@ -11,6 +11,14 @@ export const modelLimits = {
   requestTimeoutMs: 900_000,
   /** Between two parts of an answer, and before the first: slow thinkers and slow machines are not dead. */
   silenceTimeoutMs: 240_000,
+  /** Requests that one server has open at one provider's model; an operator may say otherwise. */
+  concurrency: 64,
+  mostConcurrency: 10_000,
+  /** A limit that a provider's 429 has halved grows by one after so many answers, and after so long. */
+  concurrencyGrowthAnswers: 8,
+  concurrencyGrowthMs: 60_000,
+  /** A queued request counts as progress for this long. */
+  queuedMaxMs: 86_400_000,
   /** Further attempts at one model, each before any output; then the fallback. */
   maxRetries: 3,
   retryBaseMs: 500,
@@ -159,23 +167,27 @@ export const runLimits = {
   breakInPageEvents: 200,
   /** For so long the claims of a project wait for its spent runs to be ended; whatever holds those up holds up nobody else. */
   giveUpPatienceMs: 500,
-  /** Runs that one server works on at once; an operator may say otherwise. Each death of a server costs all of them an attempt, so the default is low. */
-  concurrentRuns: 16,
+  /** Runs that one server works on at once; an operator may say otherwise. */
+  concurrentRuns: 256,
   mostConcurrentRuns: 10_000,
   /** Models of which is said what an agent has used. */
   usageModels: 100,
   /** One slot in this many is kept free for projects that have no run at work, and one in this many is for runs of backtests. */
   slotsPerSpare: 8,
   slotsPerBacktest: 4,
-  /** Runs claimed in one round: what is claimed and not begun yet could be with another server. */
+  /** Runs claimed in one round, and runs that are claimed and have not begun: another server could have those. */
   claimBatchRuns: 64,
   /** One of so many runs that are taken from a project's queue is its oldest; the others are those that somebody waits for, while there are any. */
   claimsPerOldest: 4,
   /** Without a heartbeat for this long, another worker may take a run over. */
   leaseMs: 30_000,
   heartbeatIntervalMs: 10_000,
-  /** Claims of one run with no step kept between them; after the last the run fails. */
+  /** Attempts that one run may lose with no step kept between them; a death that others share is none of them. */
   maxAttempts: 3,
+  /** Deaths since its last step that make a run a suspect: it is claimed with few other suspects. */
+  suspectDeaths: 2,
+  /** Suspects that a server works on at once: after as many deaths, after one more, and so on; the last holds for all further. */
+  suspectGroups: [16, 4, 1],
   /** Claims of one run in all, however many steps were kept. */
   maxAttemptsInAll: 20,
   /** Runs that a worker gives up, one after the other, before it claims others. */

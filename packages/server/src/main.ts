@@ -44,6 +44,7 @@ import { sealEventSecrets } from "./mcp/event-secrets.ts"
 import { OAuthGrants } from "./tool/oauth-grants.ts"
 import { layerMcpRoutes } from "./mcp/routes.ts"
 import { Models } from "./model/models.ts"
+import { ModelConcurrency } from "./model/request-queue.ts"
 import { carryWakeUps } from "./outbox/courier.ts"
 import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
@@ -56,6 +57,7 @@ import {
   allowedOrigins,
   checkSettings,
   concurrentRuns,
+  modelConcurrency,
   localMcpServers,
   minScheduleSeconds,
   stuckAfterMs,
@@ -143,6 +145,7 @@ export const serveOn = Effect.fn("serveOn")(
     const retention = Layer.succeed(RetentionDays, yield* retentionDays)
     const stuckAfter = Layer.succeed(StuckAfterMs, yield* stuckAfterMs)
     const slots = Layer.succeed(ConcurrentRuns, yield* concurrentRuns)
+    const requests = Layer.succeed(ModelConcurrency, yield* modelConcurrency)
     const local = Layer.succeed(LocalMcpServers, yield* localMcpServers(options.host))
     const passing = Layer.succeed(PassingFolder, options.dataFolder)
     const keys = Layer.succeed(SealingKeys, sealing)
@@ -156,7 +159,7 @@ export const serveOn = Effect.fn("serveOn")(
         Layer.mergeAll(
           pool,
           Ids.layer,
-          Models.layer,
+          Models.layer.pipe(Layer.provide(requests)),
           floor,
           retention,
           stuckAfter,

@@ -18,7 +18,7 @@ import { edgeLimits } from "./http/edge-limits.ts"
 import { issuerOfEnvironment } from "./http/jwt-settings.ts"
 import { readOrigins } from "./http/origins.ts"
 import { type RateLimit, readRateLimit } from "./http/rate-limits.ts"
-import { runLimits } from "./limits.ts"
+import { modelLimits, runLimits } from "./limits.ts"
 import { Models } from "./model/models.ts"
 import { findSettingFault } from "./model/setting-faults.ts"
 import type { LocalPermit } from "./tool/foreign-permit.ts"
@@ -62,6 +62,7 @@ const judgements = (
   retentionDays,
   stuckAfterMs,
   concurrentRuns,
+  modelConcurrency,
   localMcpServers(options.host),
   rateLimit,
   trustedIssuer,
@@ -145,6 +146,20 @@ export const concurrentRuns = Effect.mapError(
   () =>
     new SettingUnusable({
       message: `TROPISM_CONCURRENT_RUNS must be a whole number from 1 to ${runLimits.mostConcurrentRuns}: the number of runs that this server works on at once.`
+    })
+)
+
+/** How many requests this server has open at one provider's model, where the environment says. */
+export const modelConcurrency = Effect.mapError(
+  Effect.gen(function* () {
+    const requests = yield* Config.Int("TROPISM_MODEL_CONCURRENCY").pipe(
+      Config.withDefault(modelLimits.concurrency)
+    )
+    return requests >= 1 && requests <= modelLimits.mostConcurrency ? requests : yield* Effect.fail("range")
+  }),
+  () =>
+    new SettingUnusable({
+      message: `TROPISM_MODEL_CONCURRENCY must be a whole number from 1 to ${modelLimits.mostConcurrency}: the number of requests that this server has open at one model of a provider.`
     })
 )
 

@@ -36,6 +36,7 @@ describe("A setting that cannot be used", () => {
         ["TROPISM_RETENTION_DAYS", "xyzzy"],
         ["TROPISM_STUCK_AFTER_SECONDS", "xyzzy"],
         ["TROPISM_CONCURRENT_RUNS", "0"],
+        ["TROPISM_MODEL_CONCURRENCY", "0"],
         ["TROPISM_LOCAL_MCP_SERVERS", "xyzzy"],
         ["TROPISM_ENCRYPTION_KEY", "xyzzy"]
       ] as const) {

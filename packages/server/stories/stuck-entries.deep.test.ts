@@ -71,7 +71,7 @@ const orphan = (story: Story, entry: Json) =>
 const giveToDead = (story: Story, entry: Json, attempt: number) =>
   ask(
     story.access,
-    `update kb.agent_runs set attempt_token = gen_random_uuid(), worker_id = 'dead', attempt = $2,
+    `update kb.agent_runs set attempt_token = gen_random_uuid(), worker_id = 'dead', attempt = $2, attempts_before_step = 0,
        lease_expires_at = now() - interval '1 second' where id = $1`,
     [entry.runId, attempt]
   )

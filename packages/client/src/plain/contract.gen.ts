@@ -1378,6 +1378,7 @@ export interface ModelConfig {
   readonly maxOutputTokens?: number | null | undefined
   readonly reasoning?: "none" | "low" | "medium" | "high" | null | undefined
   readonly providerOptions?: JsonObject | null | undefined
+  readonly maxConcurrency?: number | null | undefined
   readonly script?: Script | null | undefined
   readonly fallback?: {
     readonly provider: "openai" | "anthropic" | "google" | "google-vertex" | "azure" | "amazon-bedrock" | "mistral" | "openrouter" | "openai-compatible" | "scripted" | "replay"

@@ -54,6 +54,7 @@ const rich: AgentInput = {
     contextWindow: 128_000,
     temperature: 0,
     maxOutputTokens: 900,
+    maxConcurrency: 4,
     reasoning: "high",
     providerOptions: { serviceTier: "flex" },
     // Of a provider that reads none, it is kept all the same.

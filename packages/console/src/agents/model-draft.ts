@@ -33,6 +33,7 @@ export interface GuardDraft {
 export interface ModelDraft extends ModelRefDraft {
   readonly temperature: string
   readonly maxOutputTokens: string
+  readonly maxConcurrency: string
   /** Empty is the model's own default. */
   readonly reasoning: string
   /** JSON, in the provider's words. */
@@ -53,6 +54,7 @@ export const emptyModel: ModelDraft = {
   contextWindow: "",
   temperature: "",
   maxOutputTokens: "",
+  maxConcurrency: "",
   reasoning: "",
   providerOptions: "",
   script: "",
@@ -68,6 +70,7 @@ export const modelDraftOf = (model: ModelConfig | null | undefined): ModelDraft 
     ...refDraftOf(model),
     temperature: numberText(model.temperature),
     maxOutputTokens: numberText(model.maxOutputTokens),
+    maxConcurrency: numberText(model.maxConcurrency),
     reasoning: model.reasoning ?? "",
     providerOptions: jsonText(model.providerOptions),
     script: jsonText(model.script),
@@ -105,6 +108,7 @@ export const modelOf = (draft: ModelDraft, pointer: string): Result.Result<Sent,
       ...refOf(draft),
       ...numberGiven("temperature", draft.temperature),
       ...numberGiven("maxOutputTokens", draft.maxOutputTokens),
+      ...numberGiven("maxConcurrency", draft.maxConcurrency),
       ...given("reasoning", draft.reasoning),
       ...options,
       ...script,

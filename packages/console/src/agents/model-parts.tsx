@@ -94,6 +94,13 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
           value={model.maxOutputTokens}
           onChange={(maxOutputTokens) => onChange({ maxOutputTokens })}
         />
+        <TextField
+          label="Open requests on one server, at most"
+          hint="Of this agent; empty is as many as the server allows for the model"
+          {...at(`${pointer}/maxConcurrency`)}
+          value={model.maxConcurrency}
+          onChange={(maxConcurrency) => onChange({ maxConcurrency })}
+        />
         <ReasoningFields {...props} />
         <TextField
           label="Context window, in tokens"

@@ -62,7 +62,10 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
     "waits_since",
     "waits_until",
     "wait_tries",
-    "wait_message"
+    "wait_message",
+    "deaths",
+    "deaths_step",
+    "shares_blame"
   ]),
   part("tool_lists", "digest"),
   part("model_calls", "run_id, number"),

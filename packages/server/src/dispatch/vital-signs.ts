@@ -30,7 +30,8 @@ export const readVitalSigns = Effect.fn("readVitalSigns")(function* () {
   const voiceless = yield* readVoiceless
   const servers = yield* readServers
   const outages = yield* readOutages
-  return { stopped, ...counts, ...agents, voiceless, outages, ...servers } satisfies Omit<
+  const crowded = yield* readCrowded
+  return { stopped, ...counts, ...agents, voiceless, outages, crowded, ...servers } satisfies Omit<
     VitalSigns,
     "serverFault"
   >
@@ -63,6 +64,18 @@ interface OutageRow {
   readonly seconds: number
   readonly runs: number
 }
+
+/** The models for which requests of the project wait on this server. */
+const readCrowded = Effect.gen(function* () {
+  const { lanes } = yield* Models
+  const { projectId } = yield* ProjectTransaction
+  return lanes()
+    .flatMap(({ inFlight, limit, most, name, provider, waitingOf }) => {
+      const waiting = waitingOf.get(projectId) ?? 0
+      return waiting === 0 ? [] : [{ model: `${provider}:${name}`, inFlight, waiting, limit, most }]
+    })
+    .slice(0, namedMax)
+})
 
 const readCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient

@@ -16,7 +16,8 @@ import { PrometheusMetrics } from "effect/observability"
 import { isBrokenByAway } from "../database/database-away.ts"
 import { type Gauges, readGauges } from "../database/gauges.ts"
 import { poolLimits } from "../database/pool-limits.ts"
-import { countTakenOver } from "../telemetry/figures.ts"
+import { Models } from "../model/models.ts"
+import { countTakenOver, tellModelRequests } from "../telemetry/figures.ts"
 import { tellProcess } from "../telemetry/process-figures.ts"
 import { LiveLogs } from "./live-logs.ts"
 
@@ -47,6 +48,8 @@ export const tellFigures = Effect.gen(function* () {
   )
   yield* countTakenOver(0)
   yield* Metric.update(subscribers, (yield* LiveLogs).watching())
+  const { concurrency, lanes } = yield* Models
+  yield* tellModelRequests(lanes(), concurrency)
   yield* tellProcess
 })
 

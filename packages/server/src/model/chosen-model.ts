@@ -21,6 +21,7 @@ export interface WantedModel extends ModelRef {
   readonly maxOutputTokens?: number | null | undefined
   readonly reasoning?: ReasoningEffort | null | undefined
   readonly providerOptions?: ProviderOptions | null | undefined
+  readonly maxConcurrency?: number | null | undefined
   /** A script of its own. */
   readonly script?: Script | null | undefined
   /** Set in a context: only a script of its name may answer for it. */

@@ -11,7 +11,7 @@ import { isJsonObject } from "@tropism/domain/json"
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { cachedCostMicrosOf, costMicrosOf, type ModelPrice } from "@tropism/domain/model-price"
 import type { Usage } from "@tropism/domain/run"
-import { Duration, Effect, Schema } from "effect"
+import { Duration, Effect, Schema, type Stream } from "effect"
 import { AiError, type Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
@@ -40,6 +40,11 @@ export interface AskedModel {
   readonly window?: KnownWindow
   /** Whose server answers, and where it lies; absent where there is none. */
   readonly where?: string
+  /** Sends a request when its turn comes; absent where no server is asked. */
+  readonly inTurn?: (
+    parts: Stream.Stream<ModelPart, ModelFailure>,
+    admitted: Effect.Effect<void, ModelFailure> | undefined
+  ) => Stream.Stream<ModelPart, ModelFailure>
   /** What it is asked with each time. */
   readonly parameters?: Partial<Pick<ModelParameters, "temperature" | "maxOutputTokens" | "reasoning">>
 }

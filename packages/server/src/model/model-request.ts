@@ -44,6 +44,8 @@ export interface ModelRequest {
   readonly leftOut?: LeftOut | undefined
   /** Whether a failed try may be followed by another try of the same model; every retryable failure where it is absent. */
   readonly mayRetry?: ((failure: ModelFailure) => boolean) | undefined
+  /** Checked when a request has waited for its turn, before it is sent: its provider may be away by now. */
+  readonly admitted?: Effect.Effect<void, ModelFailure> | undefined
 }
 
 /** What a model is asked with, beside words and tools. */

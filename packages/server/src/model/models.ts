@@ -25,6 +25,7 @@ import { ModelUnavailable, type ReadRecord, type ResolvedModel } from "./model-r
 import { type KnownPrice, loadPrices } from "./prices.ts"
 import { isRemote, loadProviders, type Provider, remoteProviders } from "./providers.ts"
 import { fromRecord } from "./replay-model.ts"
+import { type LaneState, makeRequestQueue } from "./request-queue.ts"
 import { chooseModels, type ModelSettings, type WantedModel } from "./chosen-model.ts"
 import type { KnownWindow } from "./window.ts"
 import { askWithRetries, defaultRetry, type Fallback } from "./retry.ts"
@@ -59,6 +60,12 @@ export class Models extends Context.Service<
     /** Every provider in the order of preference. */
     readonly providers: ReadonlyArray<ProviderStatus>
 
+    /** The models that this server asks now or asks less often than it may, with their open and waiting requests. */
+    readonly lanes: () => ReadonlyArray<LaneState>
+
+    /** Requests that this server may have open at one provider's model. */
+    readonly concurrency: number
+
     /** Every price that is known here, the operator's own before those of the table. */
     readonly prices: ReadonlyArray<KnownPrice>
   }
@@ -70,6 +77,8 @@ export class Models extends Context.Service<
       const { known: prices, priceOf, windowOf } = yield* loadPrices
       const scripts = yield* loadBuiltInScripts
       const preset = Option.getOrNull(yield* Config.option(Config.String("TROPISM_MODEL")))
+
+      const queue = yield* makeRequestQueue
 
       /** What models took that had refused more. */
       const windows = new Map<string, number>()
@@ -196,7 +205,9 @@ export class Models extends Context.Service<
             windows.set(nameOf(ref), tokens)
           }
         }
-        return { provider: ref.provider, name: ref.name, price, port, where, parameters, window }
+        const turn = { provider: ref.provider, name: ref.name, maxConcurrency: ref.maxConcurrency ?? null }
+        const inTurn: AskedModel["inTurn"] = (parts, admitted) => queue.inTurn({ ...turn, admitted }, parts)
+        return { provider: ref.provider, name: ref.name, price, port, where, parameters, window, inTurn }
       })
 
       const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
@@ -236,7 +247,7 @@ export class Models extends Context.Service<
         { provider: "scripted", defaultModel: "", missing: null },
         { provider: "replay", defaultModel: "", missing: null }
       ]
-      return Models.of({ resolve, providers, prices })
+      return Models.of({ resolve, providers, prices, lanes: queue.states, concurrency: queue.most })
     })
   )
 }

@@ -21,14 +21,19 @@ export interface Progress {
   readonly look: (nowMs: number, mostMs: number) => number
 }
 
-export const makeProgress = (): Progress => {
+/** `begun` is called when something comes for the first time. */
+export const makeProgress = (begun: () => void = () => undefined): Progress => {
   let isMade = true
+  let hasBegun = false
   const busy = new Set<{ readonly untilMs: number }>()
   let quietMs = 0
   let lookedAtMs: number | undefined
   return {
     note: () => {
       isMade = true
+      if (hasBegun) return
+      hasBegun = true
+      begun()
     },
     during: (effect, mostMs) =>
       Effect.acquireUseRelease(
@@ -57,5 +62,5 @@ export const makeProgress = (): Progress => {
 
 /** Of the attempt at work; outside any nobody asks. */
 export class CurrentProgress extends Context.Reference<Progress>("@tropism/server/model/CurrentProgress", {
-  defaultValue: makeProgress
+  defaultValue: () => makeProgress()
 }) {}

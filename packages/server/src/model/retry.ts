@@ -42,7 +42,7 @@ export const askWithRetries = (
   const patiently = (asked: AskedModel, may: (failure: ModelFailure) => boolean = () => true) =>
     withinWindow(asked.window, request, (fitting) =>
       Stream.retry(
-        observed(asked, fitting),
+        asked.inTurn?.(observed(asked, fitting), request.admitted) ?? observed(asked, fitting),
         backoffOf(retry, (failure) => may(failure) && (request.mayRetry?.(failure) ?? true))
       )
     )

@@ -101,6 +101,8 @@ export interface ClaimedRun {
   readonly timeLeftMs: number | null
   /** It came from the queue, so nobody has died over it: a turn that is open was left open for it. */
   readonly wasQueued: boolean
+  /** Its attempts died with their servers, so it was claimed in a small group of such runs. */
+  readonly isSuspect: boolean
   readonly attempt: number
   readonly attemptToken: AttemptToken
   readonly projectName: string

@@ -6,7 +6,9 @@
  * A claim sets a new attempt token and a lease on the database's clock; a row
  * that another worker is claiming is passed over. A run whose lease ran out is
  * taken over a bounded number of times and then ended, or ended when nobody
- * took it over. One whose worker lives and of which nothing comes is ended, too:
+ * took it over. A death that it shared with others is no proof against it: it
+ * does not count, but after two of them the run is claimed in ever smaller
+ * groups, at last alone. One whose worker lives and of which nothing comes is ended, too:
  * its attempt loses its token with it. A run that another spawned has no later
  * deadline than that other.
  */
@@ -37,13 +39,59 @@ export interface Places {
   readonly oldest: number
   /** Of those, how many may be a backtest's; they come last. */
   readonly backtests: number
+  /** What the worker has at work. */
+  readonly beside?: Beside
 }
+
+/** Runs that a worker has at work: none, this one alone, or several. */
+export type Beside = RunId | "several" | undefined
 
 /** What a claim answers beside its run. */
 interface Claim {
   readonly claimedAtMs: number
   /** It goes on after its provider was away. */
   readonly hasWaited: boolean
+}
+
+/** The parts of statements about runs whose attempts died with their servers; the run's row is `run`. */
+const suspicionIn = (sql: SqlClient.SqlClient) => {
+  const { suspectDeaths, suspectGroups } = runLimits
+  /** The end of the present attempt is a death: a queued run and one that was given back have none. */
+  const hasDied = sql`run.status = 'running' and run.shares_blame is not null`
+  /** Deaths since the last step, the one that is found now included. */
+  const deaths = sql`(case when run.deaths_step = run.step_count then run.deaths else 0 end + case when ${hasDied} then 1 else 0 end)`
+  return {
+    deaths,
+    isSuspect: sql`(run.deaths > 0 and run.attempt > 0 and ${deaths} >= ${suspectDeaths})`,
+    /** How many suspects may be at work where a run with as many deaths is one of them. */
+    groupOf: (died: Statement.Fragment) =>
+      sql`(array[${sql.literal(suspectGroups.join(", "))}])[least(${died} - ${suspectDeaths - 1}, ${suspectGroups.length})]`,
+    /** Whether others would be as guilty of the server's death: those in `next`, and those at work beside them. */
+    sharesBlame: (beside: Beside) =>
+      beside === "several"
+        ? sql`true`
+        : beside === undefined
+          ? sql`(select count(*) > 1 from next)`
+          : sql`((select count(*) > 1 from next) or run.id <> ${beside}::uuid)`,
+    /** What a death changes: one that was shared does not count against the attempts. */
+    afterDeath: sql`deaths = case when ${hasDied} then ${deaths} else run.deaths end,
+          deaths_step = case when ${hasDied} then run.step_count else run.deaths_step end,
+          attempts_before_step = attempts_before_step + case when ${hasDied} and run.shares_blame then 1 else 0 end`
+  }
+}
+
+/** Which runs nobody took over in time, and of which nothing comes; the run's row is `run`. */
+const stuckIn = (sql: SqlClient.SqlClient, stuckAfterMs: number) => {
+  const stuckAfter = sql`make_interval(secs => ${stuckAfterMs / 1_000}::float8)`
+  return {
+    // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
+    isLeft: sql`lease_expires_at < now() - ${stuckAfter} and exists (
+      select 1 from kb.agent_processing_log entry
+      where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`,
+    // Judged as of its last heartbeat, which extended the lease: what came since is not in the row.
+    hasNoProgress: sql`lease_expires_at > now() and progress_of = attempt_token
+      and progressed_at < lease_expires_at - make_interval(secs => ${(runLimits.leaseMs + stuckAfterMs) / 1_000}::float8)`
+  }
 }
 
 /** The verbs of `Runs` by which a worker comes to hold a run. */
@@ -62,20 +110,21 @@ export const makeClaiming = Effect.gen(function* () {
   const tellings = yield* makeOccurrences
   /** As many attempts as may be died over one step, or over all of them. */
   const isSpent = sql`(attempt - attempts_before_step >= ${runLimits.maxAttempts} or attempt >= ${runLimits.maxAttemptsInAll})`
-  const lease = sql`now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8)`
+  const { afterDeath, deaths, groupOf, isSuspect, sharesBlame } = suspicionIn(sql)
+  const isQueued = sql`status = 'queued' and waits_for is null`
+  const isLapsed = sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`
 
-  const claimDue = Effect.fnUntraced(function* (workerId: string, due: Statement.Fragment, places: Places) {
+  /** The runs that come next, by their ids: real ones, and those of backtests behind them. */
+  const nextOf = Effect.fnUntraced(function* (due: Statement.Fragment, places: Places) {
     const { backtests, limit, oldest } = places
-    if (limit <= 0) return []
     const { projectId } = yield* ProjectTransaction
     /** The first of what is due, locked; what others are claiming is passed over. */
     const firstOf = (which: Statement.Fragment, order: string, count: Statement.Fragment) =>
-      sql`array(select id from kb.agent_runs where project_id = ${projectId} and ${due} and ${which} and not ${isStopped(sql)}
+      sql`array(select id from kb.agent_runs run where project_id = ${projectId} and ${due} and ${which} and not ${isSuspect} and not ${isStopped(sql)}
         order by ${sql.literal(order)} limit ${count} for update skip locked)`
     const isReal = sql`priority < 2`
     const mayTest = oldest > 0 && backtests >= oldest
-    const claiming = sql<Omit<ClaimedRun, "events" | "occurrences"> & Claim>`
-      with real as materialized (
+    return sql`real as materialized (
         select ${firstOf(mayTest ? sql`true` : isReal, "id", sql`${oldest}`)} as oldest,
           ${firstOf(isReal, "priority, id", sql`${limit - oldest}`)} as first
       ),
@@ -86,6 +135,35 @@ export const makeClaiming = Effect.gen(function* () {
           sql`(select greatest(0, least(${backtests - (mayTest ? oldest : 0)}, ${limit - oldest} - cardinality(first))) from real)`
         )} as ids
       ),
+      next as (select unnest((select oldest || first from real) || (select ids from tested)) as id),`
+  })
+
+  /** The suspects that come next: those with the fewest deaths, as many as may be at work together. */
+  const nextSuspects = Effect.fnUntraced(function* (limit: number, among: ReadonlyArray<RunId> | undefined) {
+    const { projectId } = yield* ProjectTransaction
+    const [most = 1] = runLimits.suspectGroups
+    const ofThem = among === undefined ? sql`true` : sql`run.id = any(${among}::uuid[])`
+    return sql`suspects as materialized (
+        select run.id, ${deaths} as died from kb.agent_runs run
+        where project_id = ${projectId} and (${isQueued} or ${isLapsed}) and status in ('queued', 'running') and ${isSuspect}
+          and ${ofThem} and not ${isStopped(sql)}
+        order by died, run.id limit ${Math.min(limit, most)} for update of run skip locked
+      ),
+      next as (
+        select id from (select id, died, row_number() over (order by died, id) as place from suspects) suspect
+        where place <= ${groupOf(sql`died`)}
+      ),`
+  })
+
+  /** Claims what the statement's part called `next` names. */
+  const claimNext = Effect.fnUntraced(function* (
+    workerId: string,
+    next: Statement.Fragment,
+    areSuspects: boolean,
+    beside: Beside
+  ) {
+    const claiming = sql<Omit<ClaimedRun, "events" | "occurrences"> & Claim>`
+      with ${next}
       due as (
         select run.id, run.status = 'queued' as was_queued,
           coalesce(run.time_left_ms, case when run.limits ? 'timeoutMs' then (run.limits ->> 'timeoutMs')::bigint
@@ -93,16 +171,17 @@ export const makeClaiming = Effect.gen(function* () {
           coalesce(parent.deadline_at, now() + make_interval(secs => parent.time_left_ms::float8 / 1000)) as parent_deadline_at
         from kb.agent_runs run join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
         left join kb.agent_runs parent on parent.id = run.parent_run_id
-        where run.id = any((select oldest || first from real) || (select ids from tested))
+        where run.id in (select id from next)
       ),
       claimed as (
         update kb.agent_runs run
         set status = 'running', attempt = attempt + 1, attempt_token = gen_random_uuid(), worker_id = ${workerId},
-          lease_expires_at = ${lease}, started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null, partial_text = null,
+          lease_expires_at = now() + make_interval(secs => ${runLimits.leaseMs / 1_000}::float8), started_at = coalesce(started_at, greatest(now(), created_at)), time_left_ms = null, error_message = null, partial_text = null,
+          shares_blame = ${sharesBlame(areSuspects ? undefined : beside)}, ${afterDeath},
           deadline_at = least(coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000)), due.parent_deadline_at)
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
-          ancestors, limits, backtest_id, due.was_queued, waits_since is not null as has_waited, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
+          ancestors, limits, backtest_id, due.was_queued, ${areSuspects}::boolean as is_suspect, waits_since is not null as has_waited, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
       ),
       entries as (
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())
@@ -144,20 +223,31 @@ export const makeClaiming = Effect.gen(function* () {
       : sql.afterCommit(countReaction(claimedAtMs - Date.parse(newest.createdAt)))
   }
 
+  const claimDue = Effect.fnUntraced(function* (workerId: string, due: Statement.Fragment, places: Places) {
+    if (places.limit <= 0) return []
+    return yield* claimNext(workerId, yield* nextOf(due, places), false, places.beside)
+  })
+
   const claim = Effect.fn("Runs.claim")(
-    (workerId: string, places: Places) =>
-      claimDue(workerId, sql`status = 'queued' and waits_for is null`, places),
+    (workerId: string, places: Places) => claimDue(workerId, isQueued, places),
     orDie
   )
 
+  const claimSuspects = Effect.fn("Runs.claimSuspects")(function* (
+    workerId: string,
+    limit: number,
+    among: ReadonlyArray<RunId> | undefined
+  ) {
+    if (limit <= 0) return []
+    const claimed = yield* claimNext(workerId, yield* nextSuspects(limit, among), true, undefined)
+    yield* sql.afterCommit(countTakenOver(claimed.filter(({ wasQueued }) => !wasQueued).length))
+    return claimed
+  }, orDie)
+
   const takeOver = Effect.fn("Runs.takeOver")(
     (workerId: string, places: Omit<Places, "oldest">) =>
-      Effect.tap(
-        claimDue(workerId, sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`, {
-          ...places,
-          oldest: 0
-        }),
-        ({ length }) => sql.afterCommit(countTakenOver(length))
+      Effect.tap(claimDue(workerId, isLapsed, { ...places, oldest: 0 }), ({ length }) =>
+        sql.afterCommit(countTakenOver(length))
       ),
     orDie
   )
@@ -226,16 +316,7 @@ export const makeClaiming = Effect.gen(function* () {
       sql`id = ${id} and ${isGivenUp}`
     )
 
-  const stuckAfter = sql`make_interval(secs => ${stuckAfterMs / 1_000}::float8)`
-
-  // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
-  const isLeft = sql`lease_expires_at < now() - ${stuckAfter} and exists (
-    select 1 from kb.agent_processing_log entry
-    where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`
-
-  // Judged as of its last heartbeat, which extended the lease: what came since is not in the row.
-  const hasNoProgress = sql`lease_expires_at > now() and progress_of = attempt_token
-    and progressed_at < lease_expires_at - make_interval(secs => ${(runLimits.leaseMs + stuckAfterMs) / 1_000}::float8)`
+  const { hasNoProgress, isLeft } = stuckIn(sql, stuckAfterMs)
 
   const stuck = Effect.fnUntraced(function* (withLapsed: boolean) {
     const { projectId } = yield* ProjectTransaction
@@ -260,5 +341,5 @@ export const makeClaiming = Effect.gen(function* () {
       where id = ${id} and project_id = ${projectId} and status = 'failed' and summary is null`
   }, orDie)
 
-  return { claim, takeOver, spent, giveUp, stuck, abandon, summarize }
+  return { claim, takeOver, claimSuspects, spent, giveUp, stuck, abandon, summarize }
 })

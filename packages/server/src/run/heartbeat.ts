@@ -28,10 +28,12 @@ interface Attempt {
   /** Completed when the run is no longer this attempt's; dies when no beat reached the database for as long as a lease lasts. */
   readonly lost: Deferred.Deferred<void>
   leasedAtMs: number
+  /** It has kept no step since its last death. */
+  isSuspect: boolean
 }
 
-/** Beats for the attempts that are handed to `beat`, until the scope ends. */
-export const makeHeartbeat = Effect.gen(function* () {
+/** Beats for the attempts that are handed to `beat`, until the scope ends; `cleared` learns of suspects that kept a step. */
+export const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) => Effect.Effect<void>) {
   const database = yield* Database
   const runs = yield* Runs
   const wakeUps = yield* WakeUps
@@ -40,6 +42,9 @@ export const makeHeartbeat = Effect.gen(function* () {
   const projects = new Set<ProjectId>()
   const loops = yield* FiberSet.make<void>()
 
+  /** Whether more than one run is at work here; a second attempt at one run is none. */
+  const areSeveral = () => new Set([...attempts].map(({ run }) => run.id)).size > 1
+
   /** One beat for attempts of a project; false when it broke, and another is to be tried. */
   const extend = Effect.fnUntraced(function* (
     projectId: ProjectId,
@@ -47,16 +52,21 @@ export const makeHeartbeat = Effect.gen(function* () {
     waits: boolean
   ) {
     const nowMs = yield* Clock.currentTimeMillis
-    const beats = beating.map(({ progress, run }) => ({
+    const sharesBlame = areSeveral()
+    const beats = beating.map(({ isSuspect, progress, run }) => ({
       run,
-      quietMs: progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs)
+      quietMs: progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs),
+      ...(isSuspect ? {} : { sharesBlame })
     }))
     const outcomes = yield* database.inProject(projectId, runs.heartbeat(beats, waits))
     for (const attempt of beating) {
       const outcome = outcomes.get(attempt.run.id)
-      if (outcome === "extended") attempt.leasedAtMs = nowMs
+      if (outcome === undefined) yield* Deferred.succeed(attempt.lost, undefined)
       else if (outcome === "locked") yield* Queue.offer(attempt.alone, undefined)
-      else yield* Deferred.succeed(attempt.lost, undefined)
+      else attempt.leasedAtMs = nowMs
+      if (outcome !== "cleared") continue
+      attempt.isSuspect = false
+      yield* cleared(attempt.run)
     }
     return true
   })
@@ -112,9 +122,14 @@ export const makeHeartbeat = Effect.gen(function* () {
       progress: yield* CurrentProgress,
       alone: yield* Queue.sliding<void>(1),
       lost: yield* Deferred.make<void>(),
-      leasedAtMs: yield* Clock.currentTimeMillis
+      leasedAtMs: yield* Clock.currentTimeMillis,
+      isSuspect: run.isSuspect
     }
     attempt.progress.look(attempt.leasedAtMs, 0)
+    const [first, second] = attempts
+    // Until now it was here alone, and its row says so.
+    if (first !== undefined && second === undefined && first.run.id !== run.id)
+      yield* Queue.offer(first.alone, undefined)
     attempts.add(attempt)
     if (!projects.has(run.projectId)) {
       projects.add(run.projectId)

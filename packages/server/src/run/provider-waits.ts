@@ -76,9 +76,15 @@ export class ProviderWaits extends Context.Service<
         const mayWait = run.trigger.type !== "context"
         const mayRetry = (failure: ModelFailure): boolean =>
           breakers.mayRetry(route, failure) && (failure.retryAfterMs ?? 0) <= runLimits.providerPauseMaxMs
+        /** A breaker that opened while the request waited for its turn keeps it from being sent. */
+        const admitted = Effect.gen(function* () {
+          if ((yield* breakers.find(route))?.isOpen !== true) return
+          const admission = yield* breakers.admit(route, run)
+          if (admission?.isAdmitted === false) return yield* heldBack(model, route, admission)
+        })
         const ask = (request: ModelRequest, seen: Admission | Known | undefined) =>
           Stream.mapError(
-            answered(model.request(mayWait ? { ...request, mayRetry } : request), route, seen),
+            answered(model.request(mayWait ? { ...request, mayRetry, admitted } : request), route, seen),
             (failure) =>
               mayWait && isAway(failure)
                 ? new ModelFailure({ ...failure, message: failure.message, waitsFor: route })

@@ -31,10 +31,11 @@ type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 type Verb = Effect.Effect<void, RunNotInState, ProjectTransaction>
 
 const rowsOf = (beats: ReadonlyArray<Beat>) =>
-  beats.map(({ quietMs, run }) => ({
+  beats.map(({ quietMs, run, sharesBlame }) => ({
     id: run.id,
     token: run.attemptToken,
-    quiet_seconds: quietMs / 1_000
+    quiet_seconds: quietMs / 1_000,
+    shares_blame: sharesBlame
   }))
 
 /** One beat of an attempt. */
@@ -42,7 +43,12 @@ export interface Beat {
   readonly run: Pick<ClaimedRun, "id" | "attemptToken">
   /** For how long nothing has come of it. */
   readonly quietMs: number
+  /** Whether others are at work here, too; absent for a suspect, of which its group decides that. */
+  readonly sharesBlame?: boolean
 }
+
+/** What came of a beat: `cleared` is an extended lease of a suspect that has kept a step since its last death. */
+export type BeatOutcome = "extended" | "cleared" | "locked"
 
 export class Runs extends Context.Service<
   Runs,
@@ -63,6 +69,12 @@ export class Runs extends Context.Service<
     readonly claim: (workerId: string, places: Places) => Read<ReadonlyArray<ClaimedRun>>
     /** Takes over runs whose worker has gone silent. */
     readonly takeOver: (workerId: string, places: Omit<Places, "oldest">) => Read<ReadonlyArray<ClaimedRun>>
+    /** Takes suspects, queued or silent, as many as may be at work together; only of those named, where some are. */
+    readonly claimSuspects: (
+      workerId: string,
+      limit: number,
+      among: ReadonlyArray<RunId> | undefined
+    ) => Read<ReadonlyArray<ClaimedRun>>
     /** Runs whose worker has gone silent and whose attempts are spent. */
     readonly spent: Read<ReadonlyArray<RunId>>
     /** Such a run, ended as failed; none where it is no such run any more. */
@@ -79,10 +91,7 @@ export class Runs extends Context.Service<
      * **Details** Answers what came of each by its run; a run that is no longer its attempt's is missing. Rows that another
      * transaction holds are waited for or answered as `locked`.
      */
-    readonly heartbeat: (
-      beats: ReadonlyArray<Beat>,
-      waits: boolean
-    ) => Read<ReadonlyMap<RunId, "extended" | "locked">>
+    readonly heartbeat: (beats: ReadonlyArray<Beat>, waits: boolean) => Read<ReadonlyMap<RunId, BeatOutcome>>
     /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
     /** The same as a part of a statement: it answers a row when the attempt may write. */
@@ -182,9 +191,9 @@ export class Runs extends Context.Service<
 
       const heartbeat = Effect.fnUntraced(function* (beats: ReadonlyArray<Beat>, waits: boolean) {
         const isHeld = sql`run.id = beat.id and run.attempt_token = beat.token and coalesce(run.status, '') = 'running'`
-        const rows = yield* sql<{ id: RunId; isExtended: boolean }>`
+        const rows = yield* sql<{ id: RunId; outcome: BeatOutcome }>`
           with beat as (
-            select * from jsonb_to_recordset(${JSON.stringify(rowsOf(beats))}::text::jsonb) as beat(id uuid, token uuid, quiet_seconds float8)
+            select * from jsonb_to_recordset(${JSON.stringify(rowsOf(beats))}::text::jsonb) as beat(id uuid, token uuid, quiet_seconds float8, shares_blame boolean)
           ),
           free as materialized (
             select run.id from beat join kb.agent_runs run on ${isHeld} order by run.id
@@ -192,16 +201,17 @@ export class Runs extends Context.Service<
           ),
           extended as (
             update kb.agent_runs run set lease_expires_at = ${lease}, progress_of = attempt_token,
-              progressed_at = now() - make_interval(secs => beat.quiet_seconds)
+              shares_blame = coalesce(beat.shares_blame, run.shares_blame), progressed_at = now() - make_interval(secs => beat.quiet_seconds)
             from free join beat on beat.id = free.id where run.id = free.id returning run.id
           )
-          select run.id, exists (select from extended where extended.id = run.id) as is_extended
+          select run.id, case when not exists (select from extended where extended.id = run.id) then 'locked'
+            when beat.shares_blame is null and run.deaths_step <> run.step_count then 'cleared' else 'extended' end as outcome
           from beat join kb.agent_runs run on ${isHeld}`
-        return new Map(rows.map(({ id, isExtended }) => [id, isExtended ? "extended" : "locked"] as const))
+        return new Map(rows.map(({ id, outcome }) => [id, outcome] as const))
       }, orDie)
 
       const release = (run: ClaimedRun, because: string) =>
-        sql`update kb.agent_runs set lease_expires_at = now(), error_message = ${because} where ${held(run)}`.pipe(
+        sql`update kb.agent_runs set lease_expires_at = now(), error_message = ${because}, shares_blame = null where ${held(run)}`.pipe(
           Effect.andThen(sql.afterCommit(wakeUps.signal("runs"))),
           orDie
         )
@@ -210,7 +220,7 @@ export class Runs extends Context.Service<
 
       const handBack = (run: ClaimedRun) =>
         sql`
-          update kb.agent_runs set lease_expires_at = now(), attempt = attempt - 1, attempt_token = null
+          update kb.agent_runs set lease_expires_at = now(), attempt = attempt - 1, attempt_token = null, shares_blame = null
           where ${held(run)}`.pipe(Effect.asVoid, orDie)
 
       return Runs.of({

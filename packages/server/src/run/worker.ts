@@ -6,9 +6,11 @@
  * Projects take turns, so one with a thousand waiting runs does not hold up the
  * others. While an actor works a heartbeat extends its lease; when the heartbeat
  * finds the run gone, the actor is stopped. The worker decides nothing: whoever
- * claims a row in the database has it.
+ * claims a row in the database has it. Suspects, whose attempts died with their
+ * servers, come in small groups: the next group is claimed when each run of the
+ * one before has kept a step or ended, so a death names few that may have caused it.
  */
-import type { ProjectId } from "@tropism/domain/ids"
+import type { ProjectId, RunId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Fiber, FiberMap, FiberSet, Layer, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { PassingWords } from "../agent/passing-words.ts"
@@ -18,6 +20,7 @@ import { Database, keepingPlans, orDie, type ProjectTransaction } from "../datab
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { CurrentProgress, makeProgress } from "../model/progress.ts"
+import { CurrentAsker } from "../model/request-queue.ts"
 import { outageLimits } from "../outbox/outage-limits.ts"
 import { tellAway, throughOutages } from "../outbox/outages.ts"
 import { inTurn } from "../outbox/places.ts"
@@ -26,6 +29,7 @@ import { traceIdOf } from "../telemetry/spans.ts"
 import { Actor } from "./actor.ts"
 import { Attendance } from "./attendance.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
+import type { Beside } from "./claiming.ts"
 import { Endings } from "./endings.ts"
 import { makeHeartbeat } from "./heartbeat.ts"
 import { Presence } from "./presence.ts"
@@ -43,6 +47,7 @@ interface DueProject {
   readonly projectId: ProjectId
   /** Whether workers of some of its runs have gone silent. */
   readonly hasLapsed: boolean
+  readonly hasSuspects: boolean
 }
 
 export class Worker extends Context.Service<
@@ -68,7 +73,6 @@ export class Worker extends Context.Service<
       const wakeUps = yield* WakeUps
       const { isMissed } = yield* Presence
       const attendance = yield* Attendance
-      const { beat } = yield* makeHeartbeat
       const slots = yield* ConcurrentRuns
       const { backtests, spare } = sharesOf(slots)
       const workerId = (yield* WorkerName) ?? (yield* (yield* Ids).next)
@@ -82,26 +86,24 @@ export class Worker extends Context.Service<
         return FiberSet.clear(hands)
       })
       yield* Effect.addFinalizer(() => leave)
-      /** Hands at work, by project; a project without any is not in it. */
-      const handsOf = new Map<ProjectId, number>()
-      /** Hands at work for backtests. */
-      let testing = 0
+      const { beside, count, dismiss, handsOf, suspects, testing } = makeAtWork()
+      const { beat } = yield* makeHeartbeat((run) =>
+        Effect.andThen(
+          Effect.sync(() => dismiss(run)),
+          wakeUps.signal("runs")
+        )
+      )
+      /** Attempts that are claimed and have not begun, and whether others wait until fewer are. */
+      let [beginning, isHeldBack] = [0, false]
       /** Runs taken from the queues of the projects that have one, so far. */
       const takenFrom = new Map<ProjectId, number>()
       let lastServed: ProjectId | undefined
 
-      const count = (run: ClaimedRun, by: 1 | -1): void => {
-        const { projectId } = run
-        if (isTest(run)) testing += by
-        const atWork = (handsOf.get(projectId) ?? 0) + by
-        if (atWork === 0) handsOf.delete(projectId)
-        else handsOf.set(projectId, atWork)
-      }
-
       const projects = orDie(sql<DueProject>`
-        select project_id, bool_or(lapsed) as has_lapsed from (
-          select project_id, false as lapsed from kb.projects_with_queued_runs() as project_id
-          union all select project_id, true from kb.projects_with_lapsed_runs() as project_id
+        select project_id, bool_or(lapsed) as has_lapsed, bool_or(suspects) as has_suspects from (
+          select project_id, false as lapsed, false as suspects from kb.projects_with_queued_runs() as project_id
+          union all select project_id, true, false from kb.projects_with_lapsed_runs() as project_id
+          union all select project_id, false, true from kb.projects_with_suspects(${runLimits.suspectDeaths}) as project_id
         ) due group by project_id order by project_id`)
 
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
@@ -117,11 +119,15 @@ export class Worker extends Context.Service<
       }
 
       /** A defect gives the run back: it is claimed again, a bounded number of times. So does the end of this worker, which does not count. */
-      const attend = (run: ClaimedRun) =>
+      const attend = (run: ClaimedRun, begun: () => void) =>
         CrashPoint.hit("run.afterClaim").pipe(
           Effect.andThen(words.make(run.projectId, run.contextName)),
           Effect.andThen(Effect.raceFirst(actor.work(run), beat(run))),
-          Effect.provideServiceEffect(CurrentProgress, Effect.sync(makeProgress)),
+          Effect.provideServiceEffect(
+            CurrentProgress,
+            Effect.sync(() => makeProgress(begun))
+          ),
+          Effect.provideService(CurrentAsker, { projectId: run.projectId, agentId: run.agentId }),
           Effect.scoped,
           Effect.catchCause((cause) =>
             Cause.hasInterrupts(cause)
@@ -140,24 +146,63 @@ export class Worker extends Context.Service<
         yield* Effect.timeoutOption(Fiber.join(ending), runLimits.giveUpPatienceMs)
       })
 
-      const claimIn = Effect.fnUntraced(function* ({ projectId, hasLapsed }: DueProject, free: number) {
+      /** Works on a claimed run beside the others. */
+      const begin = Effect.fnUntraced(function* (run: ClaimedRun) {
+        count(run, 1)
+        beginning += 1
+        let isBeginning = true
+        const begun = () => {
+          if (!isBeginning) return
+          isBeginning = false
+          beginning -= 1
+          if (isHeldBack && beginning <= runLimits.claimBatchRuns / 2) Effect.runSync(wakeUps.hear(["runs"]))
+        }
+        yield* FiberSet.run(
+          hands,
+          Effect.ensuring(
+            Effect.interruptible(attend(run, begun)),
+            Effect.sync(() => {
+              begun()
+              count(run, -1)
+            })
+          )
+        )
+      })
+
+      const claimIn = Effect.fnUntraced(function* (
+        { hasLapsed, hasSuspects, projectId }: DueProject,
+        free: number
+      ) {
         const claimed = yield* database
           .inProject(
             projectId,
             Effect.gen(function* () {
-              const tests = backtests - testing
+              const tests = backtests - testing()
+              const suspected = hasSuspects
+                ? yield* runs.claimSuspects(
+                    workerId,
+                    free,
+                    suspects.size === 0 ? undefined : [...suspects.keys()]
+                  )
+                : []
               const lapsed = hasLapsed
-                ? yield* runs.takeOver(workerId, { limit: free, backtests: tests })
+                ? yield* runs.takeOver(workerId, {
+                    limit: free - suspected.length,
+                    backtests: tests,
+                    beside: suspected.length > 0 ? "several" : beside()
+                  })
                 : []
               const taken = takenFrom.get(projectId) ?? 0
-              const limit = free - lapsed.length
+              const begun = [...suspected, ...lapsed]
+              const limit = free - begun.length
               const queued = yield* runs.claim(workerId, {
                 limit,
                 oldest: oldestOf(taken, limit),
-                backtests: tests - lapsed.filter(isTest).length
+                backtests: tests - begun.filter(isTest).length,
+                beside: begun.length > 0 ? "several" : beside()
               })
               takenFrom.set(projectId, taken + queued.length)
-              return [...lapsed, ...queued]
+              return [...begun, ...queued]
             })
           )
           .pipe(keepingPlans)
@@ -166,14 +211,7 @@ export class Worker extends Context.Service<
             yield* inProject(run, runs.handBack(run))
             continue
           }
-          count(run, 1)
-          yield* FiberSet.run(
-            hands,
-            Effect.ensuring(
-              Effect.interruptible(attend(run)),
-              Effect.sync(() => count(run, -1))
-            )
-          )
+          yield* begin(run)
         }
         return claimed.length
       }, Effect.uninterruptible)
@@ -192,9 +230,10 @@ export class Worker extends Context.Service<
           })
         for (const [index, project] of due.entries()) {
           const free = slots - (yield* FiberSet.size(hands))
-          if (free <= 0) break
+          isHeldBack = beginning >= runLimits.claimBatchRuns
+          if (free <= 0 || isHeldBack) break
           const part = Math.min(
-            runLimits.claimBatchRuns,
+            runLimits.claimBatchRuns - beginning,
             Math.ceil(free / (due.length - index)),
             placesFor(project.projectId, free)
           )
@@ -213,7 +252,9 @@ export class Worker extends Context.Service<
             )
           )
         }
-        yield* attendance.note(asked === due.length)
+        // Suspects wait for their turn, although there are slots.
+        const isHeldUp = suspects.size > 0 && due.some(({ hasSuspects }) => hasSuspects)
+        yield* attendance.note(asked === due.length && !isHeldUp)
         return claimed > 0
       }).pipe(claiming.withPermit)
 
@@ -235,6 +276,39 @@ export class Worker extends Context.Service<
   )
 }
 
+/** What a worker has at work. */
+const makeAtWork = () => {
+  /** Hands at work, by project; a project without any is not in it. */
+  const handsOf = new Map<ProjectId, number>()
+  /** Attempts at work, by their run: a run has a second one here where the first has lost it and goes on. */
+  const attemptsOf = new Map<RunId, number>()
+  /** Suspects at work that have kept no step since their last death. */
+  const suspects = new Map<RunId, ClaimedRun>()
+  let tests = 0
+  const dismiss = (run: ClaimedRun): void => {
+    if (suspects.get(run.id)?.attemptToken === run.attemptToken) suspects.delete(run.id)
+  }
+  return {
+    handsOf,
+    suspects,
+    /** Hands at work for backtests. */
+    testing: () => tests,
+    /** It is no suspect any more. */
+    dismiss,
+    count: (run: ClaimedRun, by: 1 | -1): void => {
+      if (isTest(run)) tests += by
+      addTo(handsOf, run.projectId, by)
+      addTo(attemptsOf, run.id, by)
+      if (by === -1) dismiss(run)
+      else if (run.isSuspect) suspects.set(run.id, run)
+    },
+    beside: (): Beside => {
+      const [first, second] = attemptsOf.keys()
+      return second === undefined ? first : "several"
+    }
+  }
+}
+
 /**
  * How many of a server's slots are for what.
  *
@@ -245,6 +319,12 @@ export const sharesOf = (slots: number): { readonly spare: number; readonly back
   spare: Math.min(slots - 1, Math.ceil(slots / runLimits.slotsPerSpare)),
   backtests: Math.ceil(slots / runLimits.slotsPerBacktest)
 })
+
+const addTo = <K>(counts: Map<K, number>, key: K, by: number): void => {
+  const count = (counts.get(key) ?? 0) + by
+  if (count === 0) counts.delete(key)
+  else counts.set(key, count)
+}
 
 /** What a line of the log is about. */
 const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({

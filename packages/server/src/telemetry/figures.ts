@@ -25,6 +25,16 @@ const modelSeconds = Metric.histogram("tropism_model_request_duration_seconds", 
   description: "From the start of a try to its end.",
   boundaries: seconds
 })
+const openRequests = Metric.gauge("tropism_model_requests_in_flight", {
+  description: "Model requests that this server has open."
+})
+const queuedRequests = Metric.gauge("tropism_model_requests_waiting", {
+  description: "Model requests that wait on this server until fewer are open."
+})
+const requestLimit = Metric.gauge("tropism_model_concurrency_limit", {
+  description:
+    "Model requests that this server may have open: fewer after a provider refused them as too many."
+})
 const tokens = Metric.counter("tropism_model_tokens_total", {
   description: "Tokens read and written by models."
 })
@@ -107,6 +117,48 @@ export const countModelTry = (
   return Effect.andThen(
     add(modelRequests, { ...labels, outcome }),
     observe(modelSeconds, { provider: model.provider }, ms)
+  )
+}
+
+/** Open and waiting requests of one model. */
+interface RequestCounts {
+  readonly provider: string
+  readonly name: string
+  readonly inFlight: number
+  readonly waiting: number
+  readonly limit: number
+}
+
+/** Models whose requests were told before, by their labels. */
+const toldRequests = new Map<string, { readonly provider: string; readonly model: string }>()
+
+/** Brings the requests of each model up to date; a model without any keeps its zeros and has the whole limit. */
+export const tellModelRequests = (
+  models: ReadonlyArray<RequestCounts>,
+  wholeLimit: number
+): Effect.Effect<void> => {
+  const counted = models.map((model) => ({
+    ...model,
+    labels: { provider: model.provider, model: modelLabel(model.name) }
+  }))
+  for (const { labels } of counted) toldRequests.set(`${labels.provider}:${labels.model}`, labels)
+  return Effect.forEach(
+    toldRequests.values(),
+    (labels) => {
+      const of = counted.filter(
+        (each) => each.labels.model === labels.model && each.labels.provider === labels.provider
+      )
+      const sum = (key: "inFlight" | "waiting" | "limit") => of.reduce((all, each) => all + each[key], 0)
+      return Effect.all([
+        Metric.update(Metric.withAttributes(openRequests, labels), sum("inFlight")),
+        Metric.update(Metric.withAttributes(queuedRequests, labels), sum("waiting")),
+        Metric.update(
+          Metric.withAttributes(requestLimit, labels),
+          of.length === 0 ? wholeLimit : sum("limit")
+        )
+      ])
+    },
+    { discard: true }
   )
 }
 
