@@ -76,6 +76,7 @@ import { statements as responses } from "./migrations/0079-responses.ts"
 import { statements as usageDetails } from "./migrations/0080-usage-details.ts"
 import { statements as oauth } from "./migrations/0081-oauth.ts"
 import { statements as probesThatAsk } from "./migrations/0082-probes-that-ask.ts"
+import { statements as graphBatches } from "./migrations/0084-graph-batches.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -155,7 +156,8 @@ export const migrations = {
   "0079_responses": run(responses),
   "0080_usage_details": run(usageDetails),
   "0081_oauth": run(oauth),
-  "0082_probes_that_ask": run(probesThatAsk)
+  "0082_probes_that_ask": run(probesThatAsk),
+  "0084_graph_batches": run(graphBatches)
 }
 
 /** The newest migration that this program knows. */

@@ -10,6 +10,7 @@
  * nothing makes no version and no event. Restoring, putting back and purging are for
  * people; no agent has a change for them.
  */
+import { type Actor, direct } from "@tropism/domain/actor"
 import { denies, deniesCascade } from "@tropism/domain/capability"
 import type {
   Change,
@@ -20,21 +21,39 @@ import type {
   UpdateObject,
   UpdateRelationship
 } from "@tropism/domain/change"
-import type { ChangeType } from "@tropism/domain/graph"
-import type { AgentId, GraphEventId, ObjectId, RelationshipId, UserId } from "@tropism/domain/ids"
-import { findFault, findPropertiesFault, namelessFault, type Properties } from "@tropism/domain/json"
-import { Context, Effect, Layer } from "effect"
+import type { AgentId, GraphEventId, ObjectId, ProjectId, RelationshipId, UserId } from "@tropism/domain/ids"
+import { findFault, findPropertiesFault, namelessFault } from "@tropism/domain/json"
+import { Array as Arr, Cause, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { orDie, type ProjectTransaction } from "../database/database.ts"
+import { Database, onlyRow, orDie, outpaced, ProjectTransaction } from "../database/database.ts"
+import { isBrokenByAway } from "../database/database-away.ts"
+import { makeGroupCommit, type Touched } from "../database/group-commit.ts"
+import { Ids } from "../ids.ts"
+import { graphLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { Authorities, type Authority, explainDenial, explainTaint, inactiveSentence } from "./authority.ts"
-import { makeObjectWrites } from "./object-writes.ts"
-import { makePurging } from "./purging.ts"
-import type { Replacement } from "./merging.ts"
-import { type Applied, type Author, contentOf } from "./recording.ts"
 import {
-  type ChangeRefused,
+  type Deleted,
+  type Deletion,
+  makeEntityWrites,
+  type Replacement,
+  type Terms,
+  type Update,
+  type Updated
+} from "./entity-writes.ts"
+import { makeObjectWrites, type ObjectCreation } from "./object-writes.ts"
+import { makePurging } from "./purging.ts"
+import {
+  type Applied,
+  type Author,
+  contentOf,
+  type Created,
+  type EntityKind,
+  type Planned
+} from "./recording.ts"
+import {
+  ChangeRefused,
   expectTwoEnds,
   expectVersion,
   keyTaken,
@@ -44,7 +63,7 @@ import {
   relationshipExists,
   wrongVersion
 } from "./refused.ts"
-import { makeRelationshipWrites } from "./relationship-writes.ts"
+import { makeRelationshipWrites, type RelationshipCreation } from "./relationship-writes.ts"
 import { Relationships } from "./relationships.ts"
 import { makeRestoring } from "./restoring.ts"
 import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "./rows.ts"
@@ -62,6 +81,15 @@ export class Gateway extends Context.Service<
   {
     /** Makes a change in the caller's transaction, or refuses it; what is refused must not be committed. */
     readonly apply: (change: Change, author: Author) => Write<Applied>
+    /**
+     * Makes a person's change in the next batch of its project, and answers when that is committed; undefined where nothing was done
+     * and the change needs a transaction of its own: another transaction is in the way, or more is to be done or judged.
+     */
+    readonly submit: (
+      projectId: ProjectId,
+      change: Change,
+      by: UserId
+    ) => Effect.Effect<Applied | undefined, ChangeRefused>
     /** Brings a deleted object back as it was, with the relationships that were deleted with it. */
     readonly restoreObject: (id: ObjectId, author: Author) => Write<Applied>
     /** Brings a deleted object back and leaves to the caller what was deleted with it. */
@@ -78,9 +106,11 @@ export class Gateway extends Context.Service<
     Gateway,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
       const authorities = yield* Authorities
       const relationships = yield* Relationships
       const wakeUps = yield* WakeUps
+      const entityWrites = makeEntityWrites(sql, yield* Ids)
       const objectWrites = yield* makeObjectWrites
       const relationshipWrites = yield* makeRelationshipWrites
 
@@ -102,20 +132,46 @@ export class Gateway extends Context.Service<
         return yield* refused("agentDisabled", inactiveSentence(authority))
       })
 
+      /** Runs a statement of one item, again where only a new look can say how it went: what it waited for has changed. */
+      const one = Effect.fnUntraced(function* <A extends { readonly verdict: string }, R>(
+        plan: Effect.Effect<Planned<A>, never, R>
+      ) {
+        for (let tries = 1; tries <= graphLimits.undecidedTries; tries++) {
+          const { outcomes, statement } = yield* plan
+          const outcome = yield* onlyRow(outcomes(yield* statement))
+          if (outcome.verdict !== "undecided") return outcome
+        }
+        return yield* outpaced
+      })
+
       const createObject = Effect.fnUntraced(function* (change: CreateObject, author: Author) {
         yield* permit(yield* authorityOf(author), change, [change.objectType], author)
-        yield* valid(change.data)
-        if (change.key !== null) {
-          const fault = findFault(change.key)
-          if (fault) return yield* refused("invalid", fault.message, "/key")
-        }
-        const created = yield* objectWrites.create(change.objectType, change.key, contentOf(change), author)
-        if (created) return objectIs("created", created)
-        return yield* keyTaken(
-          change.objectType,
-          change.key,
-          yield* objectWrites.holderOf(change.objectType, change.key)
+        yield* expectKeepable(change)
+        return yield* decided(
+          objectCreated(
+            change,
+            yield* one(objectWrites.create([creationOf({ change, actor: author.actor })], alone(author)))
+          )
         )
+      })
+
+      const update = Effect.fnUntraced(function* (
+        kind: EntityKind,
+        id: ObjectId | RelationshipId,
+        content: Update["content"],
+        expectedVersion: number | undefined,
+        author: Author
+      ) {
+        const wanted: Update = { id, content, expectedVersion, actor: author.actor }
+        const look = (isInspected: boolean) =>
+          one(entityWrites.update(kind, [wanted], alone(author), isInspected))
+        const first = yield* look(false)
+        if (first.verdict !== "inspect") return yield* decided(updated(kind, wanted, first))
+        // Neither way deepens anything; only size and the number of keys can break their bounds, and neither in a small text.
+        const fault = findPropertiesFault(first.row.properties)
+        if (fault) return yield* refused("invalid", fault.message, fault.pointer)
+        // The row has been locked since, so this is the result that was inspected.
+        return yield* decided(updated(kind, wanted, yield* look(true)))
       })
 
       const updateObject = Effect.fnUntraced(function* (change: UpdateObject, author: Author) {
@@ -125,22 +181,18 @@ export class Gateway extends Context.Service<
           if (type === undefined) return yield* noObject(change.objectId)
           yield* permit(authority, change, [type], author)
         }
-        yield* validPatch(change.data)
-        const merged = yield* objectWrites.update(
-          change.objectId,
-          contentOf(change),
-          change.expectedVersion,
-          author
-        )
-        if (!merged) return yield* noObject(change.objectId)
-        if (merged.verdict === "version")
-          return yield* wrongVersion("object", change.expectedVersion, merged.row.version)
-        return objectIs(merged.verdict === "updated" ? "updated" : "unchanged", merged)
+        yield* expectKeepable(change)
+        return yield* update("object", change.objectId, contentOf(change), change.expectedVersion, author)
       })
 
       /** Deletes an object and the relationships that end at it, each with its own event. */
       const deleteObject = Effect.fnUntraced(function* (change: DeleteObject, author: Author) {
         const authority = yield* authorityOf(author)
+        const wanted = deletionOf({ change, actor: author.actor })
+        if (authority === undefined) {
+          const outcome = yield* one(entityWrites.remove("object", [wanted], alone(author)))
+          if (outcome.verdict !== "related") return yield* decided(deleted("object", wanted, outcome))
+        }
         const row = yield* objectWrites.lock(change.objectId, false)
         if (!row) return yield* noObject(change.objectId)
         if (authority) {
@@ -152,32 +204,29 @@ export class Gateway extends Context.Service<
         yield* expectVersion("object", change.expectedVersion, row.version)
         const around = yield* relationshipWrites.lockAround(change.objectId)
         yield* relationshipWrites.turnAll(around, "deleted", author)
-        return objectIs("deleted", yield* objectWrites.remove(change.objectId, author))
+        return yield* decided(
+          deleted("object", wanted, yield* one(entityWrites.remove("object", [wanted], alone(author))))
+        )
       })
 
       const createRelationship = Effect.fnUntraced(function* (change: CreateRelationship, author: Author) {
         const authority = yield* authorityOf(author)
-        const { fromId, toId, type } = change.relationship
-        yield* expectTwoEnds(change.relationship)
-        const ends = yield* relationshipWrites.holdEnds([fromId, toId])
-        for (const [id, pointer] of [
-          [fromId, "/fromId"],
-          [toId, "/toId"]
-        ] as const) {
-          if (!ends.some((end) => end.id === id))
-            return yield* refused("notFound", `There is no object ${id}`, pointer)
+        const { relationship } = change
+        yield* expectTwoEnds(relationship)
+        const fault = findChangeFault(change)
+        // An agent is judged by the types of both ends; and of a fault somebody learns when both are there.
+        if (authority || fault) {
+          const ends = yield* relationshipWrites.holdEnds([relationship.fromId, relationship.toId])
+          for (const end of ["fromId", "toId"] as const)
+            if (!ends.some(({ id }) => id === relationship[end])) return yield* noEnd(relationship[end], end)
+          const types = ends.map((end) => end.type)
+          yield* permit(authority, change, types, author)
+          yield* expectKeepable(change)
         }
-        yield* permit(
-          authority,
-          change,
-          ends.map((end) => end.type),
-          author
+        const wanted = relationshipCreationOf({ change, actor: author.actor })
+        return yield* decided(
+          relationshipCreated(change, yield* one(relationshipWrites.create([wanted], alone(author))))
         )
-        yield* valid(change.data)
-        const created = yield* relationshipWrites.create(change.relationship, contentOf(change), author)
-        if (created) return relationshipIs("created", created)
-        const [known] = yield* relationships.list({ type, fromId, toId }, undefined, 1)
-        return yield* relationshipExists(change.relationship, known?.id)
       })
 
       /** Judges an agent by the types at both ends, which never change. */
@@ -194,44 +243,20 @@ export class Gateway extends Context.Service<
 
       const updateRelationship = Effect.fnUntraced(function* (change: UpdateRelationship, author: Author) {
         yield* permitAtEnds(change, author)
-        yield* validPatch(change.data)
-        const { relationshipId, expectedVersion } = change
-        const merged = yield* relationshipWrites.update(
-          relationshipId,
-          contentOf(change),
-          expectedVersion,
-          author
-        )
-        if (!merged) return yield* noRelationship(relationshipId)
-        if (merged.verdict === "version")
-          return yield* wrongVersion("relationship", expectedVersion, merged.row.version)
-        return relationshipIs(merged.verdict === "updated" ? "updated" : "unchanged", merged)
+        yield* expectKeepable(change)
+        const { expectedVersion, relationshipId } = change
+        return yield* update("relationship", relationshipId, contentOf(change), expectedVersion, author)
       })
 
       const deleteRelationship = Effect.fnUntraced(function* (change: DeleteRelationship, author: Author) {
         yield* permitAtEnds(change, author)
-        const row = yield* relationshipWrites.lock(change.relationshipId, false)
-        if (!row) return yield* noRelationship(change.relationshipId)
-        yield* expectVersion("relationship", change.expectedVersion, row.version)
-        const deleted = yield* relationshipWrites.turn(change.relationshipId, "deleted", author)
-        return deleted ? relationshipIs("deleted", deleted) : yield* noRelationship(change.relationshipId)
+        const wanted = deletionOf({ change, actor: author.actor })
+        const outcome = yield* one(entityWrites.remove("relationship", [wanted], alone(author)))
+        return yield* decided(deleted("relationship", wanted, outcome))
       })
 
-      const putBack = Effect.fnUntraced(function* (wanted: PutBack, author: Author) {
-        const { expectedVersion } = wanted
-        if (wanted.kind === "object") {
-          const put = yield* objectWrites.replace(wanted.id, wanted, expectedVersion, author)
-          if (!put) return yield* noObject(wanted.id)
-          if (put.verdict === "version")
-            return yield* wrongVersion(wanted.kind, expectedVersion, put.row.version)
-          return objectIs(put.verdict === "updated" ? "updated" : "unchanged", put)
-        }
-        const put = yield* relationshipWrites.replace(wanted.id, wanted, expectedVersion, author)
-        if (!put) return yield* noRelationship(wanted.id)
-        if (put.verdict === "version")
-          return yield* wrongVersion(wanted.kind, expectedVersion, put.row.version)
-        return relationshipIs(put.verdict === "updated" ? "updated" : "unchanged", put)
-      })
+      const putBack = ({ expectedVersion, id, kind, ...content }: PutBack, author: Author) =>
+        update(kind, id, content, expectedVersion, author)
 
       const change = (wanted: Change, author: Author) => {
         switch (wanted.type) {
@@ -258,6 +283,119 @@ export class Gateway extends Context.Service<
           orDie
         )
 
+      /** The statement for changes of one type, and how it went with each. */
+      const part = <C extends Change, A>(
+        items: ReadonlyArray<BatchItem>,
+        type: C["type"],
+        plan: (items: ReadonlyArray<BatchItem<C>>) => Effect.Effect<Planned<A>, never, ProjectTransaction>,
+        outcomeOf: (change: C, answered: A) => Outcome
+      ) => {
+        const chosen = items.filter((item): item is BatchItem<C> => item.change.type === type)
+        const planned = Effect.map(plan(chosen), ({ outcomes, statement }) => ({
+          statement,
+          outcomesOf: (rows: ReadonlyArray<unknown>) =>
+            outcomes(rows).map((answered, place): readonly [BatchItem, Outcome] => {
+              const item = chosen[place] as BatchItem<C>
+              return [item, outcomeOf(item.change, answered)]
+            })
+        }))
+        return chosen.length === 0 ? Effect.succeed([]) : Effect.map(planned, Arr.of)
+      }
+
+      /** Writes changes of people in one transaction. An outcome is undefined where another transaction is in the way, or more is to be done. */
+      const writeBatch = Effect.fnUntraced(function* (
+        projectId: ProjectId,
+        items: ReadonlyArray<BatchItem>
+      ): Effect.fn.Return<ReadonlyArray<Outcome>> {
+        const terms: Terms = { cause: direct, locked: "skip" }
+        const updating = <C extends UpdateObject | UpdateRelationship>(kind: EntityKind, type: C["type"]) =>
+          part<C, Updated<ObjectRow | RelationshipRow>>(
+            items,
+            type,
+            (chosen) => entityWrites.update(kind, chosen.map(updateOf), terms),
+            (change, outcome) =>
+              updated(kind, { id: entityOf(change), expectedVersion: change.expectedVersion }, outcome)
+          )
+        const deleting = <C extends DeleteObject | DeleteRelationship>(kind: EntityKind, type: C["type"]) =>
+          part<C, Deleted<ObjectRow | RelationshipRow>>(
+            items,
+            type,
+            (chosen) => entityWrites.remove(kind, chosen.map(deletionOf), terms),
+            (change, outcome) =>
+              deleted(kind, { id: entityOf(change), expectedVersion: change.expectedVersion }, outcome)
+          )
+        const parts = yield* Effect.all([
+          part<CreateObject, Created<ObjectRow>>(
+            items,
+            "create",
+            (chosen) => objectWrites.create(chosen.map(creationOf), terms),
+            objectCreated
+          ),
+          updating<UpdateObject>("object", "update"),
+          deleting<DeleteObject>("object", "delete"),
+          part<CreateRelationship, Created<RelationshipRow>>(
+            items,
+            "createRelationship",
+            (chosen) => relationshipWrites.create(chosen.map(relationshipCreationOf), terms),
+            relationshipCreated
+          ),
+          updating<UpdateRelationship>("relationship", "updateRelationship"),
+          deleting<DeleteRelationship>("relationship", "deleteRelationship")
+        ]).pipe(Effect.map(Arr.flatten), Effect.provideService(ProjectTransaction, { projectId }))
+        yield* CrashPoint.hit("graph.beforeCommit")
+        const [known = [], ...answers] = yield* database.askBatch(
+          projectId,
+          [
+            sql`select 1 from kb.projects where id = ${projectId}`,
+            ...parts.map(({ statement }) => statement)
+          ],
+          graphLimits.batchLockWaitMs
+        )
+        if (known.length === 0) return items.map(() => undefined)
+        const outcomes = new Map<BatchItem, Outcome>(
+          parts.flatMap(({ outcomesOf }, place) => outcomesOf(answers[place] ?? []))
+        )
+        const isAnyWritten = [...outcomes.values()].some(
+          (outcome) => outcome !== undefined && "eventId" in outcome && outcome.eventId !== null
+        )
+        if (isAnyWritten) yield* wakeUps.signal("events")
+        return items.map((item) => outcomes.get(item))
+      })
+
+      const batches = yield* makeGroupCommit<BatchItem, Outcome>({
+        // A lock that lasts, or an item that PostgreSQL refuses, breaks the batch: then each is written by itself.
+        write: (projectId, items) =>
+          Effect.catchCause(writeBatch(projectId, items), (cause) =>
+            Cause.hasInterrupts(cause) || isBrokenByAway(cause)
+              ? Effect.failCause(cause)
+              : Effect.succeed(items.map(() => undefined))
+          ),
+        bytesOf: ({ bytes }) => bytes,
+        touches: ({ touched }) => touched,
+        limits: {
+          batchItems: graphLimits.batchChanges,
+          batchBytes: graphLimits.batchBytes,
+          waitingItems: graphLimits.waitingChanges
+        }
+      })
+
+      const submit = Effect.fn("Gateway.submit")(function* (
+        projectId: ProjectId,
+        change: Change,
+        by: UserId
+      ) {
+        if (findChangeFault(change) !== undefined) return undefined
+        if (change.type === "createRelationship" && change.relationship.fromId === change.relationship.toId)
+          return undefined
+        const outcome = yield* batches.submit(projectId, {
+          change,
+          actor: { actorType: "user", actorId: by },
+          bytes: "data" in change ? JSON.stringify(change.data).length : 0,
+          touched: touchedBy(change)
+        })
+        return outcome instanceof ChangeRefused ? yield* outcome : outcome
+      })
+
       const apply = Effect.fn("Gateway.apply")((wanted: Change, author: Author) =>
         written(change(wanted, author) as Effect.Effect<Applied, ChangeRefused, ProjectTransaction>)
       )
@@ -266,15 +404,20 @@ export class Gateway extends Context.Service<
 
       return Gateway.of({
         apply,
+        submit,
         restoreObject: Effect.fn("Gateway.restoreObject")((id, author) =>
-          written(Effect.map(restoring.object(id, author), (done) => objectIs("created", done)))
+          written(Effect.map(restoring.object(id, author), (done) => applied("object", "created", done)))
         ),
         restoreObjectAlone: Effect.fn("Gateway.restoreObjectAlone")((id, author) =>
-          written(Effect.map(restoring.object(id, author, true), (done) => objectIs("created", done)))
+          written(
+            Effect.map(restoring.object(id, author, true), (done) => applied("object", "created", done))
+          )
         ),
         putBack: Effect.fn("Gateway.putBack")((wanted, author) => written(putBack(wanted, author))),
         restoreRelationship: Effect.fn("Gateway.restoreRelationship")((id, author) =>
-          written(Effect.map(restoring.relationship(id, author), (done) => relationshipIs("created", done)))
+          written(
+            Effect.map(restoring.relationship(id, author), (done) => applied("relationship", "created", done))
+          )
         ),
         purgeObject: Effect.fn("Gateway.purgeObject")((deletion, author, by) =>
           written(purging.object(deletion, by, apply(deletion, author)))
@@ -310,32 +453,185 @@ const permit = Effect.fnUntraced(function* (
 const isApproved = ({ approvedBy, taskId }: Author["cause"]): boolean =>
   taskId !== null && approvedBy !== null
 
-const valid = (properties: Properties) => {
-  const fault = namelessFault(properties) ?? findPropertiesFault(properties)
-  return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
+/** What of a change can never be kept; a patch may be smaller or larger than its result, whose size is judged with it. */
+const findChangeFault = (change: Change): ChangeRefused | undefined => {
+  switch (change.type) {
+    case "delete":
+    case "deleteRelationship":
+      return undefined
+    case "update":
+    case "updateRelationship":
+      return refusedFor(namelessFault(change.data, true) ?? findFault(change.data, "/properties"))
+    case "createRelationship":
+      return refusedFor(namelessFault(change.data) ?? findPropertiesFault(change.data))
+    case "create":
+      return (
+        refusedFor(namelessFault(change.data) ?? findPropertiesFault(change.data)) ??
+        refusedFor(change.key === null ? undefined : findFault(change.key), "/key")
+      )
+  }
 }
 
-/** A patch may be smaller or larger than what comes of it; its size is the result's affair. */
-const validPatch = (patch: Properties) => {
-  const fault = namelessFault(patch, true) ?? findFault(patch, "/properties")
-  return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
+const expectKeepable = (change: Change): Effect.Effect<void, ChangeRefused> => {
+  const fault = findChangeFault(change)
+  return fault === undefined ? Effect.void : Effect.fail(fault)
 }
 
-/** What was done to an object; an event only where something was. */
-const objectIs = (
-  change: ChangeType | "unchanged",
-  { row, eventId }: { readonly row: ObjectRow; readonly eventId: GraphEventId }
-): Applied => ({
-  change,
-  eventId: change === "unchanged" ? null : eventId,
-  entity: { kind: "object", object: toObject(row) }
+const refusedFor = (
+  fault: { readonly message: string; readonly pointer: string } | undefined,
+  pointer = fault?.pointer
+): ChangeRefused | undefined => fault && refused("invalid", fault.message, pointer)
+
+/** How a change went; undefined where only a transaction of its own can say so. */
+type Outcome = Applied | ChangeRefused | undefined
+
+const decided = (outcome: Outcome): Effect.Effect<Applied, ChangeRefused> => {
+  if (outcome === undefined) return outpaced
+  return outcome instanceof ChangeRefused ? Effect.fail(outcome) : Effect.succeed(outcome)
+}
+
+/** The terms of a change in a transaction of its own. */
+const alone = ({ cause }: Author): Terms => ({ cause, locked: "wait" })
+
+/** A change and who makes it. */
+interface Authored<C extends Change = Change> {
+  readonly change: C
+  readonly actor: Actor
+}
+
+interface BatchItem<C extends Change = Change> extends Authored<C> {
+  readonly bytes: number
+  readonly touched: Touched
+}
+
+/** What two changes of one batch may not both touch: they would be judged by the same state. Only a deletion excludes new relationships. */
+const touchedBy = (change: Change): Touched => {
+  switch (change.type) {
+    case "create":
+      return { alone: change.key === null ? [] : [`key ${change.objectType} ${change.key}`], shared: [] }
+    case "update":
+      return { alone: [change.objectId], shared: [] }
+    case "delete":
+      return { alone: [change.objectId, `end ${change.objectId}`], shared: [] }
+    case "createRelationship": {
+      const { fromId, toId, type } = change.relationship
+      return { alone: [`${type} ${fromId} ${toId}`], shared: [`end ${fromId}`, `end ${toId}`] }
+    }
+    case "updateRelationship":
+    case "deleteRelationship":
+      return { alone: [change.relationshipId], shared: [] }
+  }
+}
+
+const creationOf = ({ actor, change }: Authored<CreateObject>): ObjectCreation => ({
+  type: change.objectType,
+  key: change.key,
+  content: contentOf(change),
+  actor
 })
 
-const relationshipIs = (
-  change: ChangeType | "unchanged",
-  { row, eventId }: { readonly row: RelationshipRow; readonly eventId: GraphEventId }
+const relationshipCreationOf = ({ actor, change }: Authored<CreateRelationship>): RelationshipCreation => ({
+  ...change.relationship,
+  content: contentOf(change),
+  actor
+})
+
+const updateOf = ({ actor, change }: Authored<UpdateObject | UpdateRelationship>): Update => ({
+  id: entityOf(change),
+  content: contentOf(change),
+  expectedVersion: change.expectedVersion,
+  actor
+})
+
+const deletionOf = ({ actor, change }: Authored<DeleteObject | DeleteRelationship>): Deletion => ({
+  id: entityOf(change),
+  expectedVersion: change.expectedVersion,
+  actor
+})
+
+type OfEntity = UpdateObject | UpdateRelationship | DeleteObject | DeleteRelationship
+
+const entityOf = (change: OfEntity): ObjectId | RelationshipId =>
+  "objectId" in change ? change.objectId : change.relationshipId
+
+const objectCreated = ({ key, objectType }: CreateObject, outcome: Created<ObjectRow>): Outcome => {
+  switch (outcome.verdict) {
+    case "created":
+      return applied("object", "created", outcome)
+    case "taken":
+      return keyTaken(objectType, key, outcome.holderId)
+    default:
+      return undefined
+  }
+}
+
+const relationshipCreated = (
+  { relationship }: CreateRelationship,
+  outcome: Created<RelationshipRow>
+): Outcome => {
+  switch (outcome.verdict) {
+    case "created":
+      return applied("relationship", "created", outcome)
+    case "taken":
+      return relationshipExists(relationship, outcome.holderId)
+    case "noEnd":
+      return noEnd(relationship[outcome.end], outcome.end)
+    default:
+      return undefined
+  }
+}
+
+const updated = (
+  kind: EntityKind,
+  { expectedVersion, id }: Pick<Update, "id" | "expectedVersion">,
+  outcome: Updated<ObjectRow | RelationshipRow>
+): Outcome => {
+  switch (outcome.verdict) {
+    case "updated":
+    case "unchanged":
+      return applied(kind, outcome.verdict, outcome)
+    case "version":
+      return wrongVersion(kind, expectedVersion, outcome.row.version)
+    case "missing":
+      return missing(kind, id)
+    default:
+      return undefined
+  }
+}
+
+const deleted = (
+  kind: EntityKind,
+  { expectedVersion, id }: Pick<Deletion, "id" | "expectedVersion">,
+  outcome: Deleted<ObjectRow | RelationshipRow>
+): Outcome => {
+  switch (outcome.verdict) {
+    case "deleted":
+      return applied(kind, "deleted", outcome)
+    case "version":
+      return wrongVersion(kind, expectedVersion, outcome.version)
+    case "missing":
+      return missing(kind, id)
+    default:
+      return undefined
+  }
+}
+
+const missing = (kind: EntityKind, id: string): ChangeRefused =>
+  kind === "object" ? noObject(id) : noRelationship(id)
+
+const noEnd = (id: string, end: "fromId" | "toId"): ChangeRefused =>
+  refused("notFound", `There is no object ${id}`, `/${end}`)
+
+/** What was done to an entity; an event only where something was. */
+const applied = (
+  kind: EntityKind,
+  change: Applied["change"],
+  { eventId, row }: { readonly row: ObjectRow | RelationshipRow; readonly eventId: GraphEventId }
 ): Applied => ({
   change,
   eventId: change === "unchanged" ? null : eventId,
-  entity: { kind: "relationship", relationship: toRelationship(row) }
+  entity:
+    kind === "object"
+      ? { kind, object: toObject(row as ObjectRow) }
+      : { kind, relationship: toRelationship(row as RelationshipRow) }
 })
