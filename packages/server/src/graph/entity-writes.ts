@@ -75,6 +75,12 @@ export interface Terms {
   readonly locked: Locked
 }
 
+/**
+ * The statements, which are built here and run by the caller.
+ *
+ * **Details** Rows are found by `id = any(…)` also where a join would find them: a plan that is kept from a time when the table was
+ * small may read all rows of the project for a join.
+ */
 export const makeEntityWrites = (sql: SqlClient.SqlClient, ids: Ids["Service"]) => {
   const nextEventId = Effect.map(ids.next, (id) => id as GraphEventId)
   const lockMode = (mode: string, locked: Locked) =>
@@ -145,7 +151,7 @@ export const makeEntityWrites = (sql: SqlClient.SqlClient, ids: Ids["Service"]) 
       ), changed as (
         update ${table} one set properties = after, untrusted = marked, version = one.version + 1,
           updated_at = greatest(now(), one.updated_at), actor_type = by_type, actor_id = by_id
-        from judged where one.id = judged.item_id and verdict = 'updated'
+        from judged where one.id = judged.item_id and verdict = 'updated' and one.id = any(array(select item_id from item))
         returning ${sql.literal(columnsOf("one", kinds[kind].columns))}, judged.event_id, array(
           select name from unnest(judged.names) with ordinality as named(name, place)
           where before -> name is distinct from after -> name or (name = any (marked_before)) <> (name = any (marked)) order by place) as changed_properties
@@ -200,7 +206,7 @@ export const makeEntityWrites = (sql: SqlClient.SqlClient, ids: Ids["Service"]) 
       ), changed as (
         update ${table} one set deleted_at = now(), updated_at = greatest(now(), one.updated_at), version = one.version + 1,
           actor_type = by_type, actor_id = by_id
-        from judged where one.id = judged.item_id and verdict = 'deleted'
+        from judged where one.id = judged.item_id and verdict = 'deleted' and one.id = any(array(select item_id from item))
         returning ${sql.literal(columnsOf("one", kinds[kind].columns))}, judged.event_id, '{}'::text[] as changed_properties
       ), ${recording(sql, kind, "deleted", { cause })}
       select item.item_id, item.event_id, found_version, coalesce(judged.verdict, ${absence(kind, projectId)}) as verdict, ${sql.literal(columns)}

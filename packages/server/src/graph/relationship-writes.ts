@@ -97,14 +97,16 @@ export const makeRelationshipWrites = Effect.gen(function* () {
       ), changed as (
         select made.*, event_id, names as changed_properties from made join item on item_id = id
       ), ${recording(sql, "relationship", "created", { cause })}
-      select item.item_id, item.event_id, ${sql.literal(columnsOf("changed", relationshipColumns))}, holder.id as holder_id,
+      select item.item_id, item.event_id, ${sql.literal(columnsOf("changed", relationshipColumns))}, case when changed.id is null then (
+          select holder.id from kb.graph_relationships holder
+          where holder.project_id = ${projectId} and holder.type = item.type and holder.from_id = item.from_id
+            and holder.to_id = item.to_id and holder.deleted_at is null
+        ) end as holder_id,
         case
           when changed.id is not null then null
           when item.from_id <> all(ids) and ${isMissing("from_id")} then 'fromId'
           when item.to_id <> all(ids) and ${isMissing("to_id")} then 'toId' end as missing_end
-      from item cross join held left join changed on changed.id = item.item_id left join kb.graph_relationships holder
-        on changed.id is null and holder.project_id = ${projectId} and holder.type = item.type and holder.from_id = item.from_id
-          and holder.to_id = item.to_id and holder.deleted_at is null`
+      from item cross join held left join changed on changed.id = item.item_id`
     const planned: Planned<Created<RelationshipRow>> = {
       statement,
       outcomes: inOrder(

@@ -121,7 +121,56 @@ const newScene = Effect.gen(function* () {
   )
   const hold = (id: string | undefined, table = "graph_objects") =>
     holding(access, `select from kb.${table} where id = '${id}' for update`)
-  return { create, drop, events, hold, made, patch, relate }
+  /** The lines of a statement's plan that tell how rows of the graph were read; it is not committed. */
+  const scansOf = Effect.fnUntraced(function* <A>(
+    plan: Effect.Effect<Planned<A>, never, ProjectTransaction>
+  ) {
+    const { statement } = yield* Effect.provideService(plan, ProjectTransaction, { projectId })
+    const [text, values] = statement.compile()
+    const explained = database.askBatch(projectId, [
+      sql.unsafe(`explain (analyze, timing off, costs off, summary off, buffers off) ${text}`, values)
+    ])
+    const [rows = []] = yield* explained
+    const lines = rows.map((row) => String(Object.values(row as object)[0]))
+    return lines.flatMap((line, place) =>
+      / on (?:graph_|idx)/.test(line) && / Scan /.test(line)
+        ? [[line, ...lines.slice(place + 1, place + 5).filter((next) => next.includes("Removed"))].join(" ")]
+        : []
+    )
+  })
+  const plans = {
+    create: (key: string) =>
+      objects.create([{ type: "Thing", key, content: { properties: {}, untrusted: [] }, actor }], terms),
+    update: (id: string) =>
+      update(
+        "object",
+        [
+          {
+            id: ObjectId.make(id),
+            content: { properties: { n: 2 }, untrusted: [] },
+            expectedVersion: undefined,
+            actor
+          }
+        ],
+        terms
+      ),
+    remove: (id: string) =>
+      remove("object", [{ id: ObjectId.make(id), expectedVersion: undefined, actor }], terms),
+    relate: (from: string, to: string) =>
+      relationships.create(
+        [
+          {
+            type: "knows",
+            fromId: ObjectId.make(from),
+            toId: ObjectId.make(to),
+            content: { properties: {}, untrusted: [] },
+            actor
+          }
+        ],
+        terms
+      )
+  }
+  return { access, create, drop, events, hold, made, patch, plans, projectId, relate, scansOf }
 })
 
 const verdicts = (outcomes: ReadonlyArray<{ readonly verdict: string }>) =>
@@ -249,6 +298,39 @@ layer(furnished)((it) => {
           expect(verdicts(yield* drop("relationship", [first], [second]))).toEqual(["undecided", "deleted"])
         })
       )
+    )
+  })
+
+  describe("A statement whose plan is from a time when the tables were small", () => {
+    it.effect("reads the rows of its items and no others of the project", () =>
+      Effect.gen(function* () {
+        const { access, made, plans, projectId, scansOf } = yield* newScene
+        const [a, b] = yield* made("a", "b")
+        yield* ask(access, "analyze kb.graph_objects, kb.graph_relationships")
+        yield* ask(
+          access,
+          `insert into kb.graph_objects (id, project_id, type, key, properties, version)
+           select gen_random_uuid(), '${projectId}', 'Thing', 'k' || n, '{}', 1 from generate_series(1, 3000) n`
+        )
+        const scans = yield* Effect.forEach(
+          [
+            plans.create("k7"),
+            plans.update(a ?? nowhere),
+            plans.update(nowhere),
+            plans.remove(a ?? nowhere),
+            plans.remove(nowhere),
+            plans.relate(a ?? nowhere, b ?? nowhere),
+            plans.relate(a ?? nowhere, nowhere)
+          ],
+          (plan) => scansOf(plan as Effect.Effect<Planned<unknown>, never, ProjectTransaction>)
+        )
+        expect(scans.map((of) => of.length > 0)).toEqual(scans.map(() => true))
+        for (const scan of scans.flat()) {
+          expect(scan).not.toContain("Seq Scan")
+          expect(scan).not.toMatch(/Removed by \w+( \w+)?: \d\d/)
+          expect([scan, Number(/rows=([\d.]+)/.exec(scan)?.[1] ?? 0) < 5]).toEqual([scan, true])
+        }
+      })
     )
   })
 })
