@@ -149,6 +149,8 @@ export const dispatchLimits = {
 
 /** Of `run/`: from a queued run to its end. */
 export const runLimits = {
+  /** Appends of runs that are written together. */
+  appendBatches: { batchItems: 64, batchBytes: 4 * 1024 * 1024, waitingItems: 4_096 },
   /** A turn of a conversation begins so long after the last message, and no longer after the first (S004-R39). */
   debounceQuietMs: 100,
   debounceMaxMs: 1_000,

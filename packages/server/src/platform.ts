@@ -107,6 +107,7 @@ import { KillSwitches } from "./run/kill-switches.ts"
 import { ModelCallReading } from "./run/model-call-reading.ts"
 import { OpenRequestReading } from "./run/open-request-reading.ts"
 import { ModelCalls } from "./run/model-calls.ts"
+import { RunAppends } from "./run/run-appends.ts"
 import { Presence } from "./run/presence.ts"
 import { ProcessingLog } from "./run/processing-log.ts"
 import { ClientResults } from "./run/client-results.ts"
@@ -214,6 +215,7 @@ const records = Layer.provideMerge(
     Runs.layer,
     AgentDays.layer,
     ModelCalls.layer,
+    RunAppends.layer,
     ModelCallReading.layer,
     OpenRequestReading.layer,
     RunObjectReading.layer,

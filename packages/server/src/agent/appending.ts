@@ -1,13 +1,9 @@
 /**
- * Events on their way into a log: numbered where the log is thought to end, written only if it still does.
+ * Appends events to logs: numbered after the end that the caller knows, written only where the log still ends there.
  *
- * Flow: graph → outbox → dispatch → run → tool → task, beside it **agent** → model
- *
- * One statement compares the end of the log, moves it and writes the events, so
- * numbers are contiguous whoever writes and however many servers there are. It
- * answers no row, and has written nothing, where the log has grown meanwhile or
- * the guard does not hold. What an append brings along is part of the statement,
- * and so is that the context is tainted by it.
+ * One statement makes any number of appends to different logs. For each it compares the end of the log, moves it and writes the
+ * events, so numbers are contiguous with any number of writers. An append whose log has grown, or which the guard
+ * refuses, writes nothing and answers no row. Taint and whatever else goes with an append are parts of the statement.
  */
 import {
   contextEventId,
@@ -22,7 +18,7 @@ import { type ProjectId, RunId } from "@tropism/domain/ids"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Clock, Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
-import { remembering } from "./passages.ts"
+import { hasWords, remembering } from "./passages.ts"
 
 /** Where a log ends: its last number, the number of the event that began the open turn, and whether a session is open. */
 export interface LogEnd {
@@ -53,15 +49,17 @@ export const inSession = (
     : [{ type: "SessionStartedEvent" }, ...events]
 }
 
-/** What must hold for an append, and what is written with it. */
+/** What must hold for an append that is made alone, and what is written with it. */
 export interface Terms {
   /** A select; nothing is written unless it answers a row. */
   readonly guard?: Statement.Fragment | undefined
   /** What of the events comes from untrusted sources, beside the files that say so themselves. */
   readonly taint?: ReadonlyArray<TaintSource> | undefined
-  /** Further parts of the `with` list, each reading from `appended`, which has a row, with the `last_event_number`, exactly when the events are written. */
+  /** What the further parts read, as columns of `appended`. */
+  readonly fields?: AppendFields | undefined
+  /** Further parts of the `with` list, each reading from `appended`, which has a row exactly when the events are written. */
   readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
-  /** What the statement answers besides: further columns, each behind a comma. */
+  /** Further columns of the answer, each after a comma. */
   readonly telling?: Statement.Fragment | undefined
 }
 
@@ -72,63 +70,168 @@ export interface Append {
   readonly events: ReadonlyArray<LoggedEvent>
 }
 
-/** Makes the statement that appends events to a log that ends at `end`. */
+/** What the further parts of an append read, by column of `appended`; a part leaves out the rows in which its column is null. */
+export interface AppendFields {
+  readonly run?: string | undefined
+  readonly token?: string | undefined
+  readonly agent?: string | undefined
+  readonly use?: object | undefined
+  readonly payers?: ReadonlyArray<object> | undefined
+  readonly requests?: ReadonlyArray<object> | undefined
+  readonly lists?: ReadonlyArray<object> | undefined
+  readonly unmade?: ReadonlyArray<object> | undefined
+  readonly stop?: string | undefined
+}
+
+/** Events with their numbers, and the end of their log after them. */
+export interface PlannedAppend {
+  readonly item: object
+  readonly has: AppendKinds
+  /** The events as they are kept once they are written. */
+  readonly events: ReadonlyArray<LoggedEvent>
+}
+
+/** Which parts of the statement an append needs. */
+interface AppendKinds {
+  readonly words: boolean
+  readonly taint: boolean
+  readonly files: boolean
+}
+
+/** An append as JSON, ready for a statement. */
+export interface AppendItem {
+  readonly json: string
+  readonly has: AppendKinds
+}
+
+export const itemOf = ({ has, item }: PlannedAppend, fields: AppendFields = {}): AppendItem => ({
+  json: JSON.stringify({ ...item, ...fields }),
+  has
+})
+
+/** Numbers events after the end of a log. */
+export const planAppend = Effect.fnUntraced(function* (
+  name: ContextName,
+  end: LogEnd,
+  said: ReadonlyArray<NewEvent>,
+  taint: ReadonlyArray<TaintSource> = []
+) {
+  const events = inSession(said, end.isSessionOpen)
+  const at = new Date(yield* Clock.currentTimeMillis).toISOString()
+  const logged = numberEvents(name, events, at, end)
+  const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
+  const opens = events[turn]?.type === "AgentTurnStartedEvent"
+  const session = events.findLast((event) => event.type.startsWith("Session"))
+  const sources = [...taint, ...events.flatMap(taintOfFiles)]
+  const records = events.flatMap(recordOf)
+  const files = events.flatMap(filesOf).map(({ digest }) => digest)
+  const isTainting = sources.length + records.length > 0
+  const planned: PlannedAppend = {
+    item: {
+      name,
+      last: end.lastNumber,
+      grown: end.lastNumber + events.length,
+      turn: turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null,
+      session: session === undefined ? end.isSessionOpen : session.type === "SessionStartedEvent",
+      at,
+      events: logged.map((json, index) => toRow(json, end.lastNumber + index + 1)),
+      ...(isTainting ? { taint: sources, records } : {}),
+      ...(files.length === 0 ? {} : { files })
+    },
+    has: { words: hasWords(logged), taint: isTainting, files: files.length > 0 },
+    events: logged.map(readLogged)
+  }
+  return planned
+})
+
+/** How several appends are one statement. */
+export interface BatchTerms {
+  /** A select of the `n` of each item that may be written; it may read the items as `item`. */
+  readonly guard: Statement.Fragment
+  readonly alongside: ReadonlyArray<Statement.Fragment>
+  /** What the statement answers, and from where. */
+  readonly answer: Statement.Fragment
+}
+
+/**
+ * The statement that makes appends to different logs, each only where its log ends as planned and the guard lets it.
+ *
+ * **Details** `appended` has the columns of the context and of the item of each append that is made. All of an item is in one JSON value, so
+ * no part has to join the parts of all items with each other.
+ */
+export const appendStatement = <A extends object>(
+  sql: SqlClient.SqlClient,
+  projectId: ProjectId,
+  appends: ReadonlyArray<AppendItem>,
+  { alongside, answer, guard }: BatchTerms
+) => {
+  const items = `[${appends.map(({ json }, n) => `{"n":${n},${json.slice(1)}`).join()}]`
+  const parts = [
+    ...(appends.some(({ has }) => has.words) ? [remembering(sql)] : []),
+    ...(appends.some(({ has }) => has.files) ? [handingOn(sql)] : []),
+    ...alongside
+  ]
+  const isTainting = appends.some(({ has }) => has.taint)
+  return sql<A>`
+    with item as materialized (
+      select * from jsonb_to_recordset(${items}::text::jsonb) as item(n int, name text, last int, grown int, turn int, session boolean,
+        at timestamptz, events jsonb, taint jsonb, records jsonb, files jsonb, run uuid, token uuid, agent uuid, use jsonb, payers jsonb,
+        requests jsonb, lists jsonb, unmade jsonb, stop text)
+    ),
+    guard as materialized (${guard}),
+    appended as (
+      update kb.contexts context set last_event_number = item.grown, open_turn_number = item.turn, is_session_open = item.session${isTainting ? tainting(sql, projectId) : sql.literal("")}
+      from item join guard on guard.n = item.n
+      where context.project_id = ${projectId} and context.name = item.name and context.last_event_number = item.last
+      returning item.*, context.project_id, context.agent_id, context.last_event_number, context.is_remembered, context.owner
+    ),
+    written as (
+      insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
+      select ${projectId}::uuid, appended.name, event.number, event.type, event.payload, event.parent, event.triggers, appended.at
+      from appended, jsonb_to_recordset(appended.events) as event(number int, type text, payload jsonb, parent text, triggers boolean)
+    )${parts.length === 0 ? sql.literal("") : sql`, ${sql.csv(parts)}`}
+    ${answer}`
+}
+
+/** Makes the statement that appends events to a log that ends at `end`, alone. */
 export const makeAppend = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   log: { readonly projectId: ProjectId; readonly name: ContextName },
   end: LogEnd,
   said: ReadonlyArray<NewEvent>,
-  { guard, taint = [], alongside = [], telling = sql.literal("") }: Terms = {}
+  { guard, taint = [], fields = {}, alongside = [], telling = sql.literal("") }: Terms = {}
 ) {
-  const events = inSession(said, end.isSessionOpen)
-  const timestamp = new Date(yield* Clock.currentTimeMillis).toISOString()
-  const logged = numberEvents(log.name, events, timestamp, end)
-  const rows = JSON.stringify(logged.map((json, index) => toRow(json, end.lastNumber + index + 1)))
-  const turn = events.findLastIndex((event) => event.type.startsWith("AgentTurn"))
-  const opens = events[turn]?.type === "AgentTurnStartedEvent"
-  const openTurn = turn < 0 ? end.openTurnNumber : opens ? end.lastNumber + turn + 1 : null
-  const session = events.findLast((event) => event.type.startsWith("Session"))
-  const isSessionOpen = session === undefined ? end.isSessionOpen : session.type === "SessionStartedEvent"
-  const parts = [...remembering(sql, logged), ...handingOn(sql, events), ...alongside]
-  const sources = [...taint, ...events.flatMap(taintOfFiles)]
-  const records = events.flatMap(recordOf)
-  const tainted =
-    sources.length + records.length === 0
-      ? sql.literal("")
-      : sql`, tainted_by = nullif(kb.with_taint(tainted_by, ${JSON.stringify(sources)}::text::jsonb${taintOfRecords(sql, log.projectId, records)}, ${end.lastNumber + 1}::int), '[]')`
-  const statement = sql<{ readonly name: string }>`
-    with guard as (${guard ?? sql`select 1`}),
-    appended as (
-      update kb.contexts set last_event_number = ${end.lastNumber + events.length}, open_turn_number = ${openTurn}, is_session_open = ${isSessionOpen}${tainted}
-      from guard where project_id = ${log.projectId} and name = ${log.name} and last_event_number = ${end.lastNumber}
-      returning project_id, name, agent_id, last_event_number, is_remembered, owner
-    ),
-    written as (
-      insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
-      select ${log.projectId}::uuid, appended.name, row.number, row.type, row.payload, row.parent, row.triggers, ${timestamp}::timestamptz
-      from appended, jsonb_to_recordset(${rows}::text::jsonb) as row(number int, type text, payload jsonb, parent text, triggers boolean)
-      returning number, type, payload, created_at
-    )${parts.length === 0 ? sql.literal("") : sql`, ${sql.csv(parts)}`}
-    select name${telling} from appended`
-  const append: Append = { statement, events: logged.map(readLogged) }
+  const planned = yield* planAppend(log.name, end, said, taint)
+  const statement = appendStatement<{ readonly name: string }>(
+    sql,
+    log.projectId,
+    [itemOf(planned, fields)],
+    {
+      guard: guard === undefined ? sql`select 0 as n` : sql`select 0 as n from (${guard}) held`,
+      alongside,
+      answer: sql`select name${telling} from appended`
+    }
+  )
+  const append: Append = { statement, events: planned.events }
   return append
 })
 
+/** Words that were said after something untrusted are no better when said again: of records, the contexts of their runs, where they are tainted. */
+const tainting = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`,
+  tainted_by = case when item.taint is null then context.tainted_by else nullif(kb.with_taint(context.tainted_by, item.taint || (
+    select coalesce(jsonb_agg(distinct jsonb_build_object('kind', 'context', 'id', origin.name)), '[]')
+    from jsonb_array_elements_text(item.records) recorded
+    join kb.agent_runs record on record.project_id = ${projectId} and record.id = recorded.value::uuid
+    join kb.contexts origin on origin.project_id = record.project_id and origin.name = record.context_name
+    where origin.tainted_by is not null and origin.name <> context.name), item.last + 1), '[]') end`
+
 /** Who may read a context may read the files in it. */
-const handingOn = (
-  sql: SqlClient.SqlClient,
-  events: ReadonlyArray<NewEvent>
-): ReadonlyArray<Statement.Fragment> => {
-  const digests = events.flatMap(filesOf).map(({ digest }) => digest)
-  return digests.length === 0
-    ? []
-    : [
-        sql`handed_on as (
-          insert into kb.attachment_readers (project_id, digest, reader)
-          select appended.project_id, file.digest, coalesce(appended.owner, '') from appended, kb.attachments file
-          where file.project_id = appended.project_id and file.digest = any(${digests}::text[]) on conflict do nothing)`
-      ]
-}
+const handingOn = (sql: SqlClient.SqlClient) => sql`handed_on as (
+  insert into kb.attachment_readers (project_id, digest, reader)
+  select distinct appended.project_id, file.digest, coalesce(appended.owner, '')
+  from appended, jsonb_array_elements_text(appended.files) given
+  join kb.attachments file on file.digest = given.value
+  where appended.files is not null and file.project_id = appended.project_id on conflict do nothing)`
 
 /** The files that an event brings. */
 const filesOf = (
@@ -162,17 +265,6 @@ const recordOf = (event: NewEvent): ReadonlyArray<RunId> => {
 const replayPrefix = "replay:"
 
 const isRunId = Schema.is(RunId)
-
-/** Words that were said behind something untrusted are no better said again: the contexts of these runs, where they are tainted. */
-const taintOfRecords = (sql: SqlClient.SqlClient, projectId: ProjectId, runs: ReadonlyArray<RunId>) =>
-  runs.length === 0
-    ? sql.literal("")
-    : sql` || (
-        select coalesce(jsonb_agg(distinct jsonb_build_object('kind', 'context', 'id', origin.name)), '[]')
-        from kb.agent_runs record
-        join kb.contexts origin on origin.project_id = record.project_id and origin.name = record.context_name
-        where record.project_id = ${projectId} and record.id = any(${runs}::uuid[])
-          and origin.tainted_by is not null and origin.name <> contexts.name)`
 
 /**
  * Gives events their ids, their time and their parents.

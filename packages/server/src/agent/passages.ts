@@ -159,18 +159,17 @@ const summaries: ReadonlySet<string> = new Set(["ContextNotedEvent", "ContextSum
 /** The events whose words are kept. */
 const remembered: ReadonlySet<string> = new Set(["UserMessageEvent", "AssistantMessageEvent", ...summaries])
 
-/** The part of an append by which the words of its messages and summaries can be found; none where it has none of them. */
-export const remembering = (
-  sql: SqlClient.SqlClient,
+/** Whether any of these events has words that are kept. */
+export const hasWords = (
   events: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>
-): ReadonlyArray<Statement.Fragment> =>
-  events.some(({ content, type }) => remembered.has(type) && content)
-    ? [
-        sql`remembered as (
-          insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words, owner)
-          select appended.project_id, appended.agent_id, appended.name, written.number, written.type, written.created_at, kb.passage_words(written.payload ->> 'content'), appended.owner
-          from appended, written where appended.is_remembered and written.type in ${sql.in([...remembered])} and written.payload ->> 'content' <> ''
-          on conflict (project_id, context_name, type) where type in ('ContextNotedEvent', 'ContextSummarizedEvent')
-          do update set number = excluded.number, created_at = excluded.created_at, words = excluded.words)`
-      ]
-    : []
+): boolean => events.some(({ content, type }) => remembered.has(type) && Boolean(content))
+
+/** The part of an append by which the words of its messages and summaries can be found. */
+export const remembering = (sql: SqlClient.SqlClient): Statement.Fragment =>
+  sql`remembered as (
+    insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words, owner)
+    select appended.project_id, appended.agent_id, appended.name, event.number, event.type, appended.at, kb.passage_words(event.payload ->> 'content'), appended.owner
+    from appended, jsonb_to_recordset(appended.events) as event(number int, type text, payload jsonb)
+    where appended.is_remembered and event.type in ${sql.in([...remembered])} and event.payload ->> 'content' <> ''
+    on conflict (project_id, context_name, type) where type in ('ContextNotedEvent', 'ContextSummarizedEvent')
+    do update set number = excluded.number, created_at = excluded.created_at, words = excluded.words)`

@@ -44,6 +44,7 @@ import { makeLateMessages } from "./late-messages.ts"
 import { makeObserving } from "./observing.ts"
 import { evidenceOf, type Occasion, opening } from "./opening.ts"
 import { ProviderWaits } from "./provider-waits.ts"
+import { RunAppends } from "./run-appends.ts"
 import { Runs } from "./runs.ts"
 import { permanentSentence, summaryOf } from "./sentences.ts"
 import { makeWriting } from "./writing.ts"
@@ -84,9 +85,10 @@ export class Actor extends Context.Service<
       const contexts = yield* Contexts
       const endings = yield* Endings
       const descendants = yield* Descendants
-      const { append, guarded } = yield* makeWriting
+      const { append, appendForeseeing, guarded } = yield* makeWriting
       const equipmentFor = yield* makeEquipment
-      const { recording } = yield* makeUnmadeCalls
+      const { unmade } = yield* makeUnmadeCalls
+      const appends = yield* RunAppends
       const { act } = yield* makeActs
       const { keepDue } = yield* makeKeeping
       const { answerLate } = yield* makeLateMessages
@@ -183,11 +185,11 @@ export class Actor extends Context.Service<
         taint: ReadonlyArray<TaintSource>
       ) {
         const ownTurnNumber = context.currentTurnNumber + 1
-        const begun = yield* append(
+        const begun = yield* appendForeseeing(
           run,
           context,
           [...words, { type: "AgentTurnStartedEvent", turnNumber: ownTurnNumber }],
-          [],
+          {},
           taint
         )
         yield* CrashPoint.hit("run.afterTurnStarted")
@@ -240,10 +242,12 @@ export class Actor extends Context.Service<
             reason
           }
           const events = turnClosing(context, closing)
-          const records = yield* recording(run.id, context.pendingCalls, events)
-          yield* contexts.append(run.contextName, [...(flagged ? [flagged.verdict] : []), ...events], {
-            alongside: [...records, ...(flagged?.alongside(events.length) ?? [])]
-          })
+          const records = yield* unmade(context.pendingCalls, events)
+          yield* contexts.append(
+            run.contextName,
+            [...(flagged ? [flagged.verdict] : []), ...events],
+            appends.terms(run, { ...flagged?.parts(events.length), unmade: records })
+          )
           yield* runs.fail(run, reason, message, summaryOf(lastWordsOf(run, context)), isBlameless)
           const isAnsweredLate = yield* answerLate(run, context)
           yield* contexts.append(run.contextName, failedEnd(run, context, closing, isAnsweredLate))

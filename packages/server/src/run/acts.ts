@@ -21,7 +21,7 @@ import { Contexts } from "../agent/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { runLimits } from "../limits.ts"
 import { CurrentProgress } from "../model/progress.ts"
-import type { Foresight } from "./asking.ts"
+import { type Foresight, foresights } from "./asking.ts"
 import { type Bench, equipmentNow, flowOf, isLastTurn, timeUp } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
@@ -64,7 +64,7 @@ export const makeActs = Effect.gen(function* () {
   const contexts = yield* Contexts
   const toolCalls = yield* ToolCalls
   const descendants = yield* Descendants
-  const { advance, append, appendUnlessGrown, catchUp, guarded } = yield* makeWriting
+  const { advance, append, appendForeseeing, appendUnlessGrown, catchUp, guarded } = yield* makeWriting
   const { complete, fail, interrupt, pause, softStop, wait } = yield* makeRests
   const { requestModel } = yield* makeModelStep
   const { summarize } = yield* makeSummarizing
@@ -123,7 +123,7 @@ export const makeActs = Effect.gen(function* () {
   ) {
     const { events, taint } = yield* recalled(run, context)
     const began: NewEvent = { type: "AgentTurnStartedEvent", turnNumber }
-    const started = yield* append(run, context, [began, ...events], [], taint)
+    const started = yield* appendForeseeing(run, context, [began, ...events], {}, taint)
     yield* CrashPoint.hit("run.afterTurnStarted")
     return started
   })
@@ -170,9 +170,6 @@ export const makeActs = Effect.gen(function* () {
     const set: NewEvent = { type: "SetLlmConfigEvent", role: "primary", provider, name }
     return isSame ? [] : [set]
   })
-
-  /** What the transaction of the last call knew before the request that follows, by the state behind it: any other act makes another state. */
-  const foreseen = new WeakMap<ReducedContext, Foresight>()
 
   /** Waits until the run's time is up or somebody interrupts the turn; answers why calls are aborted. It begins to wait with the first call that asks. */
   const abortOf = Effect.fnUntraced(function* (bench: Bench, context: ReducedContext) {
@@ -229,7 +226,7 @@ export const makeActs = Effect.gen(function* () {
       }))
     )
     const after = yield* advance(run, context, log.appended())
-    if (foresight !== undefined) foreseen.set(after, foresight)
+    if (foresight !== undefined) foresights.set(after, foresight)
     return after
   }, Effect.scoped)
 
@@ -248,7 +245,7 @@ export const makeActs = Effect.gen(function* () {
       case "debounce":
         return gather(run, context, decision.untilMs)
       case "requestModel":
-        return requestModel(bench, context, decision.withTools, foreseen.get(context))
+        return requestModel(bench, context, decision.withTools)
       case "summarize":
         return summarize(bench, context)
       case "takeNotes":

@@ -17,7 +17,7 @@ import type { Answer } from "./answer.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import { makeObserving } from "./observing.ts"
-import { Runs } from "./runs.ts"
+import type { RunParts } from "./run-appends.ts"
 import { stepsOf } from "./step-count.ts"
 
 /** A request beside the steps; its tries join while it is made. */
@@ -36,7 +36,6 @@ export const asideOf = (run: ClaimedRun, context: ReducedContext, purpose: Model
 })
 
 export const makeAsides = Effect.gen(function* () {
-  const runs = yield* Runs
   const modelCalls = yield* ModelCalls
   const observing = yield* makeObserving
 
@@ -88,10 +87,10 @@ export const makeAsides = Effect.gen(function* () {
   })
 
   /** The parts of an append that count an answer, and record it as that of the last event appended. */
-  const keeping = (aside: Aside, { costMicros, usage }: Answer) => [
-    ...runs.countingAside(aside.run, usage, costMicros ?? 0),
+  const keeping = (aside: Aside, { costMicros, usage }: Answer): RunParts => ({
+    use: { usage, costMicros: costMicros ?? 0 },
     ...modelCalls.recording(aside, { eventsBehind: 0 })
-  ]
+  })
 
   return { ask, keeping }
 })

@@ -13,6 +13,7 @@
 import { type Budget, findSpent, type Spent, type SpendingLimit } from "@tropism/domain/budget"
 import { findSpentBudget, microsPerDollar, type ReachedCap } from "@tropism/domain/chain"
 import { defineSettings, type ProjectSettingsPatch } from "@tropism/domain/project-settings"
+import type { ReducedContext } from "@tropism/domain/context"
 import type { RunId } from "@tropism/domain/ids"
 import type { LimitOverrides } from "@tropism/domain/run"
 import { limitsOf } from "@tropism/domain/run-limits"
@@ -33,6 +34,7 @@ interface Purse extends Spent {
 }
 
 interface Outlook extends UseRow {
+  readonly runId: RunId
   readonly agentName: string
   /** A backtest asks what an agent would do, so it needs not be enabled for that. */
   readonly isEnabled: boolean
@@ -56,7 +58,7 @@ export const makeAsking = Effect.gen(function* () {
 
   const outlookOn = (which: Statement.Fragment) =>
     sql<Outlook>`
-      select agent.name as agent_name, agent.enabled or run.backtest_id is not null as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
+      select run.id as run_id, agent.name as agent_name, agent.enabled or run.backtest_id is not null as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
         coalesce(budget.runs, 0) as runs, coalesce(budget.input_tokens, 0) as input_tokens,
         coalesce(budget.output_tokens, 0) as output_tokens, coalesce(budget.cost_micros, 0) as cost_micros,
         agent.budget -> 'perDay' as per_day,
@@ -96,6 +98,9 @@ export const makeAsking = Effect.gen(function* () {
 
   const foresee = (run: ClaimedRun) => orDie(Effect.map(ask(run), ([outlook]): Foresight => ({ outlook })))
 
+  /** The same for runs that are held. */
+  const foreseeAll = (ids: ReadonlyArray<RunId>) => outlookOn(sql`run.id = any(${ids}::uuid[])`)
+
   const mayAsk = Effect.fn("Runs.mayAsk")(function* (run: ClaimedRun, foreseen?: Foresight) {
     const { outlook } = foreseen ?? { outlook: (yield* database.ask(run.projectId, ask(run)))[0] }
     if (!outlook) return yield* new RunNotInState({ runId: run.id })
@@ -112,13 +117,16 @@ export const makeAsking = Effect.gen(function* () {
     return outlook && spentIn({ id }, outlook)
   }, orDie)
 
-  return { foresee, mayAsk, findSpentOf }
+  return { foresee, foreseeAll, mayAsk, findSpentOf }
 })
 
 /** What is to be known before a model is asked; no outlook where the attempt has lost its run. */
 export interface Foresight {
   readonly outlook: Outlook | undefined
 }
+
+/** What is known before the request that follows a state of a context at once; any other act makes another state. */
+export const foresights = new WeakMap<ReducedContext, Foresight>()
 
 const spentIn = (run: Pick<ClaimedRun, "id">, outlook: Outlook): ReachedCap | undefined =>
   findSpentBudget(toUse(outlook), defineSettings(outlook.settings).chainLimits) ??

@@ -64,9 +64,7 @@ export class Endings extends Context.Service<
         const name = contextName as ContextName
         const context = yield* contexts.load(name)
         const events = eventsFor(context)
-        yield* contexts.append(name, events, {
-          alongside: yield* recording(id, context.pendingCalls, events)
-        })
+        yield* contexts.append(name, events, yield* recording(id, context.pendingCalls, events))
         return context
       })
 
@@ -119,9 +117,7 @@ export class Endings extends Context.Service<
           ...(isStopMissing ? [stopping] : []),
           ...closingEvents({ id, contextName }, context, closing)
         ]
-        yield* contexts.append(contextName, events, {
-          alongside: yield* recording(id, context.pendingCalls, events)
-        })
+        yield* contexts.append(contextName, events, yield* recording(id, context.pendingCalls, events))
         yield* runs.timeOut(id, reason, summaryOf(said))
         // What was said meanwhile takes it up again, as where its own attempt pauses it.
         if (context.isTurnDue) yield* runs.resumeOn(contextName)

@@ -15,7 +15,6 @@ import { countShown, findUnjudged, isAnythingUnjudged, readVerdict } from "@trop
 import { addUsage } from "@tropism/domain/run"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Data, Effect, Option, Result } from "effect"
-import type { Statement } from "effect/sql"
 import { runLimits } from "../limits.ts"
 import { ModelFailure, ModelUnavailable, type ResolvedModel } from "../model/model-request.ts"
 import type { Models } from "../model/models.ts"
@@ -25,7 +24,7 @@ import type { ClaimedRun } from "./claimed-run.ts"
 import { guardMessages } from "./guard-prompt.ts"
 import { aloud, makeHush, type Showing } from "./hush.ts"
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
-import { Runs } from "./runs.ts"
+import type { RunParts } from "./run-appends.ts"
 import { makeShownFiles } from "./shown-files.ts"
 
 /** An answer that may be heard, with the verdict that lets it, if one was needed. */
@@ -44,12 +43,11 @@ export interface Judgement {
 export class GuardFlagged extends Data.TaggedError("GuardFlagged")<{
   readonly message: string
   readonly verdict: NewEvent
-  /** What is kept with them, so many events before the last. */
-  readonly alongside: (eventsBehind: number) => ReadonlyArray<Statement.Fragment>
+  /** What is kept with them; the answer's verdict is this many events before the last. */
+  readonly parts: (eventsBehind: number) => RunParts
 }> {}
 
 export const makeGuarding = Effect.gen(function* () {
-  const runs = yield* Runs
   const modelCalls = yield* ModelCalls
   const { ask } = yield* makeAsides
   const { withFiles } = yield* makeShownFiles
@@ -91,10 +89,10 @@ export const makeGuarding = Effect.gen(function* () {
     return new GuardFlagged({
       message: `The guard ${event.model} flagged what the model was about to read: ${event.reason}`,
       verdict: { ...event, usage },
-      alongside: (eventsBehind) => [
-        ...runs.countingAside(aside.run, usage, cost),
+      parts: (eventsBehind) => ({
+        use: { usage, costMicros: cost },
         ...modelCalls.recording(step, undefined, { asked: aside, answer: { eventsBehind } })
-      ]
+      })
     })
   }
 

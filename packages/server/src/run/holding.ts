@@ -79,11 +79,6 @@ export const makeHolding = Effect.gen(function* () {
     )
   })
 
-  const timingOut = (run: ClaimedRun) =>
-    sql`timed_out as (
-      update kb.agent_runs set deadline_at = least(now(), deadline_at + ${interval(runLimits.lateStopMs)}), partial_text = null
-      from appended where ${held(run)})`
-
   /** A run whose time and grace are over although nobody has paused it: its worker died, stands still or waits for something. */
   const isOvertime = sql`status in ('queued', 'running') and deadline_at < now() - ${interval(runLimits.graceMs)} and not ${isStopped(sql)}`
 
@@ -103,9 +98,6 @@ export const makeHolding = Effect.gen(function* () {
     yield* holdParents([row.parentRunId])
     return row.partialText ?? ""
   }, orDie)
-
-  const brokenOff = (run: ClaimedRun) =>
-    sql`broken_off as (update kb.agent_runs set partial_text = null from appended where ${held(run)})`
 
   /** Holds the runs that wait for others, before the rows of agents and budgets that both write: else the two would wait for each other. */
   const holdParents = (ids: ReadonlyArray<RunId | null>) => {
@@ -166,7 +158,6 @@ export const makeHolding = Effect.gen(function* () {
     left join lateral (${blamed(run)} and run.id is not null for no key update) blamed on true`
 
   return {
-    brokenOff,
     held,
     guard,
     guardLast,
@@ -182,7 +173,6 @@ export const makeHolding = Effect.gen(function* () {
     holdToFail,
     isOvertime,
     keepPartial,
-    overtime,
-    timingOut
+    overtime
   }
 })

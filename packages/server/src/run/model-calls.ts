@@ -14,13 +14,14 @@ import type { ProjectId } from "@tropism/domain/ids"
 import type { ModelCallPurpose } from "@tropism/domain/model-call"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Context, Effect, Layer } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { Database } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { throughOutages } from "../outbox/outages.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import { makeHolding } from "./holding.ts"
+import { recordingRequests, type RunParts } from "./run-appends.ts"
 
 /** One request of a step, with the tries that it took so far. */
 export interface AskedStep {
@@ -54,7 +55,7 @@ export class ModelCalls extends Context.Service<
       asked: AskedStep,
       answer: KeptAnswer | undefined,
       beside?: KeptRequest
-    ) => ReadonlyArray<Statement.Fragment>
+    ) => Pick<RunParts, "requests" | "lists">
     /** Says that what `recording` made is committed: its list of tools need not be sent again. */
     readonly recorded: (asked: AskedStep) => void
     /** Records a request that brought no answer, if the attempt still holds its run. */
@@ -69,30 +70,23 @@ export class ModelCalls extends Context.Service<
       const { guard } = yield* makeHolding
       const listed = makeListed()
 
-      const rowsOf = (run: ClaimedRun, requests: ReadonlyArray<KeptRequest>, onClash = sql``) => {
-        const rows = requests.flatMap(triesOf).map((row, index) => Object.assign(row, { ordinal: index + 1 }))
-        return sql`asked as (
-          insert into kb.model_calls (project_id, run_id, agent_id, context_name, number, purpose, step, try, provider, model, after_event, answer_event,
-            tools_digest, parameters, finish_reason, error, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, usage_estimated, cost_micros, cached_cost_micros, started_at, first_output_ms, duration_ms)
-          select ${run.projectId}::uuid, ${run.id}::uuid, ${run.agentId}::uuid, ${run.contextName},
-            coalesce((select max(number) from kb.model_calls where run_id = ${run.id}::uuid), 0) + row.ordinal, row.purpose, row.step, row.try,
-            row.provider, row.model, row.after, appended.last_event_number - row.behind, row.digest, row.parameters, row.finish, row.error,
-            row.input, row.output, row.cached, row.written, row.thought, row.estimated, row.cost, row.cached_cost, row.started, row.first, row.took
-          from appended, jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row(ordinal int, purpose text, step int, try int,
-            provider text, model text, after int, digest text, parameters jsonb, behind int, finish text, error text, input int, output int, cached int, written int, thought int,
-            estimated boolean, cost bigint, cached_cost bigint, started timestamptz, first int, took int)
-          ${onClash})`
+      const listsOf = ({ run, tools }: AskedStep) => {
+        const { digest } = fingerprintOf(tools)
+        return digest === null || listed.has(run.projectId, digest) ? [] : [{ digest, tools }]
       }
 
-      const listOf = ({ run, tools }: AskedStep): ReadonlyArray<Statement.Fragment> => {
-        const { digest, json } = fingerprintOf(tools)
-        return digest === null || listed.has(run.projectId, digest)
-          ? []
-          : [
-              sql`listed as (
-                insert into kb.tool_lists (project_id, digest, tools)
-                select ${run.projectId}::uuid, ${digest}, ${json}::text::jsonb from appended on conflict do nothing)`
-            ]
+      const recording = (
+        asked: AskedStep,
+        answer: KeptAnswer | undefined,
+        beside?: KeptRequest
+      ): Pick<RunParts, "requests" | "lists"> => {
+        const lists = listsOf(asked)
+        return {
+          requests: [...(beside ? [beside] : []), { asked, answer }]
+            .flatMap(triesOf)
+            .map((row, index) => Object.assign(row, { ordinal: index + 1 })),
+          ...(lists.length === 0 ? {} : { lists })
+        }
       }
 
       const recorded = ({ run, tools }: AskedStep): void => {
@@ -105,17 +99,23 @@ export class ModelCalls extends Context.Service<
 
       const keepUnanswered = Effect.fn("ModelCalls.keepUnanswered")(function* (asked: AskedStep) {
         if (asked.tries.length === 0) return
-        const parts = sql.csv([
-          ...listOf(asked),
-          rowsOf(asked.run, [{ asked, answer: undefined }], unlessKept)
-        ])
+        const { run } = asked
+        const { lists = [], requests } = recording(asked, undefined)
         const begunAt = new Date(asked.tries[0]?.startedAtMs ?? 0)
         // A try of this statement whose answer went with the database may have kept them.
-        const isNew = sql`not exists (select from kb.model_calls where run_id = ${asked.run.id} and purpose = ${asked.purpose ?? "step"} and started_at = ${begunAt})`
+        const isNew = sql`not exists (select from kb.model_calls where run_id = ${run.id} and purpose = ${asked.purpose ?? "step"} and started_at = ${begunAt})`
         const [kept] = yield* throughOutages(
           database.ask(
-            asked.run.projectId,
-            sql`with guard as (${guard(asked.run)}), appended as (select ${asked.afterEvent}::int as last_event_number from guard where ${isNew}), ${parts}
+            run.projectId,
+            sql`with guard as (${guard(run)}), appended as (
+                select ${run.projectId}::uuid as project_id, ${run.id}::uuid as run, ${run.agentId}::uuid as agent, ${run.contextName}::text as name,
+                  ${asked.afterEvent}::int as last_event_number, ${JSON.stringify(requests)}::text::jsonb as requests
+                from guard where ${isNew}
+              ), listed as (
+                insert into kb.tool_lists (project_id, digest, tools)
+                select appended.project_id, list.digest, list.tools
+                from appended, jsonb_to_recordset(${JSON.stringify(lists)}::text::jsonb) as list(digest text, tools jsonb) on conflict do nothing
+              ), ${recordingRequests(sql, unlessKept)}
               select last_event_number from appended`
           )
         )
@@ -123,10 +123,7 @@ export class ModelCalls extends Context.Service<
       })
 
       return ModelCalls.of({
-        recording: (asked, answer, beside) => [
-          ...listOf(asked),
-          rowsOf(asked.run, [...(beside ? [beside] : []), { asked, answer }])
-        ],
+        recording,
         recorded,
         keepUnanswered
       })
@@ -169,7 +166,6 @@ const triesOf = ({ answer, asked: { afterEvent, purpose = "step", step, tools, t
 interface Fingerprint {
   /** Null for no tools. */
   readonly digest: string | null
-  readonly json: string
 }
 
 /** By the list: agents offer the same lists again and again. */
@@ -178,9 +174,9 @@ const fingerprints = new WeakMap<ReadonlyArray<OfferedTool>, Fingerprint>()
 const fingerprintOf = (tools: ReadonlyArray<OfferedTool>): Fingerprint => {
   const known = fingerprints.get(tools)
   if (known) return known
-  const json = JSON.stringify(tools)
-  const digest = tools.length === 0 ? null : createHash("sha256").update(json, "utf8").digest("hex")
-  const made: Fingerprint = { digest, json }
+  const digest =
+    tools.length === 0 ? null : createHash("sha256").update(JSON.stringify(tools), "utf8").digest("hex")
+  const made: Fingerprint = { digest }
   fingerprints.set(tools, made)
   return made
 }

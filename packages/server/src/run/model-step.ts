@@ -12,13 +12,12 @@ import type { NewEvent } from "@tropism/domain/context-event"
 import { isContinued, keptFinishReason } from "@tropism/domain/unfinished"
 import { addUsage } from "@tropism/domain/run"
 import { Clock, Effect, Exit, Option } from "effect"
-import { endOf } from "../agent/appending.ts"
-import { Contexts } from "../agent/contexts.ts"
+import { endOf, planAppend } from "../agent/appending.ts"
 import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ModelTry, OfferedTool } from "../model/model-request.ts"
 import { withinLimit } from "../tool/find-tools.ts"
-import type { Foresight } from "./asking.ts"
+import { foresights } from "./asking.ts"
 import { askModel, type Listener, type Offer } from "./answer.ts"
 import { type Bench, decideNow, equipmentNow, graceEndOf, isLastTurn } from "./bench.ts"
 import { makeBreakingIn } from "./breaking-in.ts"
@@ -32,13 +31,12 @@ import { durationMs, makeRests } from "./rests.ts"
 import { Runs } from "./runs.ts"
 import { summaryOf } from "./sentences.ts"
 import { makeShownFiles } from "./shown-files.ts"
-import type { StepUse } from "./spending.ts"
+import type { StepUse } from "./run-appends.ts"
 import { stepsOf } from "./step-count.ts"
 import { makeWriting } from "./writing.ts"
 
 export const makeModelStep = Effect.gen(function* () {
   const runs = yield* Runs
-  const contexts = yield* Contexts
   const words = yield* PassingWords
   const modelCalls = yield* ModelCalls
   const observing = yield* makeObserving
@@ -51,12 +49,11 @@ export const makeModelStep = Effect.gen(function* () {
   const requestModel = Effect.fn("Actor.requestModel")(function* (
     bench: Bench,
     context: ReducedContext,
-    withTools: boolean,
-    foreseen?: Foresight
+    withTools: boolean
   ) {
     const { deadlineMs, run } = bench
     const { guard, model, tools } = yield* equipmentNow(bench, context)
-    const spent = yield* runs.mayAsk(run, foreseen)
+    const spent = yield* runs.mayAsk(run, foresights.get(context))
     if (spent) return yield* restSpent(run, context, spent)
     yield* CrashPoint.hit("run.beforeModel")
     const partial = yield* makePartialText((text) => runs.keepPartial(run, text))
@@ -152,7 +149,7 @@ export const makeModelStep = Effect.gen(function* () {
         { eventsBehind },
         aside && verdict ? { asked: aside, answer: { eventsBehind: eventsBehind + 1 } } : undefined
       )
-    const { events } = yield* contexts.plan(run.projectId, run.contextName, endOf(context), told)
+    const { events } = yield* planAppend(run.contextName, endOf(context), told)
     const after = fold(events, context)
     const next = yield* decideNow(bench, after, context.currentTurnNumber)
     if (next.type === "completeTurn" && !after.isTurnDue && isLastTurn(bench, after)) {
@@ -161,8 +158,7 @@ export const makeModelStep = Effect.gen(function* () {
       const last = closingEvents(run, after, closing)
       const isOver = yield* appendAndComplete(run, context, [...told, ...last], {
         summary: summaryOf(next.text),
-        spent,
-        alongside: recording(last.length)
+        parts: { use: spent, ...recording(last.length) }
       })
       yield* CrashPoint.hit("run.afterComplete")
       if (isOver) {
@@ -170,7 +166,7 @@ export const makeModelStep = Effect.gen(function* () {
         return undefined
       }
     }
-    const kept = yield* append(run, context, told, [...runs.counting(run, spent), ...recording(0)])
+    const kept = yield* append(run, context, told, { use: spent, ...recording(0) })
     modelCalls.recorded(step)
     yield* CrashPoint.hit("run.afterStep")
     return kept

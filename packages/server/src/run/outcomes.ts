@@ -11,18 +11,16 @@ import type { RunId, UserId } from "@tropism/domain/ids"
 import type { PauseReason, RunFailure } from "@tropism/domain/run"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Effect } from "effect"
-import { SqlClient, type Statement } from "effect/sql"
+import { SqlClient } from "effect/sql"
 import { makeFailureStreaks } from "../agent/failure-streaks.ts"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { makeDropping } from "../task/dropping.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
-import { countRun } from "../telemetry/figures.ts"
 import { makeCountingRuns, type RestedRun } from "./counting-runs.ts"
 import { makeHolding } from "./holding.ts"
 import { makeSettling, type RestingRun } from "./settling.ts"
-import { makeSpending, type StepUse } from "./spending.ts"
 
 /** By whom a run is cancelled, or why: the server always says why, and a person need not. */
 export type Cancellation =
@@ -32,27 +30,12 @@ export type Cancellation =
 /** Why a run is paused whose open calls are answered by others; its own time counts only while it waits for other runs. */
 export type WaitReason = Extract<PauseReason, "question" | "subAgents" | "toolResult">
 
-/** How a run that reports to no other completes with its last append. */
-export interface LastAppend {
-  /** What must hold for it. */
-  readonly guard: Statement.Fragment
-  /** Parts of the append. */
-  readonly alongside: ReadonlyArray<Statement.Fragment>
-  /** What the append answers besides, for `over`. */
-  readonly telling: Statement.Fragment
-  /** Sent behind the append, for what waits for the end of the run; nothing where nothing can. */
-  readonly behind: Statement.Statement<{ readonly hasWaiting: boolean }> | undefined
-  /** Tells of it, once both are committed. */
-  readonly over: (ranMs: number | null, hasWaiting: boolean) => Effect.Effect<void>
-}
-
 export const makeOutcomes = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const wakeUps = yield* WakeUps
-  const { found, guardLast, held, holdParents, isOvertime } = yield* makeHolding
+  const { found, held, holdParents, isOvertime } = yield* makeHolding
   const { countFailures } = yield* makeFailureStreaks
-  const { freeingBehind, settledByEnd, settleRuns } = yield* makeSettling
-  const { countingLast } = yield* makeSpending
+  const { settleRuns } = yield* makeSettling
   const { countRested, rested } = yield* makeCountingRuns
   const { dropQuestions } = yield* makeDropping
 
@@ -73,27 +56,6 @@ export const makeOutcomes = Effect.gen(function* () {
   const forgiven = ({ backtestId }: ClaimedRun) => sql`forgiven as (
       update kb.agents agent set consecutive_failures = 0 from ended
       where agent.id = ended.agent_id and consecutive_failures > 0 and ${backtestId === null}::boolean returning agent.id)`
-  /** Whoever triggers or retries takes the agent's row first, then entries and budgets: so does the end of a run, or both would wait. It is held since before the log was. */
-  const behindAgent = sql`cross join (select count(*) from forgiven) behind_agent`
-
-  const completing = (run: ClaimedRun, summary: string, spent: StepUse | undefined): LastAppend => {
-    const isReaction = run.trigger.type === "reaction" || run.trigger.type === "mcpEvent"
-    return {
-      guard: guardLast(run),
-      alongside: [
-        ...countingLast(run, completed(summary), spent, { first: forgiven(run), behind: behindAgent }),
-        ...(isReaction ? [settledByEnd(behindAgent)] : [])
-      ],
-      telling: sql`, (select ran_ms from ended) as ran_ms`,
-      behind: isReaction ? freeingBehind(run.projectId, run.id) : undefined,
-      over: (ranMs, hasWaiting) =>
-        countRun("completed", run.trigger.type, ranMs).pipe(
-          Effect.andThen(hasWaiting ? wakeUps.signal("releases") : Effect.void),
-          Effect.andThen(tellEnd(run))
-        )
-    }
-  }
-
   const complete = Effect.fn("Runs.complete")(function* (run: ClaimedRun, summary: string) {
     yield* Effect.flatMap(
       Effect.tap(
@@ -215,7 +177,7 @@ export const makeOutcomes = Effect.gen(function* () {
     yield* sql.afterCommit(wakeUps.signal(`taken:${id}`))
   }, orDie)
 
-  return { complete, completing, fail, pause, timeOut, wait, cancel }
+  return { complete, fail, pause, timeOut, wait, cancel }
 })
 
 const pausedSentence = (reason: PauseReason): string => `The run paused: ${reason}`

@@ -86,7 +86,7 @@ export const makeRests = Effect.gen(function* () {
           ...(partialText === "" ? {} : { partialText })
         }
       ],
-      reason === "timeout" ? [runs.timingOut(run)] : []
+      reason === "timeout" ? { stop: "timedOut" } : {}
     )
 
   /**
@@ -114,7 +114,7 @@ export const makeRests = Effect.gen(function* () {
         },
         ...(isOrphaned ? nextSession(context) : [])
       ],
-      partialText === "" ? [] : [runs.brokenOff(run)]
+      partialText === "" ? {} : { stop: "brokenOff" }
     )
 
   /** Lets the run rest at a limit; what was said while it made its last request takes it up again at once, as what is said later does. */

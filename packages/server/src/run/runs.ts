@@ -11,7 +11,7 @@
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ContextName, SoftStopReason } from "@tropism/domain/context-event"
 import type { GraphEventId, RunId } from "@tropism/domain/ids"
-import type { LimitOverrides, PauseReason, Run, RunFailure, Usage } from "@tropism/domain/run"
+import type { LimitOverrides, PauseReason, Run, RunFailure } from "@tropism/domain/run"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
@@ -21,11 +21,10 @@ import { type Foresight, makeAsking } from "./asking.ts"
 import type { ClaimedRun, FailedRun, NewRun, SkippedRun } from "./claimed-run.ts"
 import { makeClaiming, type Places } from "./claiming.ts"
 import { makeHolding, type RunHalted, type RunNotInState } from "./holding.ts"
-import { type Cancellation, type LastAppend, makeOutcomes, type WaitReason } from "./outcomes.ts"
+import { type Cancellation, makeOutcomes, type WaitReason } from "./outcomes.ts"
 import { makeQueueing } from "./queueing.ts"
 import { makeReading, type RunFilter, type StandingRun } from "./reading.ts"
 import { type BudgetSpent, makeResuming } from "./resuming.ts"
-import { makeSpending, type StepUse } from "./spending.ts"
 import { makeYielding } from "./yielding.ts"
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
@@ -102,14 +101,6 @@ export class Runs extends Context.Service<
     readonly yieldToSwitch: (run: ClaimedRun) => Read<void>
     /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
-    /** The parts of an append that count one model request: in the run, and in every budget that it spends. */
-    readonly counting: (run: ClaimedRun, spent: StepUse) => ReadonlyArray<Statement.Fragment>
-    /** The same for a request that is no step, such as one for a summary. */
-    readonly countingAside: (
-      run: ClaimedRun,
-      usage: Usage,
-      costMicros: number
-    ) => ReadonlyArray<Statement.Fragment>
     /** Asked before each model request: fails when the run must not go on, and answers the budget that is spent, if one is. */
     readonly mayAsk: (
       run: ClaimedRun,
@@ -119,13 +110,7 @@ export class Runs extends Context.Service<
     readonly foresee: (run: ClaimedRun) => Read<Foresight>
     /** Keeps what the model has said of an answer that is not complete. */
     readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
-    /** The part of an append that has what was said of an answer that is broken off: nobody finds it as something else that is not complete. */
-    readonly brokenOff: (run: ClaimedRun) => Statement.Fragment
-    /** The part of an append that asks a run to stop because its time is up: its deadline moves to now where that is at once, and its grace counts from there. */
-    readonly timingOut: (run: ClaimedRun) => Statement.Fragment
     readonly complete: (run: ClaimedRun, summary: string) => Verb
-    /** How a run that reports to no other completes with its last append, which counts its last step if that comes with it. */
-    readonly completing: (run: ClaimedRun, summary: string, spent: StepUse | undefined) => LastAppend
     /** Ends a run as failed, for a reason in one word and in a sentence; `summary` is what it had said, unless an answer was broken off: then that is. A blameless failure, an outage that did not end, does not count in the agent's streak. */
     readonly fail: (
       run: ClaimedRun,
@@ -187,10 +172,9 @@ export class Runs extends Context.Service<
       const claiming = yield* makeClaiming
       const holding = yield* makeHolding
       const { guard, held, hold, holdBlamed, holdEmptied, holdOpen, holdToEnd, holdToFail } = holding
-      const { brokenOff, holdOvertime, keepPartial, overtime, timingOut } = holding
-      const { complete, completing, fail, pause, timeOut, wait, cancel } = yield* makeOutcomes
+      const { holdOvertime, keepPartial, overtime } = holding
+      const { complete, fail, pause, timeOut, wait, cancel } = yield* makeOutcomes
       const { among, chain, get, list, newestOn, saidBy } = yield* makeReading
-      const { counting, countingAside } = yield* makeSpending
       const { foresee, mayAsk } = yield* makeAsking
       const resuming = yield* makeResuming
       const yielding = yield* makeYielding
@@ -241,17 +225,12 @@ export class Runs extends Context.Service<
         release,
         handBack,
         lapseAll,
-        counting,
-        countingAside,
         mayAsk,
         foresee,
         keepPartial,
-        brokenOff,
-        timingOut,
         overtime,
         holdOvertime,
         complete,
-        completing,
         fail,
         pause,
         timeOut,

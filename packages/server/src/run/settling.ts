@@ -60,17 +60,10 @@ export const makeSettling = Effect.gen(function* () {
     return ended.length
   })
 
-  /** Part of an append that ends a run: ends its entries, too; `behind` joins what must have been locked before them. */
-  const settledByEnd = (behind: Statement.Fragment) => sql`settled as (
-    update kb.agent_processing_log set status = 'completed', completed_at = now(), error_message = null, dead_lettered_at = null
-    where id = any(array(
-      select entry.id from ended join kb.agent_processing_log entry on entry.run_id = ended.id ${behind}
-      where entry.status in ('pending', 'processing') order by entry.id for no key update of entry)))`
-
   /** Lets the first parked entry of each line go on; true when an agent of them has anything waiting. */
   const letGo = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
     const { projectId } = yield* ProjectTransaction
-    const [row] = yield* freeing(
+    const [row] = yield* freeingLines(
       projectId,
       sql`select distinct line."agentId" as agent_id, line."graphObjectId" as graph_object_id
         from jsonb_to_recordset(${JSON.stringify(lines)}::text::jsonb) as line("agentId" uuid, "graphObjectId" uuid)`
@@ -78,15 +71,15 @@ export const makeSettling = Effect.gen(function* () {
     return row?.hasWaiting === true
   })
 
-  /** The same for the lines of a run whose entries have ended in the statement before. */
-  const freeingBehind = (projectId: ProjectId, id: RunId) =>
-    freeing(
+  /** The same for the lines of runs whose entries have ended in the statement before. */
+  const freeing = (projectId: ProjectId, ids: ReadonlyArray<RunId>) =>
+    freeingLines(
       projectId,
       sql`select distinct agent_id, graph_object_id from kb.agent_processing_log
-        where run_id = ${id} and status not in ('pending', 'processing')`
+        where run_id = any(${ids}::uuid[]) and status not in ('pending', 'processing')`
     )
 
-  const freeing = (projectId: ProjectId, lines: Statement.Fragment) =>
+  const freeingLines = (projectId: ProjectId, lines: Statement.Fragment) =>
     sql<{ hasWaiting: boolean }>`
       with line as (${lines}), freed as (
         update kb.agent_processing_log entry set parked = false
@@ -115,7 +108,7 @@ export const makeSettling = Effect.gen(function* () {
     yield* report(runs.flatMap(({ id, parentRunId }) => (parentRunId === null ? [] : [id])))
   })
 
-  return { settle, settleRuns, settledByEnd, letGo, freeingBehind }
+  return { settle, settleRuns, letGo, freeing }
 })
 
 /** All entries of one agent and object. */

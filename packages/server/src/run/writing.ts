@@ -1,60 +1,46 @@
 /**
  * How an attempt writes to its log: guarded by its token, and folding what it wrote.
  *
- * Flow: graph → outbox → dispatch → **run** → tool → task
- *
- * The actor knows where its log ended when it folded it, so an append is one
- * question in a transaction of its own, and what is counted with it is part of
- * the same statement, as is the record of each call that it answers without
- * making it. Where somebody else wrote in between, it is done again
- * under the log's lock; where the attempt is lost, that says so. While the
- * database is away it is done again: an answer is paid for. What was kept
- * although nobody heard so is known by its instant and not appended twice.
+ * An append goes with the next batch of appends. One that the batch leaves out, because the log has grown or somebody
+ * holds a row that it needs, is made alone under the log's lock, which fails where the attempt is lost. While the database is away an append is tried again: the
+ * answer in it is paid for. One that was written although its answer was lost is known by its time and not made twice.
  */
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
 import { fold, type ReducedContext } from "@tropism/domain/context"
 import type { TaintSource } from "@tropism/domain/taint"
 import { Effect } from "effect"
-import type { Statement } from "effect/sql"
-import { endOf, type Terms } from "../agent/appending.ts"
+import { endOf, planAppend } from "../agent/appending.ts"
 import { Contexts } from "../agent/contexts.ts"
 import { Database, type ProjectTransaction } from "../database/database.ts"
 import { tellingOutages, throughOutages } from "../outbox/outages.ts"
 import { makeUnmadeCalls } from "../tool/unmade-calls.ts"
 import type { ClaimedRun } from "./claimed-run.ts"
 import type { RunNotInState } from "./holding.ts"
+import { foresights } from "./asking.ts"
+import { RunAppends, type RunParts } from "./run-appends.ts"
 import { Runs } from "./runs.ts"
-import type { StepUse } from "./spending.ts"
 
-type Alongside = ReadonlyArray<Statement.Fragment>
 type Taint = ReadonlyArray<TaintSource>
 
 /** How a run completes. */
 interface Completion {
   readonly summary: string
-  /** What its last step used, where that is kept with its end. */
-  readonly spent?: StepUse
-  readonly alongside?: Alongside
+  readonly parts?: RunParts
 }
 
 /** What goes with the last append of a run that is not its end. */
 export interface Preparation {
-  readonly alongside?: Alongside
+  readonly parts?: RunParts
   /** Done before the log is held. */
   readonly first?: Effect.Effect<void, RunNotInState, ProjectTransaction>
-}
-
-/** What an append answers that has ended its run. */
-interface Ended {
-  readonly name: string
-  readonly ranMs: number | null
 }
 
 export const makeWriting = Effect.gen(function* () {
   const database = yield* Database
   const runs = yield* Runs
   const contexts = yield* Contexts
-  const { recording } = yield* makeUnmadeCalls
+  const appends = yield* RunAppends
+  const { unmade } = yield* makeUnmadeCalls
 
   /** A transaction in which only the attempt that holds the run may write. */
   const guarded = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
@@ -81,37 +67,47 @@ export const makeWriting = Effect.gen(function* () {
           ([found]) => found?.type === first.type && found.timestamp === first.timestamp
         )
 
-  const plan = (
-    run: ClaimedRun,
-    context: ReducedContext,
-    events: ReadonlyArray<NewEvent>,
-    alongside: Alongside,
-    more: Pick<Terms, "guard" | "taint" | "telling"> = {}
-  ) =>
-    contexts.plan(run.projectId, run.contextName, endOf(context), events, {
-      guard: runs.guard(run),
-      alongside,
-      ...more
-    })
-
   /** Appends events and answers the state after them; `taint` is what of them is untrusted. */
-  const append = Effect.fnUntraced(function* (
+  const append = (
     run: ClaimedRun,
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
-    more: Alongside = [],
+    parts: RunParts = {},
     taint: Taint = []
+  ) => appendKnowing(run, context, events, parts, taint, false)
+
+  /** The same before a model request: the batch answers with it what `mayAsk` would read. */
+  const appendForeseeing = (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>,
+    parts: RunParts = {},
+    taint: Taint = []
+  ) => appendKnowing(run, context, events, parts, taint, true)
+
+  const appendKnowing = Effect.fnUntraced(function* (
+    run: ClaimedRun,
+    context: ReducedContext,
+    events: ReadonlyArray<NewEvent>,
+    parts: RunParts,
+    taint: Taint,
+    foresees: boolean
   ) {
-    const alongside = [...more, ...(yield* recording(run.id, context.pendingCalls, events))]
-    const planned = yield* plan(run, context, events, alongside, { taint })
-    const { value, wasAway } = yield* tellingOutages(database.ask(run.projectId, planned.statement))
-    if (value.length > 0) {
+    const all: RunParts = { ...parts, unmade: yield* unmade(context.pendingCalls, events) }
+    const planned = yield* planAppend(run.contextName, endOf(context), events, taint)
+    const { value, wasAway } = yield* tellingOutages(appends.submit(run, planned, all, foresees))
+    if (value.isWritten) {
       yield* contexts.grown(run.projectId, run.contextName)
-      return fold(planned.events, context)
+      const after = fold(planned.events, context)
+      if (value.foresight !== undefined) foresights.set(after, value.foresight)
+      return after
     }
-    // Behind an outage a log that has grown may have grown by these very events.
+    // After an outage a log that has grown may have grown by these very events.
     if (wasAway && (yield* isKept(run, planned.events))) return yield* catchUp(run, context)
-    const appended = yield* guarded(run, contexts.append(run.contextName, events, { alongside, taint }))
+    const appended = yield* guarded(
+      run,
+      contexts.append(run.contextName, events, { ...appends.terms(run, all), taint })
+    )
     return yield* advance(run, context, appended)
   })
 
@@ -121,7 +117,9 @@ export const makeWriting = Effect.gen(function* () {
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>
   ) {
-    const planned = yield* plan(run, context, events, [])
+    const planned = yield* contexts.plan(run.projectId, run.contextName, endOf(context), events, {
+      guard: runs.guard(run)
+    })
     const [written] = yield* database.ask(run.projectId, planned.statement)
     if (!written) return yield* catchUp(run, context)
     yield* contexts.grown(run.projectId, run.contextName)
@@ -134,10 +132,12 @@ export const makeWriting = Effect.gen(function* () {
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
     end: Effect.Effect<void, RunNotInState, ProjectTransaction>,
-    { alongside = [], first = Effect.void }: Preparation = {}
+    { first = Effect.void, parts = {} }: Preparation = {}
   ) {
-    const calls = yield* recording(run.id, context.pendingCalls, events)
-    const planned = yield* plan(run, context, events, [...alongside, ...calls])
+    const planned = yield* contexts.plan(run.projectId, run.contextName, endOf(context), events, {
+      guard: runs.guard(run),
+      ...appends.terms(run, { ...parts, unmade: yield* unmade(context.pendingCalls, events) })
+    })
     return yield* throughOutages(
       database.inProject(
         run.projectId,
@@ -152,38 +152,40 @@ export const makeWriting = Effect.gen(function* () {
     )
   })
 
-  /** Appends the last events and completes the run, in one question where no other waits for it; false as above. */
+  /** Appends the last events and completes the run; false as above. */
   const appendAndComplete = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
-    { alongside = [], spent, summary }: Completion
+    { parts = {}, summary }: Completion
   ) {
     if (run.ancestors.length > 0)
       return yield* appendAndEnd(run, context, events, runs.complete(run, summary), {
-        alongside: [...(spent === undefined ? [] : runs.counting(run, spent)), ...alongside],
+        parts,
         first: runs.holdBlamed(run)
       })
-    const last = runs.completing(run, summary, spent)
-    const calls = yield* recording(run.id, context.pendingCalls, events)
-    const parts = [...last.alongside, ...alongside, ...calls]
-    const planned = yield* plan(run, context, events, parts, { guard: last.guard, telling: last.telling })
-    // Whoever finds that the run has ended stops its actor, which tells of the end all the same.
+    const all: RunParts = { ...parts, unmade: yield* unmade(context.pendingCalls, events), end: { summary } }
+    const planned = yield* planAppend(run.contextName, endOf(context), events)
+    // When the run is found to have ended, its actor is stopped; the wake-ups are sent all the same.
     const completed = Effect.uninterruptible(
       Effect.gen(function* () {
-        const statement = planned.statement as Statement.Statement<Ended>
-        const [[ended], [line]] =
-          last.behind === undefined
-            ? [yield* database.ask(run.projectId, statement), []]
-            : yield* database.askBoth(run.projectId, statement, last.behind)
-        if (!ended) return false
+        const { isWritten } = yield* appends.submit(run, planned, all, false)
+        if (!isWritten && !(yield* appends.completeAlone(run, planned, all))) return false
         yield* contexts.grown(run.projectId, run.contextName)
-        yield* last.over(ended.ranMs, line?.hasWaiting === true)
         return true
       })
     )
     return yield* throughOutages(completed)
   })
 
-  return { guarded, catchUp, advance, append, appendUnlessGrown, appendAndEnd, appendAndComplete }
+  return {
+    guarded,
+    catchUp,
+    advance,
+    append,
+    appendForeseeing,
+    appendUnlessGrown,
+    appendAndEnd,
+    appendAndComplete
+  }
 })
