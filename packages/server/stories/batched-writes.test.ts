@@ -195,7 +195,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         ] as const) {
           const answer = yield* story.send(method, `/api/projects/${nowhere}${path}`, body)
           expectProblem(answer, 404)
-          expect(answer.body.detail).toBe("There is no such project")
+          // The same as for a project's other addresses, and nothing of the object.
+          expect(answer.body.detail).toBe(
+            (yield* story.send("GET", `/api/projects/${nowhere}/objects`)).body.detail
+          )
         }
       })
     )

@@ -1,3 +1,6 @@
+/**
+ * Proves what a batch holds, and what its submitters are told when it breaks or they go away.
+ */
 import { ProjectId } from "@tropism/domain/ids"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch } from "effect"

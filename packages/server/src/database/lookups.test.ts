@@ -1,3 +1,6 @@
+/**
+ * Proves that look-ups are shared, read after they were asked for, and hold up nobody.
+ */
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"

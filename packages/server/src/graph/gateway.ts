@@ -10,7 +10,6 @@
  * nothing makes no version and no event. Restoring, putting back and purging are for
  * people; no agent has a change for them.
  */
-import { type Actor, direct } from "@tropism/domain/actor"
 import { denies, deniesCascade } from "@tropism/domain/capability"
 import type {
   Change,
@@ -21,52 +20,47 @@ import type {
   UpdateObject,
   UpdateRelationship
 } from "@tropism/domain/change"
-import type { AgentId, GraphEventId, ObjectId, ProjectId, RelationshipId, UserId } from "@tropism/domain/ids"
-import { findFault, findPropertiesFault, namelessFault } from "@tropism/domain/json"
-import { Array as Arr, Cause, Context, Effect, Layer } from "effect"
+import type { AgentId, ObjectId, ProjectId, RelationshipId, UserId } from "@tropism/domain/ids"
+import { findPropertiesFault } from "@tropism/domain/json"
+import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { Database, onlyRow, orDie, outpaced, ProjectTransaction } from "../database/database.ts"
-import { isBrokenByAway } from "../database/database-away.ts"
-import { makeGroupCommit, type Touched } from "../database/group-commit.ts"
+import { onlyRow, orDie, outpaced, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { graphLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { Authorities, type Authority, explainDenial, explainTaint, inactiveSentence } from "./authority.ts"
+import { makeEntityWrites, type Replacement, type Update } from "./entity-writes.ts"
+import { makeObjectWrites } from "./object-writes.ts"
 import {
-  type Deleted,
-  type Deletion,
-  makeEntityWrites,
-  type Replacement,
-  type Terms,
-  type Update,
-  type Updated
-} from "./entity-writes.ts"
-import { makeObjectWrites, type ObjectCreation } from "./object-writes.ts"
+  alone,
+  applied,
+  creationOf,
+  decided,
+  deleted,
+  deletionOf,
+  expectKeepable,
+  findChangeFault,
+  noEnd,
+  objectCreated,
+  relationshipCreated,
+  relationshipCreationOf,
+  updated
+} from "./outcomes.ts"
 import { makePurging } from "./purging.ts"
+import { type Applied, type Author, contentOf, type EntityKind, type Planned } from "./recording.ts"
 import {
-  type Applied,
-  type Author,
-  contentOf,
-  type Created,
-  type EntityKind,
-  type Planned
-} from "./recording.ts"
-import {
-  ChangeRefused,
+  type ChangeRefused,
   expectTwoEnds,
   expectVersion,
-  keyTaken,
   noObject,
   noRelationship,
-  refused,
-  relationshipExists,
-  wrongVersion
+  refused
 } from "./refused.ts"
-import { makeRelationshipWrites, type RelationshipCreation } from "./relationship-writes.ts"
+import { makeRelationshipWrites } from "./relationship-writes.ts"
 import { Relationships } from "./relationships.ts"
 import { makeRestoring } from "./restoring.ts"
-import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "./rows.ts"
+import { makeWriteBatches } from "./write-batches.ts"
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
@@ -106,7 +100,6 @@ export class Gateway extends Context.Service<
     Gateway,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const database = yield* Database
       const authorities = yield* Authorities
       const relationships = yield* Relationships
       const wakeUps = yield* WakeUps
@@ -283,124 +276,12 @@ export class Gateway extends Context.Service<
           orDie
         )
 
-      /** The statement for changes of one type, and how it went with each. */
-      const part = <C extends Change, A>(
-        items: ReadonlyArray<BatchItem>,
-        type: C["type"],
-        plan: (items: ReadonlyArray<BatchItem<C>>) => Effect.Effect<Planned<A>, never, ProjectTransaction>,
-        outcomeOf: (change: C, answered: A) => Outcome
-      ) => {
-        const chosen = items.filter((item): item is BatchItem<C> => item.change.type === type)
-        const planned = Effect.map(plan(chosen), ({ outcomes, statement }) => ({
-          statement,
-          outcomesOf: (rows: ReadonlyArray<unknown>) =>
-            outcomes(rows).map((answered, place): readonly [BatchItem, Outcome] => {
-              const item = chosen[place] as BatchItem<C>
-              return [item, outcomeOf(item.change, answered)]
-            })
-        }))
-        return chosen.length === 0 ? Effect.succeed([]) : Effect.map(planned, Arr.of)
-      }
-
-      /** Writes changes of people in one transaction. An outcome is undefined where another transaction is in the way, or more is to be done. */
-      const writeBatch = Effect.fnUntraced(function* (
-        projectId: ProjectId,
-        items: ReadonlyArray<BatchItem>
-      ): Effect.fn.Return<ReadonlyArray<Outcome>> {
-        const terms: Terms = { cause: direct, locked: "skip" }
-        const updating = <C extends UpdateObject | UpdateRelationship>(kind: EntityKind, type: C["type"]) =>
-          part<C, Updated<ObjectRow | RelationshipRow>>(
-            items,
-            type,
-            (chosen) => entityWrites.update(kind, chosen.map(updateOf), terms),
-            (change, outcome) =>
-              updated(kind, { id: entityOf(change), expectedVersion: change.expectedVersion }, outcome)
-          )
-        const deleting = <C extends DeleteObject | DeleteRelationship>(kind: EntityKind, type: C["type"]) =>
-          part<C, Deleted<ObjectRow | RelationshipRow>>(
-            items,
-            type,
-            (chosen) => entityWrites.remove(kind, chosen.map(deletionOf), terms),
-            (change, outcome) =>
-              deleted(kind, { id: entityOf(change), expectedVersion: change.expectedVersion }, outcome)
-          )
-        const parts = yield* Effect.all([
-          part<CreateObject, Created<ObjectRow>>(
-            items,
-            "create",
-            (chosen) => objectWrites.create(chosen.map(creationOf), terms),
-            objectCreated
-          ),
-          updating<UpdateObject>("object", "update"),
-          deleting<DeleteObject>("object", "delete"),
-          part<CreateRelationship, Created<RelationshipRow>>(
-            items,
-            "createRelationship",
-            (chosen) => relationshipWrites.create(chosen.map(relationshipCreationOf), terms),
-            relationshipCreated
-          ),
-          updating<UpdateRelationship>("relationship", "updateRelationship"),
-          deleting<DeleteRelationship>("relationship", "deleteRelationship")
-        ]).pipe(Effect.map(Arr.flatten), Effect.provideService(ProjectTransaction, { projectId }))
-        yield* CrashPoint.hit("graph.beforeCommit")
-        const [known = [], ...answers] = yield* database.askBatch(
-          projectId,
-          [
-            sql`select 1 from kb.projects where id = ${projectId}`,
-            ...parts.map(({ statement }) => statement)
-          ],
-          graphLimits.batchLockWaitMs
-        )
-        if (known.length === 0) return items.map(() => undefined)
-        const outcomes = new Map<BatchItem, Outcome>(
-          parts.flatMap(({ outcomesOf }, place) => outcomesOf(answers[place] ?? []))
-        )
-        const isAnyWritten = [...outcomes.values()].some(
-          (outcome) => outcome !== undefined && "eventId" in outcome && outcome.eventId !== null
-        )
-        if (isAnyWritten) yield* wakeUps.signal("events")
-        return items.map((item) => outcomes.get(item))
-      })
-
-      const batches = yield* makeGroupCommit<BatchItem, Outcome>({
-        // A lock that lasts, or an item that PostgreSQL refuses, breaks the batch: then each is written by itself.
-        write: (projectId, items) =>
-          Effect.catchCause(writeBatch(projectId, items), (cause) =>
-            Cause.hasInterrupts(cause) || isBrokenByAway(cause)
-              ? Effect.failCause(cause)
-              : Effect.succeed(items.map(() => undefined))
-          ),
-        bytesOf: ({ bytes }) => bytes,
-        touches: ({ touched }) => touched,
-        limits: {
-          batchItems: graphLimits.batchChanges,
-          batchBytes: graphLimits.batchBytes,
-          waitingItems: graphLimits.waitingChanges
-        }
-      })
-
-      const submit = Effect.fn("Gateway.submit")(function* (
-        projectId: ProjectId,
-        change: Change,
-        by: UserId
-      ) {
-        if (findChangeFault(change) !== undefined) return undefined
-        if (change.type === "createRelationship" && change.relationship.fromId === change.relationship.toId)
-          return undefined
-        const outcome = yield* batches.submit(projectId, {
-          change,
-          actor: { actorType: "user", actorId: by },
-          bytes: "data" in change ? JSON.stringify(change.data).length : 0,
-          touched: touchedBy(change)
-        })
-        return outcome instanceof ChangeRefused ? yield* outcome : outcome
-      })
-
       const apply = Effect.fn("Gateway.apply")((wanted: Change, author: Author) =>
         written(change(wanted, author) as Effect.Effect<Applied, ChangeRefused, ProjectTransaction>)
       )
       const restoring = makeRestoring(objectWrites, relationshipWrites)
       const purging = yield* makePurging(objectWrites, relationshipWrites)
+      const submit = yield* makeWriteBatches(objectWrites, relationshipWrites, entityWrites)
 
       return Gateway.of({
         apply,
@@ -452,186 +333,3 @@ const permit = Effect.fnUntraced(function* (
 
 const isApproved = ({ approvedBy, taskId }: Author["cause"]): boolean =>
   taskId !== null && approvedBy !== null
-
-/** What of a change can never be kept; a patch may be smaller or larger than its result, whose size is judged with it. */
-const findChangeFault = (change: Change): ChangeRefused | undefined => {
-  switch (change.type) {
-    case "delete":
-    case "deleteRelationship":
-      return undefined
-    case "update":
-    case "updateRelationship":
-      return refusedFor(namelessFault(change.data, true) ?? findFault(change.data, "/properties"))
-    case "createRelationship":
-      return refusedFor(namelessFault(change.data) ?? findPropertiesFault(change.data))
-    case "create":
-      return (
-        refusedFor(namelessFault(change.data) ?? findPropertiesFault(change.data)) ??
-        refusedFor(change.key === null ? undefined : findFault(change.key), "/key")
-      )
-  }
-}
-
-const expectKeepable = (change: Change): Effect.Effect<void, ChangeRefused> => {
-  const fault = findChangeFault(change)
-  return fault === undefined ? Effect.void : Effect.fail(fault)
-}
-
-const refusedFor = (
-  fault: { readonly message: string; readonly pointer: string } | undefined,
-  pointer = fault?.pointer
-): ChangeRefused | undefined => fault && refused("invalid", fault.message, pointer)
-
-/** How a change went; undefined where only a transaction of its own can say so. */
-type Outcome = Applied | ChangeRefused | undefined
-
-const decided = (outcome: Outcome): Effect.Effect<Applied, ChangeRefused> => {
-  if (outcome === undefined) return outpaced
-  return outcome instanceof ChangeRefused ? Effect.fail(outcome) : Effect.succeed(outcome)
-}
-
-/** The terms of a change in a transaction of its own. */
-const alone = ({ cause }: Author): Terms => ({ cause, locked: "wait" })
-
-/** A change and who makes it. */
-interface Authored<C extends Change = Change> {
-  readonly change: C
-  readonly actor: Actor
-}
-
-interface BatchItem<C extends Change = Change> extends Authored<C> {
-  readonly bytes: number
-  readonly touched: Touched
-}
-
-/** What two changes of one batch may not both touch: they would be judged by the same state. Only a deletion excludes new relationships. */
-const touchedBy = (change: Change): Touched => {
-  switch (change.type) {
-    case "create":
-      return { alone: change.key === null ? [] : [`key ${change.objectType} ${change.key}`], shared: [] }
-    case "update":
-      return { alone: [change.objectId], shared: [] }
-    case "delete":
-      return { alone: [change.objectId, `end ${change.objectId}`], shared: [] }
-    case "createRelationship": {
-      const { fromId, toId, type } = change.relationship
-      return { alone: [`${type} ${fromId} ${toId}`], shared: [`end ${fromId}`, `end ${toId}`] }
-    }
-    case "updateRelationship":
-    case "deleteRelationship":
-      return { alone: [change.relationshipId], shared: [] }
-  }
-}
-
-const creationOf = ({ actor, change }: Authored<CreateObject>): ObjectCreation => ({
-  type: change.objectType,
-  key: change.key,
-  content: contentOf(change),
-  actor
-})
-
-const relationshipCreationOf = ({ actor, change }: Authored<CreateRelationship>): RelationshipCreation => ({
-  ...change.relationship,
-  content: contentOf(change),
-  actor
-})
-
-const updateOf = ({ actor, change }: Authored<UpdateObject | UpdateRelationship>): Update => ({
-  id: entityOf(change),
-  content: contentOf(change),
-  expectedVersion: change.expectedVersion,
-  actor
-})
-
-const deletionOf = ({ actor, change }: Authored<DeleteObject | DeleteRelationship>): Deletion => ({
-  id: entityOf(change),
-  expectedVersion: change.expectedVersion,
-  actor
-})
-
-type OfEntity = UpdateObject | UpdateRelationship | DeleteObject | DeleteRelationship
-
-const entityOf = (change: OfEntity): ObjectId | RelationshipId =>
-  "objectId" in change ? change.objectId : change.relationshipId
-
-const objectCreated = ({ key, objectType }: CreateObject, outcome: Created<ObjectRow>): Outcome => {
-  switch (outcome.verdict) {
-    case "created":
-      return applied("object", "created", outcome)
-    case "taken":
-      return keyTaken(objectType, key, outcome.holderId)
-    default:
-      return undefined
-  }
-}
-
-const relationshipCreated = (
-  { relationship }: CreateRelationship,
-  outcome: Created<RelationshipRow>
-): Outcome => {
-  switch (outcome.verdict) {
-    case "created":
-      return applied("relationship", "created", outcome)
-    case "taken":
-      return relationshipExists(relationship, outcome.holderId)
-    case "noEnd":
-      return noEnd(relationship[outcome.end], outcome.end)
-    default:
-      return undefined
-  }
-}
-
-const updated = (
-  kind: EntityKind,
-  { expectedVersion, id }: Pick<Update, "id" | "expectedVersion">,
-  outcome: Updated<ObjectRow | RelationshipRow>
-): Outcome => {
-  switch (outcome.verdict) {
-    case "updated":
-    case "unchanged":
-      return applied(kind, outcome.verdict, outcome)
-    case "version":
-      return wrongVersion(kind, expectedVersion, outcome.row.version)
-    case "missing":
-      return missing(kind, id)
-    default:
-      return undefined
-  }
-}
-
-const deleted = (
-  kind: EntityKind,
-  { expectedVersion, id }: Pick<Deletion, "id" | "expectedVersion">,
-  outcome: Deleted<ObjectRow | RelationshipRow>
-): Outcome => {
-  switch (outcome.verdict) {
-    case "deleted":
-      return applied(kind, "deleted", outcome)
-    case "version":
-      return wrongVersion(kind, expectedVersion, outcome.version)
-    case "missing":
-      return missing(kind, id)
-    default:
-      return undefined
-  }
-}
-
-const missing = (kind: EntityKind, id: string): ChangeRefused =>
-  kind === "object" ? noObject(id) : noRelationship(id)
-
-const noEnd = (id: string, end: "fromId" | "toId"): ChangeRefused =>
-  refused("notFound", `There is no object ${id}`, `/${end}`)
-
-/** What was done to an entity; an event only where something was. */
-const applied = (
-  kind: EntityKind,
-  change: Applied["change"],
-  { eventId, row }: { readonly row: ObjectRow | RelationshipRow; readonly eventId: GraphEventId }
-): Applied => ({
-  change,
-  eventId: change === "unchanged" ? null : eventId,
-  entity:
-    kind === "object"
-      ? { kind, object: toObject(row as ObjectRow) }
-      : { kind, relationship: toRelationship(row as RelationshipRow) }
-})

@@ -70,7 +70,7 @@ export const makeObjectWrites = Effect.gen(function* () {
       ), changed as (
         select made.*, event_id, names as changed_properties from made join item on item_id = id
       ), ${recording(sql, "object", "created", { cause })}
-      select item.item_id, item.event_id, ${sql.literal(columnsOf("changed", objectColumns))}, case when changed.id is null then (
+      select item.item_id, item.event_id, changed.id is not null as is_created, ${sql.literal(columnsOf("changed", objectColumns))}, case when changed.id is null then (
         select holder.id from kb.graph_objects holder
         where holder.project_id = ${projectId} and holder.type = item.type and holder.key = item.key and holder.deleted_at is null
       ) end as holder_id

@@ -34,15 +34,15 @@ export type Created<Row> =
   | { readonly verdict: "undecided" }
 
 /** What a statement answers of a creation; the columns are null where nothing was created. */
-export type CreationRow<Row> = Omit<Row, "id"> & {
+export type CreationRow<Row> = Row & {
   readonly itemId: string
   readonly eventId: GraphEventId
-  readonly id: string | null
+  readonly isCreated: boolean
   readonly holderId: string | null
 }
 
 export const createdOf = <Row>(row: CreationRow<Row>): Created<Row> => {
-  if (row.id !== null) return { verdict: "created", row: row as unknown as Row, eventId: row.eventId }
+  if (row.isCreated) return { verdict: "created", row, eventId: row.eventId }
   return row.holderId === null ? { verdict: "undecided" } : { verdict: "taken", holderId: row.holderId }
 }
 

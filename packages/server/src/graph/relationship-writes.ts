@@ -97,7 +97,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
       ), changed as (
         select made.*, event_id, names as changed_properties from made join item on item_id = id
       ), ${recording(sql, "relationship", "created", { cause })}
-      select item.item_id, item.event_id, ${sql.literal(columnsOf("changed", relationshipColumns))}, case when changed.id is null then (
+      select item.item_id, item.event_id, changed.id is not null as is_created, ${sql.literal(columnsOf("changed", relationshipColumns))}, case when changed.id is null then (
           select holder.id from kb.graph_relationships holder
           where holder.project_id = ${projectId} and holder.type = item.type and holder.from_id = item.from_id
             and holder.to_id = item.to_id and holder.deleted_at is null
