@@ -1,8 +1,8 @@
 /**
- * How many rows PostgreSQL looks at for what the server does, under its own role and row-level security.
+ * How many rows PostgreSQL reads and writes for what the server does, under its own role and row-level security.
  */
 import type { ProjectId } from "@tropism/domain/ids"
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, type ProjectTransaction } from "../src/database/database.ts"
 import { ask } from "./owner-rows.ts"
@@ -58,3 +58,44 @@ export const countedReads = (story: Story, tables: ReadonlyArray<string>) =>
       return looks > 80
     })
   })
+
+/** What a write and a reaction write to; what a server writes by itself, as of its presence, is left out. */
+const written = [
+  ...[
+    "graph_objects",
+    "graph_object_versions",
+    "graph_events",
+    "agent_processing_log",
+    "agent_runs",
+    "contexts"
+  ],
+  ...["context_events", "passages", "budgets", "model_calls", "tool_calls", "denials"]
+]
+
+/** Rows written so far, by table, and transactions that have written. */
+const writes = (story: Story) =>
+  Effect.map(
+    ask(
+      story.access,
+      `select relname, (n_tup_ins + n_tup_upd + n_tup_del)::int from pg_stat_user_tables where schemaname = 'kb' and relname = any($1::text[])
+       union all select 'transactions', pg_snapshot_xmax(pg_current_snapshot())::text::int`,
+      [written]
+    ),
+    (rows) => new Map(rows.map(([table, count]) => [String(table), Number(count)]))
+  )
+
+/** A connection that rests tells what it has written after ten seconds. */
+const toldAfterMs = 11_000
+
+/** The same, once all that was written is counted. */
+export const countedWrites = (story: Story) =>
+  Effect.gen(function* () {
+    let last = ""
+    let sinceMs = 0
+    return yield* eventually(Effect.all([writes(story), Clock.currentTimeMillis]), ([counts, nowMs]) => {
+      const seen = JSON.stringify([...counts])
+      if (seen !== last) sinceMs = nowMs
+      last = seen
+      return nowMs - sinceMs > toldAfterMs
+    })
+  }).pipe(Effect.map(([counts]) => counts))
