@@ -87,34 +87,6 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
       [".ci/run", "#!/usr/bin/env bash\n# Builds and checks a clean clone.\nset -e\n"]
     ]
   },
-  flow: {
-    bad: [
-      [`${server}/run/runs.ts`, header, 'no "Flow:" line'],
-      [
-        `${server}/run/runs.ts`,
-        "/**\n * Keeps runs.\n *\n * Flow: graph → **outbox** → run\n */",
-        "must show its own stage"
-      ],
-      [
-        `${server}/run/runs.ts`,
-        "/**\n * Keeps runs.\n *\n * Flow: **graph** → **run**\n */",
-        "must show its own stage"
-      ],
-      [
-        `${server}/chat/x.ts`,
-        "/**\n * Talks to people.\n *\n * Flow: **run** → chat\n */",
-        "must show its own stage"
-      ]
-    ],
-    good: [
-      [
-        `${server}/run/runs.ts`,
-        "/**\n * Keeps runs.\n *\n * Flow: graph → outbox → dispatch → **run** → tool → task\n */"
-      ],
-      [`${server}/database/database.ts`, header],
-      [`${server}/run/runs.test.ts`, header]
-    ]
-  },
   names: {
     bad: [
       [`${server}/run/index.ts`, "", "index file"],

@@ -27,9 +27,6 @@ export const maxFunctionLines = 80
 /** Where Effect begins: only these may speak to the runtime directly. */
 export const entryPoints: ReadonlyArray<string> = ["packages/server/src/main.ts", "packages/cli/src/main.ts"]
 
-/** The stages of an event's journey; each file in such a folder shows where on the way it stands. */
-export const journey: ReadonlyArray<string> = ["graph", "outbox", "dispatch", "run", "agent", "tool", "task"]
-
 /** Who may write the graph's tables, and which statement: the gateway's own files and the migrations any, the outbox one. */
 export const graphWriters: ReadonlyArray<{ readonly folder: string; readonly statement: RegExp }> = [
   ...["object-writes", "relationship-writes", "merging", "recording"].map((name) => ({
@@ -86,23 +83,6 @@ const findHeaderFaults = inEach(isSource, (file) => {
     ? []
     : [whole(file, "has a header that is not a sentence")]
 })
-
-const findFlowFaults = inEach(
-  (path) => /^packages\/server\/src\/[^/]+\//.test(path) && isCode(path) && !isTest(path),
-  (file) => {
-    const stage = file.path.split("/")[3] ?? ""
-    const flow = /^Flow:.*(?:\n.+)*/m.exec(headerOf(file.path, file.text) ?? "")?.[0]
-    if (flow === undefined) {
-      return journey.includes(stage)
-        ? [whole(file, `has no "Flow:" line in its header that shows **${stage}**`)]
-        : []
-    }
-    const bold = [...flow.matchAll(/\*\*([\w-]+)\*\*/g)].map((match) => match[1])
-    return bold.length === 1 && bold[0] === stage
-      ? []
-      : [whole(file, `must show its own stage, **${stage}**, alone in bold in its flow line`)]
-  }
-)
 
 const findNameFaults = inEach(
   (path) => /^(packages|scripts|bench|examples)\//.test(path) && isSource(path),
@@ -278,7 +258,6 @@ export const rules = {
     find: findClimbs
   },
   header: { sentence: "a file opens with a comment that is at least one sentence", find: findHeaderFaults },
-  flow: { sentence: "a stage's file shows its own stage in bold in the flow line", find: findFlowFaults },
   names: {
     sentence: "names are in kebab-case and say what the thing is; there is no index file",
     find: findNameFaults

@@ -124,9 +124,13 @@ it("tells what an agent used day by day, and what of its day is left", async () 
   await run(story.post(`/agents/${agent.id}/trigger`))
   const { items } = await run(story.get(`/agents/${agent.id}/usage`))
   const { inputTokens, outputTokens } = items[0].usage
-  const today = used.locator("tbody tr")
+  const today = used.locator("tbody tr").first()
   await inTime(() => today.innerText()).toMatch(
     new RegExp(`^[^\\t]+\\t1\\t${inputTokens} tokens?\\t0%\\t${outputTokens} tokens?\\t\\$0$`)
+  )
+  const model = used.getByTestId("model-usage").locator("tbody tr")
+  await inTime(() => model.innerText()).toMatch(
+    new RegExp(`^scripted:[^\\t]+\\t1\\t${inputTokens} tokens?\\t0%\\t${outputTokens} tokens?\\t\\$0$`)
   )
   await used.getByText(/\b999\.\d k\b.*\b1 M\b/).waitFor()
   expect(await axeFaultsInBoth(page)).toEqual([])

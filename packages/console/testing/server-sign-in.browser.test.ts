@@ -37,3 +37,26 @@ it("leads to the authorization server and back, shows who is signed in, and sign
   await rowOf(page, "shop").getByRole("button", { name: "Sign out", disabled: false }).press("Enter")
   await rowOf(page, "shop").locator("[data-sign-in=signedOut]").waitFor()
 })
+
+it("is told how it is signed in to, and only that is sent", async () => {
+  const story = await real.newStory()
+  const shop = await run(
+    story.post("/mcp-servers", {
+      name: "shop",
+      transport: { type: "http", url: "https://shop.example/mcp" },
+      enabled: false
+    })
+  )
+  const { page } = await real.visit(story, "/settings?tab=servers")
+  await rowOf(page, "shop").getByRole("button", { name: "Change" }).press("Enter")
+  const form = page.getByRole("dialog")
+  expect(await form.getByLabel("Client id").count()).toBe(0)
+  await form.getByLabel("Signing in").selectOption("member")
+  await form.getByLabel("Client id").fill("crm")
+  await form.getByLabel("Scopes").fill("a\nb")
+  expect(await axeFaultsInBoth(page)).toEqual([])
+  await form.getByRole("button", { name: "Save" }).press("Enter")
+  await form.waitFor({ state: "detached" })
+  const changed = await run(story.get(`/mcp-servers/${shop.id}`))
+  expect(changed.authorization).toEqual({ type: "oauth", per: "member", clientId: "crm", scopes: ["a", "b"] })
+})

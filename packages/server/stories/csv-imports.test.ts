@@ -144,17 +144,46 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect(
+      "with dots between thousands takes them where they have one meaning, and names both otherwise",
+      () =>
+        Effect.gen(function* () {
+          const story = yield* newStoryHere
+          const sizes = ["1.234,5", "1.234.567", "1,234", "0.125", "-12.34", "1.234", "-999.000"]
+          const file = (delimiter: string) =>
+            [["key", "size:number"], ...sizes.map((size, row) => [`${row}`, size])]
+              .map((fields) => fields.join(delimiter))
+              .join("\n")
+          const told = yield* importLines(story, file(";"), "?format=csv&type=Thing")
+          expect(badLines(told)).toEqual([
+            [7, naming("1.234", "1234", "1,234")],
+            [8, naming("-999.000", "-999000", "-999,000")]
+          ])
+          const sizesOf = Effect.map(objectsOf(story), (objects) =>
+            objects.map(({ properties }) => properties.size)
+          )
+          expect(yield* sizesOf).toEqual([1_234.5, 1_234_567, 1.234, 0.125, -12.34])
+          // Programs write tabs, and a dot before the fraction.
+          const tabs = yield* importLines(story, file("\t"), "?format=csv&type=Thing")
+          expect(badLines(tabs)).toEqual([])
+          expect((yield* sizesOf).slice(5)).toEqual([1.234, -999])
+        })
+    )
+
     it.effect("of UTF-16, or of bytes that are no UTF-8, is told to be saved as UTF-8", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere
-        const wide = yield* importFile(
-          story,
-          Buffer.from("\ufefftype,key\nTea,a\n", "utf16le"),
-          {},
-          "?format=csv"
-        )
-        expectProblem(wide, 422)
-        expect(wide.body.detail).toEqual(naming("UTF-16", "UTF-8"))
+        const text = "type,key\nTea,a\n"
+        for (const bytes of [
+          Buffer.from(`\ufeff${text}`, "utf16le"),
+          Buffer.from(`\ufeff${text}`, "utf16le").swap16(),
+          Buffer.from(text, "utf16le"),
+          Buffer.from(text, "utf16le").swap16()
+        ]) {
+          const wide = yield* importFile(story, bytes, {}, "?format=csv")
+          expectProblem(wide, 422)
+          expect(wide.body.detail).toEqual(naming("UTF-16", "UTF-8"))
+        }
         const told = yield* importLines(
           story,
           Buffer.from("type,key\nTea,M\xfcller\nTea,b\n", "latin1"),

@@ -3,7 +3,15 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Layer } from "effect"
-import { answering, newOddShop, type OddAnswer, oddServer, oddTool, said } from "../testing/mcp-odd-server.ts"
+import {
+  answering,
+  newOddShop,
+  type OddAnswer,
+  oddServer,
+  oddTool,
+  said,
+  streaming
+} from "../testing/mcp-odd-server.ts"
 import { beginRun, outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer } from "../testing/mcp-words.ts"
 import { eventually, type Json, scripted, type Story, storyToken } from "../testing/platform.ts"
@@ -68,6 +76,57 @@ const working = (...looks: ReadonlyArray<Json>) => {
 }
 
 layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((it) => {
+  describe("Null for what is absent", () => {
+    const nulls = { _meta: null, isError: null, structuredContent: null }
+    const text = { type: "text", text: 'Says "_meta":null, ö.', annotations: null, _meta: null }
+    const file = { type: "resource", resource: { uri: "a:b", text: "B", mimeType: null, _meta: null } }
+    const message = (id: number, result: Json) => ({ jsonrpc: "2.0", id, result, error: null })
+    const atCallSend =
+      (send: (body: Json) => Response): OddAnswer =>
+      (heard) =>
+        heard.message?.method === "tools/call"
+          ? send(message(heard.message.id, { resultType: "complete", content: [text, file], ...nulls }))
+          : undefined
+
+    it.effect.each<readonly [string, (body: Json) => Response]>([
+      ["a body", (body) => Response.json(body)],
+      [
+        "a body of many lines",
+        (body) =>
+          new Response(JSON.stringify(body, null, 2), { headers: { "content-type": "application/json" } })
+      ],
+      ["a stream", (body) => streaming(`event: message\ndata: ${JSON.stringify(body)}\n\n`)]
+    ])("is taken in the answer of a call, in %s", ([, send]) =>
+      Effect.gen(function* () {
+        const { call } = yield* outcomeWhen(atCallSend(send))
+        expect(call).toMatchObject({ status: "completed", result: `${text.text}\n[resource: a:b]\nB` })
+      })
+    )
+
+    it.effect("is taken in the handshake, in a task and in place of a content", () =>
+      Effect.gen(function* () {
+        const { call } = yield* outcomeWhen(atCall({ content: null, structuredContent: { a: null } }))
+        expect(call).toMatchObject({ status: "completed", result: { a: null } })
+        const { made } = yield* outcomeWhen(({ message: asked }) =>
+          asked?.method === "initialize"
+            ? answering(asked, {
+                protocolVersion: "2025-11-25",
+                capabilities: { tools: {}, prompts: null },
+                serverInfo: { name: "odd", version: "1", title: null },
+                instructions: null,
+                _meta: null
+              })
+            : undefined
+        )
+        expect(made).toMatchObject({ lastError: null })
+        const task = yield* outcomeWhen(
+          working({ status: "completed", result: { content: [text], ...nulls }, _meta: null })
+        )
+        expect(task.call).toMatchObject({ status: "completed", result: text.text })
+      })
+    )
+  })
+
   describe("A structure", () => {
     const structured = (structuredContent: Json, content: ReadonlyArray<Json> = []) =>
       atCall({ content: [{ type: "text", text: "as text" }, ...content], structuredContent })

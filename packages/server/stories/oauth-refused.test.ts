@@ -129,6 +129,41 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is of no use to who is no admin any more, nor where members sign in by then", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { identity, server } = yield* newGuardedShop(story, { isSignedIn: false })
+        const { token } = yield* newMember(story, "ann", "admin")
+        yield* newMember(story, "bea", "admin")
+        const linkOfAnn = Effect.map(
+          story.send(
+            "POST",
+            `/api/projects/${story.projectId}${addressOf(server)}`,
+            {},
+            {
+              authorization: `Bearer ${token}`
+            }
+          ),
+          ({ body }) => String(body.url)
+        )
+        const browser = newBrowser()
+        const asked = yield* browser.open(yield* linkOfAnn)
+        yield* story.patch("/members/ann", { role: "editor" })
+        expect(yield* browser.press(asked)).toMatchObject({
+          status: 400,
+          text: expect.stringContaining("ann")
+        })
+        yield* story.patch("/members/ann", { role: "admin" })
+        const again = yield* browser.open(yield* linkOfAnn)
+        yield* story.patch(`/mcp-servers/${server.id}`, { authorization: { type: "oauth", per: "member" } })
+        expect((yield* browser.press(again)).status).toBe(400)
+        expect(identity.tokenRequests).toEqual([])
+        yield* story.patch(`/mcp-servers/${server.id}`, { authorization: null })
+        expect((yield* browser.press(yield* browser.open(yield* linkOfAnn))).status).toBe(200)
+        expect(yield* stateOf(story, server)).toBe("signedIn")
+      })
+    )
+
     it.effect(
       "comes back to the browser of whoever asked without a question, and to no page of another site",
       () =>

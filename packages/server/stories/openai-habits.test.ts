@@ -208,6 +208,29 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("for themselves leaves a run, and no conversation in any list", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        const title = "### Task:\nGenerate a concise title.\n<chat_history>\nUSER: Hello\n</chat_history>"
+        const helper = yield* sendCompletion(story, { model: "clerk", messages: [user(title)] })
+        const response = yield* story.send("POST", at(story, "/responses"), { model: "clerk", input: title })
+        const chat = yield* sendCompletion(story, { model: "clerk", messages: [user("Hello")] })
+        expect([helper, response, chat].map(({ status }) => status)).toEqual([200, 200, 200])
+        const namesOf = ({ headers }: Json) => headers.get("x-tropism-conversation")
+        expect([helper, response].map(namesOf)).toEqual([null, null])
+        const listed = (yield* story.get("/contexts")).items.map(({ name }: Json) => name)
+        expect(listed).toEqual([namesOf(chat)])
+        expect((yield* story.get("/conversations")).items).toEqual([])
+        const runs = (yield* story.get("/runs")).items
+        expect(runs).toHaveLength(3)
+        // A context of somebody's own may be called so.
+        const agents: ReadonlyArray<Json> = (yield* story.get("/agents")).items
+        const agent = agents.find(({ name }) => name === "clerk")
+        yield* story.post("/contexts", { agentId: agent?.id, name: "helper-1" })
+        expect((yield* story.get("/contexts")).items.map(({ name }: Json) => name)).toContain("helper-1")
+      })
+    )
+
     it.effect("is refused with the field to blame where an answer without it would be another one", () =>
       Effect.gen(function* () {
         const story = yield* clerkHere

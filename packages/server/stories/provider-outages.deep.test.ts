@@ -18,10 +18,32 @@ import {
   waitingOf
 } from "../testing/outage-words.ts"
 import { ask } from "../testing/owner-rows.ts"
-import { eventually, type Json, newProject, storyIn } from "../testing/platform.ts"
+import { eventually, type Json, newProject, type Story, storyIn } from "../testing/platform.ts"
 import { begin, boss, isEnded, runWhen, spawning } from "../testing/sub-agent-words.ts"
 
 const events = 40
+
+/** An agent that reacts to each new place, and whose provider stays. */
+const elsewhere = reader({
+  name: "elsewhere",
+  model: { provider: "openai", name: "other" },
+  reactionConfig: { events: ["created"], objectTypes: ["Place"] }
+})
+
+/** How long a number of events takes an agent that has had others before. */
+const timeOf = Effect.fnUntraced(function* (story: Story, agent: Json, count: number, all = count) {
+  const beganMs = performance.now()
+  yield* happen(story, count, "Place")
+  const runs = yield* endedOf(story, agent, all)
+  expect(runs.map(({ status }) => status)).toEqual(runs.map(() => "completed"))
+  return performance.now() - beganMs
+})
+
+/** Requests in a row that met the outage, as the circuit breaker counts them. */
+const failuresOf = (story: Story) =>
+  Effect.map(ask(story.access, "select coalesce(max(failures), 0)::int from kb.provider_outages"), ([row]) =>
+    Number(row?.[0])
+  )
 
 describe("An outage of a provider is nobody's failure", () => {
   const faults: ReadonlyArray<readonly [string, ProviderFault]> = [
@@ -117,31 +139,48 @@ describe("An outage of a provider is nobody's failure", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live(
-    "40 events during an outage of ten minutes complete within their time, after one probe a minute",
-    () =>
+  const minutes: ReadonlyArray<readonly [string, ProviderFault]> = [
+    ...faults,
+    ["leaves its streams half open until the network ends them", { type: "halfOpen" }],
+    ["answers 429 with Retry-After", { type: "status", status: 429, headers: { "retry-after": "90" } }]
+  ]
+  it.live.each(minutes)(
+    "40 events while it %s for ten minutes complete within their time, and another provider's agent is not slower",
+    ([, fault]) =>
       Effect.gen(function* () {
         const { provider, story } = yield* outageStory
         const agent = yield* story.post("/agents", reader({ defaultTimeoutMs: 60_000 }))
-        yield* provider.goAway(unavailable)
+        const neighbour = yield* story.post("/agents", elsewhere)
+        const before = yield* timeOf(story, neighbour, 10)
+        yield* provider.goAway(fault)
         const objects = yield* happen(story, events)
-        yield* waitingOf(story, agent, events)
-        let asked = provider.requests.length
-        for (let minute = 1; minute <= 10; minute += 1) {
-          yield* outageAges(story, 75)
-          yield* eventually(
-            Effect.sync(() => provider.requests.length),
-            (count) => count > asked
+        const allWait = eventually(
+          Effect.andThen(provider.tear, runsOf(story, agent)),
+          (runs) => runs.filter(({ waitingFor }) => waitingFor !== null).length === events,
+          60_000
+        )
+        yield* allWait
+        let failures = yield* failuresOf(story)
+        // Past each pause between probes, and past the Retry-After.
+        for (let seconds = 0; seconds < 600; seconds += 100) {
+          yield* outageAges(story, 100)
+          const failed = failures
+          failures = yield* eventually(
+            Effect.andThen(provider.tear, failuresOf(story)),
+            (count) => count > failed,
+            60_000
           )
-          yield* waitingOf(story, agent, events)
-          expect(provider.requests.length).toBe(asked + 1)
-          asked += 1
+          yield* allWait
+          // One probe at a time.
+          expect(yield* failuresOf(story)).toBe(failed + 1)
         }
+        expect(yield* timeOf(story, neighbour, 10, 20)).toBeLessThan(3 * before + 2_000)
         yield* provider.comeBack
-        yield* outageAges(story, 75)
+        yield* outageAges(story, 100)
         yield* allWereHandled(story, agent, objects)
-        expect(provider.requests.length).toBe(asked + events)
-      }).pipe(Effect.scoped)
+        expect(provider.requests.filter(({ failed }) => !failed).length).toBe(events)
+      }).pipe(Effect.scoped),
+    300_000
   )
 
   it.live(

@@ -30,11 +30,7 @@ const providerOf: Readonly<Record<string, string>> = {
 }
 
 /** Azure's package cannot see from a deployment's name that it reasons. */
-const modelOf = (name: string) => ({
-  provider: providerOf[name] ?? "openai-compatible",
-  name,
-  ...(name === "deployment" ? { reasoning: "low" } : {})
-})
+const modelOf = (name: string) => ({ provider: providerOf[name] ?? "openai-compatible", name })
 
 /** The models of providers with packages of their own. */
 const ownApis = ["deployment", "anthropic.claude", "ministral", "routed"]
@@ -75,7 +71,7 @@ layer(strictServer, { excludeTestServices: true })((it) => {
       ["gemma", "user"],
       ["claude", "user"],
       ["gemini", "user"],
-      ["deployment", "developer"],
+      ["deployment", "system"],
       ["anthropic.claude", "user"],
       ["ministral", "user"],
       ["routed", "user"]

@@ -61,6 +61,22 @@ layer(ModelsOnTheWire.ofEveryProvider, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("has no thinking in it that the model's chat template began", () =>
+      Effect.gen(function* () {
+        const { run, story } = yield* runWith([{ say: "I think.</think>\n\nThe answer." }])
+        expect(run).toMatchObject({ status: "completed", summary: "The answer." })
+        const [answer] = ofType(yield* eventsOf(story, run), "AssistantMessageEvent")
+        expect(answer).toMatchObject({
+          content: "The answer.",
+          parts: [
+            { type: "reasoning", text: "I think." },
+            { type: "text", chars: 11 }
+          ]
+        })
+        expect((yield* story.get("/verify")).differences).toEqual([])
+      })
+    )
+
     it.effect("is asked to go on at most three times; then the run is completed with the cut marked", () =>
       Effect.gen(function* () {
         const { model, run, story } = yield* runWith([{ say: "more ", finish: "length" }])

@@ -7,11 +7,12 @@ import { createServer, type ServerResponse } from "node:http"
 import { Effect } from "effect"
 import { chatChunk, chatEnd, toEvent } from "../src/model/fake-model-server.ts"
 
-/** How a request fails: a status, after a first request without an answer or not, an answer that breaks off in the middle, or no connection at all. */
+/** How a request fails: a status, after a first request without an answer or not, an answer that breaks off or stops coming in the middle, or no connection at all. */
 export type ProviderFault =
   | { readonly type: "status"; readonly status: number; readonly headers?: Record<string, string> }
   | { readonly type: "silentFirst"; readonly status: number }
   | { readonly type: "cut" }
+  | { readonly type: "halfOpen" }
   | { readonly type: "closed" }
 
 export interface AskedModelAt {
@@ -25,6 +26,7 @@ export interface AskedModelAt {
 /** Starts one until the scope ends. */
 export const failingProvider = Effect.gen(function* () {
   const requests: Array<AskedModelAt> = []
+  const hanging = new Set<ServerResponse>()
   let outage: { readonly fault: ProviderFault; readonly isOf: (model: string) => boolean } | undefined
 
   const server = createServer((request, response) => {
@@ -41,7 +43,7 @@ export const failingProvider = Effect.gen(function* () {
       if (fault === undefined) answer(response)
       else if (fault.type === "silentFirst") {
         outage = { fault: { type: "status", status: fault.status }, isOf: () => true }
-      } else fail(response, fault)
+      } else fail(response, fault, hanging)
     })
   })
   const listenOn = (port: number) =>
@@ -63,6 +65,11 @@ export const failingProvider = Effect.gen(function* () {
         outage = { fault, isOf: (asked) => model === undefined || asked === model }
         return fault.type === "closed" ? close : Effect.void
       }),
+    /** Ends the connections of streams that are half open, as a network does that has forgotten them. */
+    tear: Effect.sync(() => {
+      for (const response of hanging) response.destroy()
+      hanging.clear()
+    }),
     comeBack: Effect.suspend(() => {
       outage = undefined
       return server.listening ? Effect.void : listenOn(port)
@@ -77,7 +84,8 @@ const answer = (response: ServerResponse): void => {
 
 const fail = (
   response: ServerResponse,
-  fault: Exclude<ProviderFault, { readonly type: "silentFirst" }>
+  fault: Exclude<ProviderFault, { readonly type: "silentFirst" }>,
+  hanging: Set<ServerResponse>
 ): void => {
   if (fault.type === "status") {
     const error = { message: `Refused with ${fault.status}`, type: "server_error" }
@@ -87,5 +95,8 @@ const fail = (
     return
   }
   response.writeHead(200, { "content-type": "text/event-stream" })
-  response.write(toEvent(chatChunk({ content: "Half of" })), () => response.destroy())
+  response.write(toEvent(chatChunk({ content: "Half of" })), () => {
+    if (fault.type === "cut") response.destroy()
+    else hanging.add(response)
+  })
 }

@@ -9,13 +9,17 @@ import { ask } from "./owner-rows.ts"
 import { eventually, type Json, newProject, startServer, type Story } from "./platform.ts"
 import { entriesOf, make } from "./story-words.ts"
 
-/** A server with a project whose models answer at a provider that a story takes away. */
+/** A server with a project whose models answer at a provider that a story takes away, or at another, which stays: `openai`. */
 export const outageStory = Effect.gen(function* () {
   const provider = yield* failingProvider
+  const other = yield* failingProvider
   const access = yield* freshDatabase
-  const environment = ConfigProvider.layer(
-    ConfigProvider.fromEnv({ env: { OPENAI_COMPATIBLE_BASE_URL: provider.url } })
-  )
+  const env = {
+    OPENAI_COMPATIBLE_BASE_URL: provider.url,
+    OPENAI_API_KEY: "other-key-0001",
+    OPENAI_BASE_URL: other.url
+  }
+  const environment = ConfigProvider.layer(ConfigProvider.fromEnv({ env }))
   const doors = yield* Effect.provide(startServer(access), environment)
   return { provider, story: yield* newProject(doors, access) }
 })
@@ -88,8 +92,9 @@ export const allWereHandled = Effect.fnUntraced(function* (
   expect(runs.map(({ attempt }) => attempt)).toEqual(objects.map(() => 1))
   const answers = yield* ask(
     story.access,
-    "select run_id from kb.model_calls where project_id = $1 and answer_event is not null",
-    [story.projectId]
+    `select call.run_id from kb.model_calls call join kb.agent_runs run on run.id = call.run_id
+      where call.project_id = $1 and run.agent_id = $2 and call.answer_event is not null`,
+    [story.projectId, agent.id]
   )
   expect(answers.length).toBe(objects.length)
   const entries = yield* entriesOf(story, agent)

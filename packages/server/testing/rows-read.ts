@@ -61,15 +61,18 @@ export const countedReads = (story: Story, tables: ReadonlyArray<string>) =>
 
 /** What a write and a reaction write to; what a server writes by itself, as of its presence, is left out. */
 const written = [
-  ...[
-    "graph_objects",
-    "graph_object_versions",
-    "graph_events",
-    "agent_processing_log",
-    "agent_runs",
-    "contexts"
-  ],
-  ...["context_events", "passages", "budgets", "model_calls", "tool_calls", "denials"]
+  "graph_objects",
+  "graph_object_versions",
+  "graph_events",
+  "agent_processing_log",
+  "agent_runs",
+  "contexts",
+  "context_events",
+  "passages",
+  "budgets",
+  "model_calls",
+  "tool_calls",
+  "denials"
 ]
 
 /** Rows written so far, by table, and transactions that have written. */
@@ -93,7 +96,8 @@ export const countedWrites = (story: Story) =>
     let last = ""
     let sinceMs = 0
     return yield* eventually(Effect.all([writes(story), Clock.currentTimeMillis]), ([counts, nowMs]) => {
-      const seen = JSON.stringify([...counts])
+      const rows = written.map((table) => counts.get(table))
+      const seen = JSON.stringify(rows)
       if (seen !== last) sinceMs = nowMs
       last = seen
       return nowMs - sinceMs > toldAfterMs

@@ -328,7 +328,8 @@ const thoughtOf = (model: string, step: number): Json => {
   if (model !== "routed") return { role: "assistant", reasoning_content: "I think." }
   const detail = {
     type: "reasoning.text",
-    text: `I think of step ${step}.`,
+    // A model that begins each thought alike still wants each back.
+    text: "I think.",
     signature: `${signature}${step}`,
     format: "anthropic-claude-v1",
     index: 0

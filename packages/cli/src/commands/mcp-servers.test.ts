@@ -69,6 +69,59 @@ describe("tropism mcp-servers show", () => {
   )
 })
 
+describe("tropism mcp-servers set", () => {
+  const bodyOf = (authorization: unknown, ...flags: ReadonlyArray<string>) =>
+    Effect.gen(function* () {
+      const one = {
+        ...shop(null),
+        transport: { type: "http", url: "https://shop.example/mcp", headers: {} },
+        ...(authorization === undefined ? {} : { authorization })
+      }
+      const path = `/api/projects/${id("project", 1)}/mcp-servers`
+      const server = yield* fakeServer({
+        failing: new Map([
+          [path, { status: 200, body: { items: [one], nextCursor: null } }],
+          [`${path}/${one.id}`, { status: 200, body: one }]
+        ])
+      })
+      const { error, exitCode } = yield* invoke(server, "mcp-servers", "set", "shop", ...flags)
+      expect([error, exitCode]).toEqual(["", 0])
+      return JSON.parse(server.requests.find(({ line }) => line.startsWith("PATCH"))?.body ?? "null")
+    })
+
+  it.live("changes of the sign-in what is said, and leaves the rest", () =>
+    Effect.gen(function* () {
+      const before = {
+        type: "oauth",
+        per: "server",
+        clientId: "crm",
+        clientSecret: { secret: "TROPISM_SECRET_CRM" },
+        scopes: ["a"]
+      }
+      expect(yield* bodyOf(before, "--per-member")).toEqual({ authorization: { ...before, per: "member" } })
+      expect(yield* bodyOf({ ...before, per: "member" }, "--no-per-member", "--scope", "b")).toEqual({
+        authorization: { ...before, scopes: ["b"] }
+      })
+      expect(yield* bodyOf(before, "--client-id", "new")).toEqual({
+        authorization: { ...before, clientId: "new", clientSecret: null }
+      })
+      expect(yield* bodyOf(undefined, "--client-id", "new", "--client-secret", "TROPISM_SECRET_NEW")).toEqual(
+        {
+          authorization: {
+            type: "oauth",
+            per: "server",
+            clientId: "new",
+            clientSecret: { secret: "TROPISM_SECRET_NEW" },
+            scopes: null
+          }
+        }
+      )
+      expect(yield* bodyOf(before, "--reset-sign-in")).toEqual({ authorization: null })
+      expect(yield* bodyOf(before, "--no-enabled")).toEqual({ enabled: false })
+    })
+  )
+})
+
 describe("tropism mcp-servers add", () => {
   it.live("ends with 1 and the reason when the server was not reached, and says that it stays", () =>
     Effect.gen(function* () {

@@ -196,6 +196,29 @@ const timeout = Flag.Int("timeout").pipe(
   Flag.optional
 )
 
+/** How a server at an address is signed in to. */
+const signInFlags = {
+  perMember: Flag.Boolean("per-member").pipe(
+    Flag.withDescription(
+      "Each member signs in (OAuth), and runs act under the account of whom they work for"
+    ),
+    Flag.optional
+  ),
+  clientId: Flag.String("client-id").pipe(
+    Flag.withMetavar("<id>"),
+    Flag.withDescription(
+      "A client that the authorization server knows (OAuth); without it one is registered"
+    ),
+    Flag.optional
+  ),
+  clientSecret: Flag.String("client-secret").pipe(
+    Flag.withMetavar("<variable>"),
+    Flag.withDescription("The client's secret, named: TROPISM_SECRET_X"),
+    Flag.optional
+  ),
+  scope: repeated("scope", "<scope>", "A scope to ask for (OAuth) instead of what the server names")
+}
+
 const add = Command.make(
   "add",
   {
@@ -223,25 +246,7 @@ const add = Command.make(
       "<Name=value>",
       "A header of each request; Authorization=Bearer secret:TROPISM_SECRET_X"
     ),
-    perMember: Flag.Boolean("per-member").pipe(
-      Flag.withDescription(
-        "Each member signs in (OAuth), and runs act under the account of whom they work for"
-      ),
-      Flag.optional
-    ),
-    clientId: Flag.String("client-id").pipe(
-      Flag.withMetavar("<id>"),
-      Flag.withDescription(
-        "A client that the authorization server knows (OAuth); without it one is registered"
-      ),
-      Flag.optional
-    ),
-    clientSecret: Flag.String("client-secret").pipe(
-      Flag.withMetavar("<variable>"),
-      Flag.withDescription("The client's secret, named: TROPISM_SECRET_X"),
-      Flag.optional
-    ),
-    scope: repeated("scope", "<scope>", "A scope to ask for (OAuth) instead of what the server names"),
+    ...signInFlags,
     allow,
     events,
     idempotent,
@@ -291,25 +296,33 @@ const add = Command.make(
   ])
 )
 
-/** How a server is signed in to, as far as the flags say; without one of them an admin signs in where the server wants it. */
-const authorizationOf = (flags: {
-  readonly perMember: Option.Option<boolean>
-  readonly clientId: Option.Option<string>
-  readonly clientSecret: Option.Option<string>
-  readonly scope: ReadonlyArray<string>
-}) => {
-  const perMember = Option.getOrElse(flags.perMember, () => false)
-  const isSaid = perMember || Option.isSome(flags.clientId) || Option.isSome(flags.clientSecret)
-  if (!isSaid && flags.scope.length === 0) return null
+/** How a server is signed in to, as the flags change it; null where no flag says anything. */
+const authorizationOf = (
+  flags: {
+    readonly perMember: Option.Option<boolean>
+    readonly clientId: Option.Option<string>
+    readonly clientSecret: Option.Option<string>
+    readonly scope: ReadonlyArray<string>
+  },
+  before?: McpServer["authorization"]
+) => {
+  const { clientId, clientSecret, perMember, scope } = flags
+  const isSaid =
+    Option.isSome(perMember) || Option.isSome(clientId) || Option.isSome(clientSecret) || scope.length > 0
+  if (!isSaid) return null
   return {
     type: "oauth",
-    per: perMember ? "member" : "server",
-    clientId: Option.getOrNull(flags.clientId),
-    clientSecret: Option.match(flags.clientSecret, {
-      onNone: () => null,
+    per: Option.match(perMember, {
+      onNone: () => before?.per ?? "server",
+      onSome: (isPerMember) => (isPerMember ? "member" : "server")
+    }),
+    clientId: Option.getOrElse(clientId, () => before?.clientId ?? null),
+    clientSecret: Option.match(clientSecret, {
+      // The secret of one client is none of another's.
+      onNone: () => (Option.isSome(clientId) ? null : (before?.clientSecret ?? null)),
       onSome: (secret) => ({ secret: secret.replace(/^secret:/, "") })
     }),
-    scopes: flags.scope.length === 0 ? null : flags.scope
+    scopes: scope.length === 0 ? (before?.scopes ?? null) : scope
   }
 }
 
@@ -354,15 +367,23 @@ const set = Command.make(
     timeout,
     untrusted,
     allowUntrusted,
+    ...signInFlags,
+    resetSignIn: Flag.Boolean("reset-sign-in").pipe(
+      Flag.withDescription(
+        "Forget what was said of signing in (OAuth): an admin signs in where the server wants it"
+      ),
+      Flag.withDefault(false)
+    ),
     enabled: Flag.Boolean("enabled").pipe(
       Flag.withDescription("Whether agents may call it; --no-enabled stops that at once"),
       Flag.optional
     )
   },
-  ({ allow, allowUntrusted, enabled, events, idempotent, server, timeout, untrusted }) =>
+  ({ allow, allowUntrusted, enabled, events, idempotent, server, timeout, untrusted, ...flags }) =>
     inProject((access) =>
       Effect.gen(function* () {
-        const { id } = yield* find(access, server)
+        const { authorization: before, id } = yield* find(access, server)
+        const authorization = authorizationOf(flags, flags.resetSignIn ? undefined : before)
         const payload = yield* typed(McpServerPatch, {
           ...(allow.length === 0 ? {} : { allowedTools: allow }),
           ...(idempotent.length === 0 ? {} : { idempotentTools: idempotent }),
@@ -370,6 +391,7 @@ const set = Command.make(
           ...(Option.isNone(timeout) ? {} : { callTimeoutMs: timeout.value }),
           ...(Option.isNone(untrusted) ? {} : { untrusted: untrusted.value }),
           ...(Option.isNone(allowUntrusted) ? {} : { allowUntrusted: allowUntrusted.value }),
+          ...(authorization === null && !flags.resetSignIn ? {} : { authorization }),
           ...(Option.isNone(enabled) ? {} : { enabled: enabled.value })
         })
         const changed = yield* access.client.mcpServers.update({
@@ -384,7 +406,7 @@ const set = Command.make(
   Command.withDescription(
     "Change which tools of a server are allowed, its time, or whether it may be called"
   ),
-  Command.withShortDescription("Change what of a server is allowed")
+  Command.withShortDescription("Change what of a server is allowed, and how it is signed in to")
 )
 
 const signIn = Command.make(

@@ -11,7 +11,8 @@ import { useConsole } from "../frame/console-context.tsx"
 import { Failure } from "../parts/failure.tsx"
 import { TableHead } from "../parts/table-head.tsx"
 import { useNow } from "../parts/time-ago.tsx"
-import { agentUsageQuery } from "../server/agent-queries.ts"
+import { Visible } from "../parts/visible.tsx"
+import { agentModelUsageQuery, agentUsageQuery } from "../server/agent-queries.ts"
 import { moneyText, tokensText } from "../words/amounts.ts"
 import { dayText } from "../words/local-time.ts"
 
@@ -57,7 +58,40 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
           </tbody>
         </table>
       )}
+      {data !== undefined && data.items.length > 0 && <ModelUsage agent={agent} />}
     </section>
+  )
+}
+
+/** The same days by model: a model that reads little from the cache costs more than it needs to. */
+const ModelUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
+  const { project } = useConsole()
+  const { data, error } = useQuery(agentModelUsageQuery(project.id, agent.id, daysShown))
+  return (
+    <>
+      {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
+      {data !== undefined && data.items.length > 0 && (
+        <table data-testid="model-usage" className="mt-4 w-full text-left text-sm">
+          <TableHead titles={["Model", "Requests", "Read", "From the cache", "Written", "Cost"]} />
+          <tbody>
+            {data.items.map(({ provider, model, requests, usage, cacheHitRate, costUsd }) => (
+              <tr key={`${provider}:${model}`} className="border-b border-line">
+                <th scope="row" className="py-1.5 pr-3 font-normal [overflow-wrap:anywhere]">
+                  <Visible text={`${provider}:${model}`} />
+                </th>
+                <td className="pr-3">{requests.toLocaleString("en")}</td>
+                <td className="pr-3">{tokensText(usage.inputTokens)}</td>
+                <td className="pr-3">
+                  {usage.inputTokens === 0 ? "–" : `${Math.round(100 * cacheHitRate)}%`}
+                </td>
+                <td className="pr-3">{tokensText(usage.outputTokens)}</td>
+                <td>{costUsd === null ? "unknown" : moneyText(costUsd)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </>
   )
 }
 

@@ -6,7 +6,7 @@ import type { AgentHealth, ScheduleFires } from "@tropism/api/agents-api"
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentVersionDiff, AgentVersionSummary } from "@tropism/domain/agent-version"
 import type { Autonomy } from "@tropism/domain/autonomy"
-import type { AgentDay } from "@tropism/domain/budget"
+import type { AgentDay, AgentModelUse } from "@tropism/domain/budget"
 import type { Webhook } from "@tropism/domain/webhook"
 import type { Backtest, ReportedBacktest } from "@tropism/domain/backtest"
 import { limits } from "../limits.ts"
@@ -86,6 +86,16 @@ export const agentUsageQuery = (projectId: string, agentId: string, days: number
     projectId,
     key: ["agents", "usage", agentId],
     path: agentPath(agentId, "/usage"),
+    parameters: { days },
+    refreshMs: limits.refreshIntervalMs
+  })
+
+/** What the agent used of each model in the same days, the most tokens first. */
+export const agentModelUsageQuery = (projectId: string, agentId: string, days: number) =>
+  reading<{ readonly items: ReadonlyArray<AgentModelUse> }>({
+    projectId,
+    key: ["agents", "usage", agentId, "models"],
+    path: agentPath(agentId, "/usage/models"),
     parameters: { days },
     refreshMs: limits.refreshIntervalMs
   })

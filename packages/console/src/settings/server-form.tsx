@@ -24,6 +24,7 @@ import {
   nowSentence,
   reachedWords,
   shownOf,
+  signInWords,
   writeOver,
   type Written
 } from "./written-server.ts"
@@ -63,7 +64,16 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
       isBusy={isBusy}
       isReady={moved.length === 0 && fault === undefined}
       error={moved.length === 0 ? error : null}
-      pointers={["/name", "/transport/url", "/transport/command", "/allowedTools", "/allowedEvents"]}
+      pointers={[
+        "/name",
+        "/transport/url",
+        "/transport/command",
+        "/authorization/clientId",
+        "/authorization/clientSecret",
+        "/authorization/scopes",
+        "/allowedTools",
+        "/allowedEvents"
+      ]}
       onSubmit={() => run(written)}
       onClose={onClose}
     >
@@ -136,6 +146,7 @@ const Fields = ({ shown, error, fault, onChange }: FieldsProps): ReactNode => {
         onChange={(type) => onChange({ type: type as McpTransport["type"] })}
       />
       <TransportFields type={shown.type} text={text} fault={fault} />
+      {shown.type === "http" && <SignInFields signIn={shown.signIn} text={text} onChange={onChange} />}
       <TextField
         {...text("allowedTools")}
         hint="Names, with * for any rest; none are given where nothing stands here"
@@ -161,12 +172,52 @@ const Fields = ({ shown, error, fault, onChange }: FieldsProps): ReactNode => {
 }
 
 /** What a field of a text in the draft is given. */
-type TextOf = (name: Exclude<keyof ServerDraft, "isUntrusted" | "type">) => {
+type TextOf = (name: Exclude<keyof ServerDraft, "isUntrusted" | "signIn" | "type">) => {
   readonly label: string
   readonly value: string
   readonly onChange: (value: string) => void
   readonly error: unknown
 }
+
+interface SignInFieldsProps extends Pick<FieldsProps, "onChange"> {
+  readonly signIn: ServerDraft["signIn"]
+  readonly text: TextOf
+}
+
+/** How a server that wants OAuth is signed in to. */
+const SignInFields = ({ signIn, text, onChange }: SignInFieldsProps): ReactNode => (
+  <>
+    <ChoiceField
+      label={fieldLabels.signIn}
+      value={signIn}
+      choices={Object.entries(signInWords).map(([value, label]) => ({ value, label }))}
+      onChange={(chosen) => onChange({ signIn: chosen as ServerDraft["signIn"] })}
+    />
+    {signIn !== "" && (
+      <>
+        <TextField
+          {...text("clientId")}
+          hint="A client that the authorization server knows; without it one is registered"
+          pointer="/authorization/clientId"
+          isMono
+        />
+        <TextField
+          {...text("clientSecret")}
+          hint="Named, never typed: TROPISM_SECRET_SHOP"
+          pointer="/authorization/clientSecret"
+          isMono
+        />
+        <TextField
+          {...text("scopes")}
+          hint="What to ask for instead of what the server names"
+          pointer="/authorization/scopes"
+          lines={2}
+          isMono
+        />
+      </>
+    )}
+  </>
+)
 
 interface TransportFieldsProps {
   readonly type: McpTransport["type"]

@@ -22,6 +22,18 @@ describe("a server's form", () => {
       ...shared
     },
     {
+      name: "crm",
+      transport: { type: "http", url: "https://crm.example/mcp", headers: {} },
+      authorization: {
+        type: "oauth",
+        per: "member",
+        clientId: "crm",
+        clientSecret: { secret: "TROPISM_SECRET_CRM" },
+        scopes: ["a", "b:c"]
+      },
+      ...shared
+    },
+    {
       name: "tools",
       transport: {
         type: "stdio",

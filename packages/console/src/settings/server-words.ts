@@ -6,7 +6,13 @@
  * it its prefix: `Authorization: Bearer TROPISM_SECRET_SHOP`. No secret is typed here.
  * A value whose line nobody changed is what it was, also where a line does not show all of it.
  */
-import type { McpServer, McpServerInput, McpTransport, SecretOrText } from "@tropism/domain/mcp-server"
+import type {
+  McpServer,
+  McpServerInput,
+  McpTransport,
+  OAuthAuthorization,
+  SecretOrText
+} from "@tropism/domain/mcp-server"
 
 /** The fields of the form. */
 export interface ServerDraft {
@@ -14,6 +20,13 @@ export interface ServerDraft {
   readonly type: McpTransport["type"]
   readonly url: string
   readonly headers: string
+  /** Who signs in; empty where nothing is said of it. */
+  readonly signIn: "" | "server" | "member"
+  readonly clientId: string
+  /** The name of the client's secret. */
+  readonly clientSecret: string
+  /** Parted by spaces or lines. */
+  readonly scopes: string
   readonly command: string
   /** One a line. */
   readonly args: string
@@ -28,7 +41,7 @@ export interface ServerDraft {
 /** What of a server the form shows. */
 export type ServerDefinition = Pick<
   McpServer,
-  "name" | "transport" | "allowedTools" | "allowedEvents" | "untrusted"
+  "name" | "transport" | "authorization" | "allowedTools" | "allowedEvents" | "untrusted"
 >
 
 const emptyDraft: ServerDraft = {
@@ -36,6 +49,10 @@ const emptyDraft: ServerDraft = {
   type: "http",
   url: "",
   headers: "",
+  signIn: "",
+  clientId: "",
+  clientSecret: "",
+  scopes: "",
   command: "",
   args: "",
   env: "",
@@ -46,10 +63,14 @@ const emptyDraft: ServerDraft = {
 
 export const draftOf = (server: ServerDefinition | undefined): ServerDraft => {
   if (server === undefined) return emptyDraft
-  const { name, transport, allowedTools, allowedEvents = [], untrusted = false } = server
-  const known = {
+  const { name, transport, authorization, allowedTools, allowedEvents = [], untrusted = false } = server
+  const known: ServerDraft = {
     ...emptyDraft,
     name,
+    signIn: authorization === undefined ? "" : (authorization.per ?? "server"),
+    clientId: authorization?.clientId ?? "",
+    clientSecret: authorization?.clientSecret?.secret ?? "",
+    scopes: (authorization?.scopes ?? []).join("\n"),
     allowedTools: allowedTools.join("\n"),
     allowedEvents: allowedEvents.join("\n"),
     isUntrusted: untrusted
@@ -66,13 +87,31 @@ export const draftOf = (server: ServerDefinition | undefined): ServerDraft => {
 }
 
 /** All that a form says, on top of what the server was reached by before. */
-export const inputOf = (draft: ServerDraft, before?: McpTransport): McpServerInput => ({
-  name: draft.name.trim(),
-  transport: transportOf(draft, before),
-  allowedTools: namesIn(draft.allowedTools),
-  allowedEvents: namesIn(draft.allowedEvents),
-  untrusted: draft.isUntrusted
-})
+export const inputOf = (draft: ServerDraft, before?: McpTransport): McpServerInput => {
+  const authorization = authorizationIn(draft)
+  return {
+    name: draft.name.trim(),
+    transport: transportOf(draft, before),
+    ...(authorization === null ? {} : { authorization }),
+    allowedTools: namesIn(draft.allowedTools),
+    allowedEvents: namesIn(draft.allowedEvents),
+    untrusted: draft.isUntrusted
+  }
+}
+
+/** What is said of signing in; null where nothing is, and for a program, which has none. */
+export const authorizationIn = (draft: ServerDraft): OAuthAuthorization | null => {
+  if (draft.type !== "http" || draft.signIn === "") return null
+  const [clientId, clientSecret] = [draft.clientId.trim(), draft.clientSecret.trim()]
+  const scopes = namesIn(draft.scopes)
+  return {
+    type: "oauth",
+    per: draft.signIn,
+    ...(clientId === "" ? {} : { clientId }),
+    ...(clientSecret === "" ? {} : { clientSecret: { secret: clientSecret } }),
+    ...(scopes.length === 0 ? {} : { scopes })
+  }
+}
 
 const transportOf = (draft: ServerDraft, before: McpTransport | undefined): McpTransport => {
   const ofHttp = before?.type === "http" ? before : undefined

@@ -54,6 +54,25 @@ describe("what is written in the form of a server", () => {
     })
   })
 
+  it("of the sign-in goes as a whole, and as null where nothing is said any more", () => {
+    const authorization = { type: "oauth", per: "server", clientId: "crm", scopes: ["a"] } as const
+    const crm = { ...shop, authorization }
+    expect(patchOf(writeOver(nothingWritten, crm, { signIn: "member" }), crm)).toEqual({
+      authorization: { ...authorization, per: "member" }
+    })
+    expect(patchOf(writeOver(nothingWritten, crm, { scopes: "a b", clientId: "" }), crm)).toEqual({
+      authorization: { type: "oauth", per: "server", scopes: ["a", "b"] }
+    })
+    expect(patchOf(writeOver(nothingWritten, crm, { signIn: "" }), crm)).toEqual({ authorization: null })
+    expect(patchOf(writeOver(nothingWritten, shop, { signIn: "server" }), shop)).toEqual({
+      authorization: { type: "oauth", per: "server" }
+    })
+    expect(patchOf(writeOver(nothingWritten, crm, { type: "stdio", command: "sh" }), crm)).toMatchObject({
+      authorization: null,
+      transport: { type: "stdio" }
+    })
+  })
+
   it("waits until it was read what somebody else made of the same field", () => {
     const written = writeOver(nothingWritten, shop, { allowedTools: "get charge look" })
     const now = { ...shop, allowedTools: ["get"] }

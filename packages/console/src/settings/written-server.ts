@@ -7,6 +7,7 @@
  */
 import type { McpServer, McpServerPatch } from "@tropism/domain/mcp-server"
 import {
+  authorizationIn,
   draftOf,
   hasHiddenArguments,
   inputOf,
@@ -30,6 +31,10 @@ export const fieldLabels: Readonly<Record<Field, string>> = {
   type: "Reached",
   url: "Address",
   headers: "Headers",
+  signIn: "Signing in",
+  clientId: "Client id",
+  clientSecret: "Client secret",
+  scopes: "Scopes",
   command: "Program",
   args: "Arguments",
   env: "Environment",
@@ -45,6 +50,8 @@ const transportFields: Readonly<Record<ServerDraft["type"], ReadonlyArray<Field>
   http: ["type", "url", "headers"],
   stdio: ["type", "command", "args", "env"]
 }
+
+const signInFields: ReadonlyArray<Field> = ["signIn", "clientId", "clientSecret", "scopes"]
 
 const only = (draft: Partial<ServerDraft>, isWanted: (field: Field) => boolean): Partial<ServerDraft> =>
   Object.fromEntries(fields.flatMap((field) => (isWanted(field) ? [[field, draft[field]]] : [])))
@@ -88,6 +95,10 @@ export const patchOf = (written: Written, server: ServerDefinition): McpServerPa
   return {
     ...(isChanged("name") && { name }),
     ...(transportFields[shown.type].some(isChanged) && { transport }),
+    // Nothing of it holds for a program.
+    ...((signInFields.some(isChanged) || (isChanged("type") && server.authorization !== undefined)) && {
+      authorization: authorizationIn(shown)
+    }),
     ...(isChanged("allowedTools") && { allowedTools }),
     ...(isChanged("allowedEvents") && { allowedEvents }),
     ...(isChanged("isUntrusted") && { untrusted })
@@ -107,7 +118,15 @@ export const argumentsFault = (
 export const nowSentence = (field: Field, server: ServerDefinition): string => {
   const value = draftOf(server)[field]
   const words = typeof value === "boolean" ? (value ? "yes" : "no") : value === "" ? "nothing" : value
+  if (field === "signIn") return `${fieldLabels[field]}: ${signInWords[draftOf(server).signIn]}`
   return `${fieldLabels[field]}: ${field === "type" ? reachedWords[value === "http" ? "http" : "stdio"] : words}`
+}
+
+/** Who signs in to a server that wants OAuth. */
+export const signInWords: Readonly<Record<ServerDraft["signIn"], string>> = {
+  "": "As the server wants it",
+  server: "An admin, for every run",
+  member: "Each member, for runs that work for them"
 }
 
 /** How a server is reached, in words. */

@@ -69,6 +69,9 @@ export interface ForkPoint {
   readonly at: number
 }
 
+/** How contexts are called in which a chat client asked for itself: a title, tags. */
+export const helperPrefix = "helper-"
+
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 
 export class Contexts extends Context.Service<
@@ -171,6 +174,9 @@ export class Contexts extends Context.Service<
           select *, (extract(epoch from created_at) * 1000000)::bigint::text as micros from kb.contexts
           where ${sql.and([
             sql`project_id = ${projectId} and forgotten_at is null`,
+            // The name alone may be anybody's.
+            sql`not (starts_with(name, ${helperPrefix}) and exists (select from kb.brought_contexts brought
+              where brought.project_id = contexts.project_id and brought.context_name = contexts.name))`,
             ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
             ...(reader === undefined ? [] : [sql`(owner is null or owner = ${reader})`]),
             ...(micros === undefined || name === undefined

@@ -19,7 +19,7 @@ import { isSaidByUser, type Message } from "@tropism/domain/message"
 import { ConversationId, type UserId } from "@tropism/domain/ids"
 import { QuestionPayload } from "@tropism/domain/task"
 import { Context, Effect, Layer, Option, Schema, Struct } from "effect"
-import { type ContextHead, Contexts } from "../agent/contexts.ts"
+import { type ContextHead, Contexts, helperPrefix } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { ContextBeginnings } from "../dispatch/context-beginnings.ts"
@@ -41,6 +41,8 @@ export interface SaidFile extends Attachment {
 export interface Saying {
   readonly content: string
   readonly files: ReadonlyArray<SaidFile>
+  /** A chat client says it for itself: it goes on nowhere, and no list has it. */
+  readonly isHelper: boolean
   /** Which model answers from here on; null is as it is. */
   readonly settings: LlmConfig | null
 }
@@ -238,9 +240,9 @@ export class Completions extends Context.Service<
         saying: Saying,
         by: UserId
       ) {
-        const asked = yield* askedIn(agent, messages, by)
+        const asked = saying.isHelper ? undefined : yield* askedIn(agent, messages, by)
         if (asked !== undefined) return yield* goOn(asked, saying, by)
-        const name = ContextName.make(`${prefix}${yield* ids.next}`)
+        const name = ContextName.make(`${saying.isHelper ? helperPrefix : prefix}${yield* ids.next}`)
         // The name holds an id that nobody else has.
         const context = yield* Effect.catchTag(beginnings.open(name, agent, by), "ContextExists", Effect.die)
         yield* brought.keep(name)

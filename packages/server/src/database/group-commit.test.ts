@@ -1,15 +1,15 @@
 /**
- * Proves what a batch holds, and what its submitters are told when it breaks or they go away.
+ * Group commit by itself: what is in which batch, and who gets which outcome.
  */
 import { ProjectId } from "@tropism/domain/ids"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch } from "effect"
 import { makeGroupCommit, type Touched } from "./group-commit.ts"
 
-type Submitted = Fiber.Fiber<string>
-
 const projectId = ProjectId.make("00000000-0000-7000-8000-000000000001")
 const otherId = ProjectId.make("00000000-0000-7000-8000-000000000002")
+
+type Submitted = Fiber.Fiber<string>
 
 /** A group commit that writes nothing and notes its batches; each waits until the gate is open. */
 const make = Effect.fnUntraced(function* (

@@ -124,8 +124,17 @@ const valueOf = ({ text }: CsvField, kind: Kind, delimiter: string): Result.Resu
     case "string":
       return Result.succeed(text)
     case "number":
-      // Where no comma stands between fields, one may stand in a number.
-      if (delimiter !== "," && /^-?(?:0|[1-9]\d*),\d+$/.test(trimmed)) return json(trimmed.replace(",", "."))
+      if (delimiter !== ",") {
+        // Where no comma stands between fields, one may stand in a number, and dots between its thousands.
+        if (/^-?(?:0|[1-9]\d*),\d+$/.test(trimmed)) return json(trimmed.replace(",", "."))
+        if (/^-?[1-9]\d{0,2}(?:(?:\.\d{3})+,\d+|(?:\.\d{3}){2,})$/.test(trimmed))
+          return json(trimmed.replaceAll(".", "").replace(",", "."))
+      }
+      // Spreadsheets that write semicolons write 1.234 for a thousand, programs for a fraction.
+      if (delimiter === ";" && /^-?[1-9]\d{0,2}\.\d{3}$/.test(trimmed))
+        return Result.fail(
+          `${trimmed} may be ${trimmed.replace(".", "")} or ${trimmed.replace(".", ",")} in a file with semicolons: write it as one of these`
+        )
       return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(trimmed)
         ? json(trimmed)
         : Result.fail(`This must be a number such as 12 or -1.5, and reads ${shorten(text)}`)

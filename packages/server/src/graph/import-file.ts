@@ -259,8 +259,16 @@ const headerOf = Effect.fnUntraced(function* (
     : header.success
 })
 
-const isUtf16 = ([first, second]: Uint8Array): boolean =>
-  (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
+/** By its mark; or, without one, by the empty half of each character of the first line. */
+const isUtf16 = (bytes: Uint8Array): boolean => {
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
+  const beginning = bytes.subarray(0, 64)
+  return [0, 1].some((half) => {
+    const halves = beginning.filter((_, index) => index % 2 === half)
+    return halves.length > 1 && halves.filter((byte) => byte === 0).length * 2 > halves.length
+  })
+}
 
 const latin1 = new TextDecoder("latin1")
 const lineFeed = 10

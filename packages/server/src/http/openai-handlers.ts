@@ -37,7 +37,9 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
   }
   const form = completionForm(terms, said.number, wanted.isUsageWanted)
   const response = yield* answering(projectId, said, form, wanted.isStreamed)
-  return HttpServerResponse.setHeader(response, conversationHeader, terms.conversation)
+  return wanted.isHelper
+    ? response
+    : HttpServerResponse.setHeader(response, conversationHeader, terms.conversation)
 })
 
 /** Reads a request and what it asks for. */

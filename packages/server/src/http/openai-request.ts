@@ -29,8 +29,6 @@ import {
 
 /** What a chat completion asks for. */
 export interface WantedCompletion extends WantedTurn {
-  /** A chat client asks for itself, beside the conversation. */
-  readonly isHelper: boolean
   readonly isStreamed: boolean
   readonly isUsageWanted: boolean
   /** The conversation that goes on, where the body names it. */

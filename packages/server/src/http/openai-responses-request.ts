@@ -39,8 +39,6 @@ export interface WantedResponse extends WantedTurn {
   /** What the system messages before all others tell the agent to be; the rest of `instructions` is of this response alone. */
   readonly leading: string | null
   readonly own: string | null
-  /** A chat client asks for itself, beside the conversation. */
-  readonly isHelper: boolean
 }
 
 /** Reads a request that fits the contract, with the words of the items that it refers to; null has none. */

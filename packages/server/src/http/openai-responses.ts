@@ -13,7 +13,7 @@ import type { GivenMessage } from "@tropism/domain/given-history"
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { ContextHead } from "../agent/contexts.ts"
+import { type ContextHead, helperPrefix } from "../agent/contexts.ts"
 import { Completions, type Saying } from "../chat/completions.ts"
 import { type PlacedResponse, Responses, type ResponseTerms } from "../chat/responses.ts"
 import { Ids } from "../ids.ts"
@@ -66,7 +66,10 @@ export const respond = Effect.fn("http.openai.respond")(function* (projectId: Pr
     background === true && stream !== true
       ? yield* json(yield* readNow(projectId, placed))
       : yield* answering(projectId, placed, responseForm(placed), stream === true)
-  return HttpServerResponse.setHeader(response, conversationHeader, place.conversation ?? placed.context)
+  // Where a chat client asks for itself, nothing goes on.
+  return said.context.startsWith(helperPrefix)
+    ? response
+    : HttpServerResponse.setHeader(response, conversationHeader, place.conversation ?? placed.context)
 })
 
 const placeIn = Effect.fnUntraced(function* (input: ResponseInput) {

@@ -119,6 +119,7 @@ export const sayTurn = Effect.fnUntraced(function* <A extends SaidIn, E, R>(
   const saying: Saying = {
     content: wanted.said.content,
     files: filesIn(wanted.said, kept),
+    isHelper: wanted.isHelper,
     settings: yield* settingsOf(agent, wanted)
   }
   const messages = wanted.history.map((message) => givenOf(message, kept))

@@ -44,6 +44,8 @@ export interface WantedTurn {
   readonly said: Extract<WantedMessage, { readonly role: "user" }>
   readonly temperature: number | null
   readonly maxOutputTokens: number | null
+  /** A chat client asks for itself, beside the conversation. */
+  readonly isHelper: boolean
   /** The agent answers in words and uses no tool. */
   readonly isToolless: boolean
 }

@@ -10,6 +10,7 @@ import { beginningOf } from "@tropism/domain/text-beginning"
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
+import { errorMessageIn, namesRateLimit, rateLimitHeader } from "./lenient-wire.ts"
 import { retryAfterOf } from "./retry-after.ts"
 
 /** Who tells of an error. */
@@ -30,9 +31,16 @@ export const toAiError = Effect.fnUntraced(function* (
   if (status !== undefined) {
     const now = yield* Clock.currentTimeMillis
     const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
-    return fail(reasonOfStatus(status, message, retryAfter))
+    const isRateLimit =
+      status === 429 ||
+      ([400, 403, 413].includes(status) && saysRateLimit.test(message)) ||
+      (APICallError.isInstance(error)
+        ? error.responseHeaders?.[rateLimitHeader] !== undefined
+        : namesRateLimit(error))
+    return fail(reasonOfStatus(status, message, isRateLimit, retryAfter))
   }
   if (isUnreached(error)) return cutShort(`${where} cannot be reached${codeOf(error)}`)
+  if (isNotUnderstood(error)) return unallowed(where)
   if (APICallError.isInstance(error) || isConnectionError(error))
     return cutShort(`The answer of ${where} broke off${codeOf(error)}`)
   if (LoadAPIKeyError.isInstance(error))
@@ -40,8 +48,10 @@ export const toAiError = Effect.fnUntraced(function* (
   if (isKind(error, endedEarly) || isCutFrame(error)) return cutShort(endedTooEarly(where))
   const refusal = refusalIn(error)
   if (refusal !== undefined) return yield* toAiError(refusal, { scrub, where })
-  if (isKind(error, badAnswer)) return unallowed(where)
+  if (isKind(error, badAnswer)) return unallowed(where, spokenIn(error, scrub))
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
+  if (namesRateLimit(error)) return fail(new AiError.RateLimitError({ metadata: { description: message } }))
+  if (namesBadRequest(error)) return fail(new AiError.InvalidRequestError({ description: message }))
   // An error that a server streamed without a status: overloads come so, and go.
   if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
   return fail(new AiError.UnknownError({ description: message }))
@@ -51,10 +61,12 @@ export const toAiError = Effect.fnUntraced(function* (
 export const cutShort = (description: string): AiError.AiError =>
   fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
 
-/** Somebody answered, and not as a model does. */
-export const unallowed = (where: string): AiError.AiError =>
+/** An answer that cannot be understood, with what the server itself says in it. */
+export const unallowed = (where: string, spoken = ""): AiError.AiError =>
   fail(
-    new AiError.InvalidResponseError({ description: `${where} sent an answer that its API does not allow` })
+    new AiError.InvalidResponseError({
+      description: `${where} sent an answer that its API does not allow, which was not understood${spoken}`
+    })
   )
 
 /** So it looks too where something else than a model's server listens at the address. */
@@ -93,6 +105,50 @@ const decodeRefusedChunk = Schema.decodeUnknownOption(RefusedChunk)
 const refusalIn = (error: unknown): unknown =>
   isKind(error, badAnswer) ? Option.getOrUndefined(decodeRefusedChunk(error))?.value.error : undefined
 
+const BadAnswer = Schema.Struct({
+  text: Schema.optional(Schema.Unknown),
+  value: Schema.optional(Schema.Unknown)
+})
+const decodeBadAnswer = Schema.decodeUnknownOption(BadAnswer)
+
+/** The server's sentence in what could not be read, where there is one. */
+const spokenIn = (error: unknown, scrub: Teller["scrub"]): string => {
+  const { text, value } = Option.getOrElse(decodeBadAnswer(error), () => ({
+    text: undefined,
+    value: undefined
+  }))
+  const words = value === undefined && typeof text === "string" ? text : errorMessageIn(value)
+  return words === undefined || words.trim() === "" || /^\s*[[{<]/.test(words)
+    ? ""
+    : `: ${beginningOf(scrub(words).replace(/\s+/g, " ").trim(), modelLimits.failureMessageMaxChars)}`
+}
+
+/**
+ * A package that stumbles over a value it did not expect, or got a whole answer that it cannot read.
+ *
+ * **Details** Both come as errors that connections have, too: a TypeError, and a call that failed with a status of success.
+ * The engines' sentences of the first kind tell them apart; waiting would not help with these.
+ */
+const isNotUnderstood = (error: unknown): boolean =>
+  APICallError.isInstance(error)
+    ? error.statusCode !== undefined && isKind(error.cause, badAnswer)
+    : error instanceof TypeError && !("code" in error) && stumbles.test(error.message)
+
+const stumbles =
+  /is not (?:an object|a function|iterable|defined|a constructor)|cannot read propert|cannot (?:convert|destructure)|evaluating '/i
+
+const namesBadRequest = (error: unknown): boolean => {
+  const { code, type } = Option.getOrElse(decodeStreamedError(error), () => ({
+    code: undefined,
+    type: undefined
+  }))
+  return [code, type].includes("invalid_request_error")
+}
+
+/** How a rate limit is worded where no code names it. */
+const saysRateLimit =
+  /rate limit (?:is |was |has been )?(?:exceeded|reached)|exceeded .{0,40}rate limit|too many requests/i
+
 /** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
 const isConnectionError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && "code" in error && typeof error.code === "string")
@@ -114,10 +170,11 @@ const codeOf = (error: unknown): string => {
 const reasonOfStatus = (
   status: number,
   message: string,
+  isRateLimit: boolean,
   retryAfter: Duration.Duration | undefined
 ): AiError.AiErrorReason => {
   const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
-  if (status === 429) {
+  if (isRateLimit) {
     // Google words a limit by the minute like an account that is used up, but says when to come back.
     return retryAfter === undefined && /insufficient_quota|exceeded your current quota|billing/i.test(message)
       ? new AiError.QuotaExhaustedError({ metadata: { description } })
@@ -136,7 +193,8 @@ const reasonOfStatus = (
 const StreamedError = Schema.Struct({
   message: Schema.optional(Schema.Unknown),
   statusCode: Schema.optional(Schema.Unknown),
-  code: Schema.optional(Schema.Unknown)
+  code: Schema.optional(Schema.Unknown),
+  type: Schema.optional(Schema.Unknown)
 })
 const decodeStreamedError = Schema.decodeUnknownOption(StreamedError)
 

@@ -41,6 +41,8 @@ export interface AiSdkModelOptions extends Teller {
   readonly callIds?: RegExp | undefined
   /** Where the model takes the pictures of tool results. */
   readonly pictures: PicturePlace
+  /** Whether it may send its thinking as text that a `</think>` ends, without an opening tag. */
+  readonly mayThinkAloud: boolean
   /** Whether neighbours of one role are sent as one message. */
   readonly joinsNeighbours: boolean
   /** Whether a request must name each tool that the prompt has calls of. */
@@ -67,6 +69,10 @@ export interface Habits {
   readonly wantsThinking: boolean
   /** It takes no call without a signature of Google's. */
   readonly wantsSignatures: boolean
+  /** It has no encrypted reasoning to send back. */
+  readonly leavesOutEncrypted: boolean
+  /** Its answers begin inside the thinking, whose opening tag its chat template has. */
+  readonly opensSilently: boolean
 }
 
 /** What is known of a model's habits so far. */
@@ -130,7 +136,13 @@ export const fromAiSdk =
               ? { ...part, params: withOwnKeys(request.tools, part.name, part.params as Schema.Json) }
               : part
           ),
-          Stream.map(makeThinkTagReader()),
+          Stream.map(
+            makeThinkTagReader({
+              mayCloseAlone: options.mayThinkAloud,
+              opensSilently: known.opensSilently,
+              closedAlone: () => options.habits.learned({ ...options.habits.now(), opensSilently: true })
+            })
+          ),
           Stream.flattenIterable
         )
       })
@@ -152,6 +164,8 @@ const habitsAfter = (
     return { ...habits, wantsThinking: true }
   if (isRefusal && !habits.wantsSignatures && isSignatureMissing.test(words) && hasUnsignedCalls(prompt))
     return { ...habits, wantsSignatures: true }
+  if (isRefusal && !habits.leavesOutEncrypted && isEncryptedUnknown.test(words))
+    return { ...habits, leavesOutEncrypted: true }
   const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
   if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
   // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
@@ -164,6 +178,9 @@ const habitsAfter = (
     ? { ...habits, leavesOutPictures: true }
     : undefined
 }
+
+/** "Encrypted content is not supported with this model." */
+const isEncryptedUnknown = /encrypted[_ ]content/i
 
 /** "Expected `thinking` or `redacted_thinking`, but found `tool_use`." */
 const isThinkingMissing = /expected\W+thinking\b/i
@@ -193,8 +210,11 @@ const callOptions = (
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => {
   const { maxOutputTokens, temperature } = options
-  const { reasoning, requestOptions } =
-    habits.wantsThinking && hasUnthoughtCalls(prompt) ? withoutThinking(options) : options
+  const thinking = habits.wantsThinking && hasUnthoughtCalls(prompt) ? withoutThinking(options) : options
+  const { reasoning } = thinking
+  const requestOptions = habits.leavesOutEncrypted
+    ? withoutEncrypted(thinking.requestOptions)
+    : thinking.requestOptions
   return {
     prompt,
     abortSignal,
@@ -221,6 +241,21 @@ const withoutThinking = ({
     )
   )
 })
+
+/** The options of a request that asks for no encrypted reasoning. */
+const withoutEncrypted = (requestOptions: SharedV4ProviderOptions = {}): SharedV4ProviderOptions =>
+  Object.fromEntries(
+    Object.entries(requestOptions).map(([provider, { include, ...rest }]) => [
+      provider,
+      {
+        ...rest,
+        ...(Array.isArray(include) ? { include: include.filter((each) => each !== encryptedReasoning) } : {})
+      }
+    ])
+  )
+
+/** What the Responses API is asked for, so that a reasoning model can go on from its own reasoning. */
+export const encryptedReasoning = "reasoning.encrypted_content"
 
 /** Anthropic and Bedrock refuse a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
 const toolsOf = (

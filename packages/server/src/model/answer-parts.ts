@@ -9,6 +9,7 @@ import { modelLimits } from "../limits.ts"
 import { argumentsFault } from "./ai-sdk-parts.ts"
 import { keepable } from "./keepable-parts.ts"
 import type { FinishedPart } from "./model-request.ts"
+import { spokenThinking } from "./think-tags.ts"
 
 type Metadata = NonNullable<AnswerPart["metadata"]>
 
@@ -50,6 +51,17 @@ export const makeAnswerParts = () => {
           break
         case "reasoning-end":
         case "text-end": {
+          if (part.id === spokenThinking) {
+            gathered.splice(
+              0,
+              gathered.length,
+              ...gathered.map((each) =>
+                each.type === "text" ? { ...each, type: "reasoning" as const } : each
+              )
+            )
+            size += gathered.reduce((sum, { type, chars }) => (type === "reasoning" ? sum + chars : sum), 0)
+            break
+          }
           const open = gathered.findLast(({ id, type }) => type === typeOf(part.type) && id === part.id)
           if (open !== undefined) attach(open, part.metadata)
           break
@@ -64,6 +76,7 @@ export const makeAnswerParts = () => {
         case "text-delta": {
           const open = partOf("text", part.id)
           open.chars += part.delta.length
+          open.text += part.delta
           attach(open, part.metadata)
           break
         }

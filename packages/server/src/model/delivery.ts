@@ -19,6 +19,7 @@ import { makeAnswerParts } from "./answer-parts.ts"
 import { charsOf, tokensOf } from "./estimated-usage.ts"
 import { keepable, keepableCallId, keepableUsage, makeKeepableText, makeMeasure } from "./keepable-parts.ts"
 import type { ModelPort } from "./model-port.ts"
+import { spokenThinking } from "./think-tags.ts"
 import { saysTooLong, type KnownWindow } from "./window.ts"
 import {
   ModelFailure,
@@ -48,6 +49,8 @@ export type Delivery = ReturnType<typeof makeDelivery>
 /** Keeps what one attempt has delivered, and what of it is to come. */
 export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   let saidChars = 0
+  let textChars = 0
+  let thoughtChars = 0
   const held: Array<ModelToolCall> = []
   const spoken = makeKeepableText()
   const measure = makeMeasure()
@@ -130,7 +133,8 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         provider: model.provider,
         name: model.name,
         ...(request.leftOut === undefined ? {} : { leftOut: request.leftOut }),
-        ...(parts === undefined ? {} : { parts })
+        ...(parts === undefined ? {} : { parts }),
+        ...(thoughtChars === 0 ? {} : { thoughtChars })
       }
     ]
   }
@@ -154,9 +158,12 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         if (broken !== undefined) break
         saidChars += charsIn(part)
         answerParts.take(part)
+        if (part.type === "reasoning-end" && part.id === spokenThinking) thoughtChars = textChars
         if (part.type === "text-delta" && part.delta !== "") {
           outputBegan = true
-          told.push(...textOf(spoken.take(part.delta)))
+          const delta = spoken.take(part.delta)
+          textChars += delta.length
+          told.push(...textOf(delta))
         }
         if (part.type === "tool-call") held.push(toToolCall(part))
         if (part.type === "finish") told.push(...finish(part))

@@ -42,6 +42,26 @@ const plainMessageIn = (text: string): string | undefined => {
 const messageIn = (text: string, body: unknown): string | undefined =>
   errorMessageIn(body) ?? (body === undefined ? plainMessageIn(text) : undefined)
 
+/** Codes by which providers name a rate limit, whatever the HTTP status: OpenAI, Groq, Azure, Google, AWS. */
+const rateLimitCode =
+  /^(?:(?:user|account|org|global)?ratelimit(?:ed|exceeded|reached|error|ing)?|toomanyrequests(?:error|exception)?|(?:request)?throttl(?:ed|ing)(?:error|exception)?|requestlimitexceeded|tokenlimitexceeded)$/
+
+/** Whether an error's own code, type, status or reason is that of a rate limit. */
+export const namesRateLimit = (body: unknown, depth = 5): boolean => {
+  if (depth === 0) return false
+  if (Array.isArray(body)) return body.slice(0, 10).some((each) => namesRateLimit(each, depth - 1))
+  if (!isFields(body)) return false
+  const { __type, code, reason, status, type } = body
+  return (
+    [code, type, status, reason, typeof __type === "string" ? __type.split("#").at(-1) : undefined].some(
+      (name) => typeof name === "string" && rateLimitCode.test(name.toLowerCase().replace(/[^a-z]/g, ""))
+    ) || [body["error"], body["errors"], body["details"]].some((inner) => namesRateLimit(inner, depth - 1))
+  )
+}
+
+/** A header that says of a refusal that it names a rate limit; what the packages read has lost that. */
+export const rateLimitHeader = "x-tropism-rate-limit"
+
 /** The form in which one package reads a refusal. */
 type ErrorForm = (message: string) => Fields
 
@@ -66,10 +86,18 @@ export const withReadableErrors = (fetch: Fetch, form?: ErrorForm): Fetch =>
             new Response(form === undefined ? readable(text) : formed(text, form), {
               status: response.status,
               statusText: response.statusText,
-              headers: headersOf(response, "application/json")
+              headers: refusalHeaders(response, text)
             })
         )
   )
+
+const refusalHeaders = (response: Response, text: string): Headers => {
+  const headers = headersOf(response, "application/json")
+  const isRateLimit =
+    namesRateLimit(parse(text)) || namesRateLimit({ type: headers.get("x-amzn-errortype")?.split(":")[0] })
+  if (isRateLimit) headers.set(rateLimitHeader, "1")
+  return headers
+}
 
 const readable = (text: string): string => {
   const body = parse(text)
@@ -209,7 +237,9 @@ const makeReader = () => {
     hasCalled ||= choices.some(callsIn)
     isFinished ||= choices.some((choice) => isFields(choice) && textIn(choice["finish_reason"]) !== undefined)
     const usage = isFields(chunk["usage"]) ? { usage: toCounts(chunk["usage"]) } : {}
-    return `data: ${JSON.stringify({ ...chunk, choices, ...usage })}`
+    // Mistral's package reads the first choice without asking whether there is one.
+    const read = choices.length === 0 ? [{ index: 0, delta: {} }] : choices
+    return `data: ${JSON.stringify({ ...chunk, choices: read, ...usage })}`
   }
   /** Whether an answer has begun and not ended. */
   const isOpen = () => hasAnswered && !isFinished

@@ -107,6 +107,8 @@ export interface ModelFinish {
   readonly leftOut?: LeftOut
   /** The parts in their order, where the model wants its reasoning or its metadata back. */
   readonly parts?: ReadonlyArray<FinishedPart>
+  /** How many characters at the beginning of the delivered text turned out to be reasoning. */
+  readonly thoughtChars?: number
 }
 
 /** What a model said to one request of an earlier run. */

@@ -175,6 +175,7 @@ export class Models extends Context.Service<
           },
           callIds: callIdsOf(ref.provider),
           pictures: provider.picturePlace,
+          mayThinkAloud: mayThinkAloud(ref, provider),
           joinsNeighbours: ref.provider !== "openai" && ref.provider !== "azure",
           namesCalledTools: ref.provider === "anthropic" || ref.provider === "amazon-bedrock",
           schemaRules: schemaRulesOf(ref.provider),
@@ -258,8 +259,14 @@ const habitsOf = ({ name, provider }: ModelRef): Habits => ({
   leavesOutTools: provider === "amazon-bedrock",
   leavesOutPictures: false,
   wantsThinking: (provider === "anthropic" || provider === "amazon-bedrock") && thinksByBudget.test(name),
-  wantsSignatures: false
+  wantsSignatures: false,
+  leavesOutEncrypted: false,
+  opensSilently: false
 })
+
+/** Whether a chat template that nobody parsed may be behind a provider; the makers' own APIs send reasoning apart. */
+const mayThinkAloud = ({ provider }: ModelRef, { address, isOwnAddress }: Provider): boolean =>
+  address !== null && isOwnAddress !== true && !["anthropic", "google", "google-vertex"].includes(provider)
 
 /** Claude before 4.6 thinks up to a budget; later models decide by themselves and demand no thinking of other models' calls. */
 const thinksByBudget = /claude-(?:3-7|(?:opus|sonnet|haiku)-4[-@](?:[0-5](?!\d)|20))/
@@ -282,10 +289,15 @@ const routeOf = (model: AskedModel, fallback: Fallback | null): string | null =>
 
 /** The options of a request under the provider's name: the server's, the effort's, then the definition's. */
 const optionsOf = (
-  { effortOptions, optionsName, requestOptions }: Provider,
-  { providerOptions, reasoning }: WantedModel
+  { effortOptions, modelOptions, optionsName, requestOptions }: Provider,
+  { name, providerOptions, reasoning }: WantedModel
 ): SharedV4ProviderOptions | undefined => {
-  const options = { ...requestOptions, ...(reasoning ? effortOptions?.(reasoning) : {}), ...providerOptions }
+  const options = {
+    ...requestOptions,
+    ...modelOptions?.(name),
+    ...(reasoning ? effortOptions?.(reasoning, name) : {}),
+    ...providerOptions
+  }
   // Options come from a definition that was kept as JSON.
   return Object.keys(options).length === 0
     ? undefined

@@ -463,6 +463,25 @@ describe("A server that speaks the format nearly right", () => {
       [{ delta: "<this>" }, done]
     ],
     [
+      "thinks without an opening tag, which its chat template has",
+      events(
+        ...["I th", "ink.\n</thi", "nk>\n\nAn", "swer"].map((content) => chatChunk({ content })),
+        ...chatEnd("stop")
+      ),
+      [
+        { delta: "I th" },
+        { delta: "ink.\n" },
+        { delta: "An" },
+        { delta: "swer" },
+        { ...done, thoughtChars: 9, parts: [reasoning("I think.\n"), { type: "text", chars: 6 }] }
+      ]
+    ],
+    [
+      "speaks of the tags",
+      events(chatChunk({ content: "End it with `</think>`: <think>x</think>." }), ...chatEnd("stop")),
+      [{ delta: "End it with `</think>`: <think>x</think>." }, done]
+    ],
+    [
       "never ends its thinking",
       events(chatChunk({ content: "<think>On and on" }), ...chatEnd("length")),
       [{ type: "finish", reason: "length", parts: [reasoning("On and on")] }]
@@ -473,6 +492,72 @@ describe("A server that speaks the format nearly right", () => {
       expect(failure).toBeNull()
       expect(parts).toMatchObject(expected)
       expect(parts).toHaveLength(expected.length)
+    })
+  )
+
+  it.live(
+    "whose model is known to think without an opening tag delivers no word before its thinking ends",
+    () =>
+      Effect.gen(function* () {
+        const saying = (...texts: ReadonlyArray<string>) =>
+          events(...texts.map((content) => chatChunk({ content })), ...chatEnd("stop"))
+        const server = yield* serveAnswers(
+          saying("I think.</think>One"),
+          saying("I th", "ink.</th", "ink>", " Two"),
+          saying("Three"),
+          saying("<think>So.</think>Four")
+        )
+        const answers = yield* Effect.forEach([1, 2, 3, 4], () => ask(model, asking("hi"))).pipe(
+          Effect.provide(modelsIn(envOf(server)))
+        )
+        expect(answers.map((parts) => [textOf(parts), parts.at(-1)])).toMatchObject([
+          ["I think.One", { thoughtChars: 8 }],
+          ["Two", { parts: [reasoning("I think."), { type: "text", chars: 3 }] }],
+          ["Three", done],
+          ["Four", { parts: [reasoning("So."), { type: "text", chars: 4 }] }]
+        ])
+        expect(answers.slice(1).map((parts) => parts.at(-1))).not.toContainEqual(
+          expect.objectContaining({ thoughtChars: expect.any(Number) })
+        )
+      }).pipe(Effect.scoped)
+  )
+
+  it.live.each<readonly [string, number, unknown, Record<string, string>?]>([
+    ["OpenAI's code with 400", 400, { error: { message: "Slow down", code: "rate_limit_exceeded" } }],
+    ["a type with 403", 403, { error: { message: "Slow down", type: "rate_limit_error" } }],
+    [
+      "Groq's code with 413",
+      413,
+      { error: { message: "Slow down", type: "tokens", code: "rate_limit_exceeded" } }
+    ],
+    ["a code beside the message", 400, { message: "Slow down", code: "too_many_requests" }],
+    [
+      "Google's reason with 403",
+      403,
+      { error: { code: 403, message: "Slow down", errors: [{ reason: "userRateLimitExceeded" }] } }
+    ],
+    ["AWS's type with 400", 400, { __type: "com.amazon#ThrottlingException", message: "Slow down" }],
+    ["AWS's header with 400", 400, { message: "Slow down" }, { "x-amzn-errortype": "ThrottlingException:x" }],
+    ["GitHub's words with 403", 403, { message: "You have exceeded a secondary rate limit" }]
+  ])("a rate limit in %s is waited for", ([, status, body, headers = {}]) =>
+    Effect.gen(function* () {
+      const limited: FakeAnswer = { kind: "json", status, body, headers: { ...headers, "retry-after": "7" } }
+      const { parts, pausesMs } = yield* askServer([limited, hello])
+      expect([textOf(parts), pausesMs]).toEqual(["Hello", [7_000]])
+      const { failure } = yield* askServer([limited])
+      expect(failure).toMatchObject({ reason: "rateLimited" })
+    })
+  )
+
+  it.live("a rate limit inside a stream is one, and a bad request there is no outage", () =>
+    Effect.gen(function* () {
+      for (const [error, reason] of [
+        [{ message: "Slow down", type: "rate_limit_error" }, "rateLimited"],
+        [{ message: "Too hot", type: "invalid_request_error" }, "refused"]
+      ] as const) {
+        const { failure } = yield* askServer([events({ error })])
+        expect(failure).toMatchObject({ reason })
+      }
     })
   )
 

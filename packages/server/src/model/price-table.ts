@@ -170,5 +170,20 @@ export const windowSheets: ReadonlyArray<{
     source: "docs.rs/crate/koda-core (model_context.rs); not Google's own page",
     asOf: "2026-03",
     models: { "gemini-2.5-pro": 1_048_576, "gemini-2.5-flash": 1_048_576 }
+  },
+  {
+    providers: ["mistral"],
+    source: "mungomash.com/ai/mistral/versions, which cites Mistral's model card; not Mistral's own page",
+    asOf: "2026-06",
+    models: { "mistral-medium-3-5": 256_000 }
+  },
+  {
+    providers: ["amazon-bedrock"],
+    source: "docs.rs/crate/mixtape-core/0.2.0 (models/mistral.rs); not Mistral's or Amazon's own page",
+    asOf: "2026-03",
+    models: {
+      "mistral.mistral-large-3-675b-instruct": 256_000,
+      "mistral.magistral-small-2509": 128_000
+    }
   }
 ]

@@ -6,6 +6,7 @@ import { Effect, FileSystem } from "effect"
 import { chatChunk, events, serveAnswers } from "./fake-model-server.ts"
 import { Models } from "./models.ts"
 import { ask, asking, modelsIn } from "./models-for-tests.ts"
+import { loadPrices } from "./prices.ts"
 import { naming } from "../../testing/naming.ts"
 
 const env = { OPENAI_API_KEY: "sk-openai-0001", OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1/v1" }
@@ -25,6 +26,36 @@ const fileWith = (text: string) =>
   }).pipe(Effect.provide(NodeServices.layer))
 
 const own = { inputPerMillion: 1, outputPerMillion: 2 }
+
+describe("a model's window", () => {
+  it.effect.each<readonly [string, string, number | undefined]>([
+    ["openai", "gpt-4o-2024-08-06", 128_000],
+    ["azure", "gpt-4o", 128_000],
+    ["azure", "claude-haiku-4-5", 200_000],
+    ["azure", "our-deployment", undefined],
+    ["amazon-bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000],
+    ["amazon-bedrock", "global.anthropic.claude-sonnet-5-5", 1_000_000],
+    [
+      "amazon-bedrock",
+      "arn:aws:bedrock:us-east-1:1:inference-profile/us.anthropic.claude-haiku-4-5-20251001-v1:0",
+      200_000
+    ],
+    ["amazon-bedrock", "mistral.magistral-small-2509", 128_000],
+    ["amazon-bedrock", "meta.llama3-70b-instruct-v1:0", undefined],
+    ["mistral", "mistral-medium-3-5", 256_000],
+    ["openrouter", "anthropic/claude-sonnet-4.5:nitro", 200_000],
+    ["openrouter", "google/gemini-2.5-pro", 1_048_576],
+    ["openrouter", "openai/gpt-5.1", 400_000],
+    ["openrouter", "mistralai/mistral-medium-3.5", 256_000],
+    ["openrouter", "openai/gpt-4o:free", undefined],
+    ["openrouter", "openrouter/auto", undefined],
+    ["openai-compatible", "gpt-4o", undefined]
+  ])("behind %s, of %s, is %s", ([provider, name, tokens]) =>
+    Effect.gen(function* () {
+      expect((yield* loadPrices).windowOf(provider, name)).toBe(tokens)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
 
 describe("a model's price", () => {
   it.effect("is the table's, also for a dated snapshot of a model", () =>

@@ -32,7 +32,7 @@ export interface Prices {
   /** Null where nobody knows. A dated snapshot (`gpt-4o-2024-08-06`) costs what its model does, unless it is listed. */
   readonly priceOf: (provider: string, name: string) => ModelPrice | null
   readonly known: ReadonlyArray<KnownPrice>
-  /** The context window in tokens; undefined where nobody knows. */
+  /** The context window in tokens, behind Azure, Bedrock and OpenRouter that of the model's maker; undefined where nobody knows. */
   readonly windowOf: (provider: string, name: string) => number | undefined
 }
 
@@ -47,8 +47,7 @@ export const loadPrices = Effect.gen(function* () {
   for (const known of [...listed, ...own]) byModel.set(`${known.provider}:${known.name}`, known)
   const prices: Prices = {
     known: [...byModel.values()],
-    windowOf: (provider, name) =>
-      windows.get(`${provider}:${name}`) ?? windows.get(`${provider}:${undated(name)}`),
+    windowOf: (provider, name) => knownWindow(provider, name) ?? windowOfMaker(provider, name),
     priceOf: (provider, name) =>
       (byModel.get(`${provider}:${name}`) ?? byModel.get(`${provider}:${undated(name)}`))?.price ?? null
   }
@@ -68,6 +67,41 @@ const windows = new Map(
     )
   )
 )
+
+const knownWindow = (provider: string, name: string): number | undefined =>
+  windows.get(`${provider}:${name}`) ?? windows.get(`${provider}:${undated(name)}`)
+
+/** The window of a model behind another provider, whose name says who made it and which it is. */
+const windowOfMaker = (provider: string, name: string): number | undefined => {
+  switch (provider) {
+    // A deployment may be called as its model is.
+    case "azure":
+      return knownWindow("openai", name) ?? knownWindow("anthropic", name)
+    // `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, perhaps at the end of an ARN.
+    case "amazon-bedrock": {
+      const [, model = ""] = /(?:^|[./])anthropic\.(claude-[^/]+)$/.exec(name) ?? []
+      return knownWindow("anthropic", model.replace(/-v\d+(?::\d+\w*)?$/, ""))
+    }
+    // `anthropic/claude-sonnet-4.5:nitro`; a variant such as `:free` may have another window.
+    case "openrouter": {
+      const [, vendor = "", model = ""] =
+        /^([a-z-]+)\/([^:]+?)(?::(?:nitro|floor|online|exacto|thinking))?$/.exec(name) ?? []
+      const maker = makers.get(vendor)
+      const own = maker === "anthropic" || maker === "mistral" ? model.replaceAll(".", "-") : model
+      return maker === undefined ? undefined : knownWindow(maker, own)
+    }
+    default:
+      return undefined
+  }
+}
+
+/** OpenRouter's names of those who made models. */
+const makers: ReadonlyMap<string, RemoteProvider> = new Map([
+  ["anthropic", "anthropic"],
+  ["google", "google"],
+  ["mistralai", "mistral"],
+  ["openai", "openai"]
+])
 
 /** `gpt-4o-2024-08-06` and `claude-haiku-4-5-20251001` without their dates. */
 const undated = (name: string): string => name.replace(/-(?:\d{4}-\d{2}-\d{2}|\d{8})$/, "")

@@ -7,10 +7,16 @@
  * in the environment behind our back. A package is loaded when its provider is
  * first asked. Which provider an agent gets is decided in `models.ts`.
  */
-import type { LanguageModelV4, SharedV4ProviderOptions } from "@ai-sdk/provider"
+import type {
+  JSONValue,
+  LanguageModelV4,
+  LanguageModelV4CallOptions,
+  SharedV4ProviderOptions
+} from "@ai-sdk/provider"
 import type { ModelProvider, ReasoningEffort } from "@tropism/domain/model-config"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { encryptedReasoning } from "./ai-sdk-model.ts"
 import type { PicturePlace } from "./ai-sdk-prompt.ts"
 import { bedrockError, mistralError, withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
 
@@ -44,6 +50,8 @@ export interface Provider {
   readonly mustBeNamed?: boolean
   /** Where its server lies; null where the provider's package finds out. */
   readonly address: string | null
+  /** Whether that is the maker's own API of OpenAI's models. */
+  readonly isOwnAddress?: boolean
   /** Where its API takes pictures of tool results: most chat completions take them from the user only. */
   readonly picturePlace: PicturePlace
   /** Loads the provider's package and makes a model; fails where a setting is wrong. */
@@ -52,8 +60,10 @@ export interface Provider {
   readonly optionsName: string
   /** Options of each request beside the model's parameters. */
   readonly requestOptions?: SharedV4ProviderOptions[string]
+  /** Options of each request to one model, by its name. */
+  readonly modelOptions?: (modelName: string) => SharedV4ProviderOptions[string]
   /** The options that ask for an effort, where the provider's package does not do it by itself. */
-  readonly effortOptions?: (effort: ReasoningEffort) => SharedV4ProviderOptions[string]
+  readonly effortOptions?: (effort: ReasoningEffort, modelName: string) => SharedV4ProviderOptions[string]
 }
 
 export interface Providers {
@@ -170,6 +180,7 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
     defaultModel: "gpt-5.4",
     missing: env.key === null ? "set OPENAI_API_KEY" : unknownApi(env.api),
     address: env.baseUrl ?? openaiAddress,
+    isOwnAddress: env.baseUrl === null,
     picturePlace: api === "responses" ? "result" : "user",
     makeModel: (name) =>
       loaded(
@@ -184,9 +195,21 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
         }
       ),
     optionsName: "openai",
-    requestOptions: { store: false }
+    requestOptions: { store: false },
+    ...(api === "responses" ? { modelOptions: encryptedOf } : {}),
+    effortOptions: (_effort, name) => (isOfFamily(name) ? {} : { forceReasoning: true })
   }
 }
+
+/** The package knows by its name whether a model reasons: it knows these, and no fine-tuned one or deployment. */
+const isOfFamily = (name: string): boolean => /^(?:gpt-\d|chatgpt|o\d)/.test(name)
+
+/** Fine-tuned models and deployments of these reason as little as the models themselves. */
+const neverReasons = /^(?:ft:)?(?:gpt-(?:3|4)|chatgpt)/
+
+/** The encrypted reasoning of a model whose name says nothing; one that has none refuses, and is asked again without. */
+const encryptedOf = (name: string): SharedV4ProviderOptions[string] =>
+  isOfFamily(name) || neverReasons.test(name) ? {} : { include: [encryptedReasoning] }
 
 const anthropicAddress = "https://api.anthropic.com/v1"
 
@@ -289,6 +312,7 @@ const azure = (env: Environment["azure"], fetch: typeof globalThis.fetch): Provi
       ),
     optionsName: "azure",
     requestOptions: { store: false },
+    ...(isChat ? {} : { modelOptions: encryptedOf }),
     // The package knows by its name what a model can, and a deployment's name tells it nothing.
     effortOptions: () => ({ forceReasoning: true })
   }
@@ -366,20 +390,104 @@ const openrouter = (env: Environment["openrouter"], fetch: typeof globalThis.fet
     loaded(
       () => import("@openrouter/ai-sdk-provider"),
       ({ createOpenRouter }) =>
-        createOpenRouter({
-          apiKey: reveal(env.key),
-          baseURL: env.baseUrl ?? openrouterAddress,
-          fetch: withLenientAnswers(fetch, true)
-        }).chat(name, {
-          usage: { include: true },
-          ...(env.promptCache !== "off" && name.startsWith("anthropic/")
-            ? { cache_control: { type: "ephemeral" } }
-            : {})
-        })
+        withAllReasoning(
+          createOpenRouter({
+            apiKey: reveal(env.key),
+            baseURL: env.baseUrl ?? openrouterAddress,
+            fetch: withoutMarks(withLenientAnswers(fetch, true))
+          }).chat(name, {
+            usage: { include: true },
+            ...(env.promptCache !== "off" && name.startsWith("anthropic/")
+              ? { cache_control: { type: "ephemeral" } }
+              : {})
+          })
+        )
     ),
   optionsName: "openrouter",
   effortOptions: (effort) => ({ reasoning: { effort } })
 })
+
+/** A step in which a model thinks what it thought before has details that differ in nothing that the package compares. */
+const markOf = (message: number, detail: number): string => `\u{e0001}${message}.${detail}`
+const mark = /\u{e0001}\d+\.\d+$/u
+
+/** The fields by which the package holds two details for the same, in its order. */
+const comparedFields = ["summary", "id", "data", "text", "signature"] as const
+
+/**
+ * Sends back the reasoning details of every step.
+ *
+ * **Details** The package (3.1.0) leaves out a detail whose text or id any earlier message of the request has, although
+ * OpenRouter wants each message's own. So the compared fields are marked before it reads them, and unmarked on the wire.
+ */
+const withAllReasoning = (model: LanguageModelV4): LanguageModelV4 =>
+  new Proxy(model, {
+    get: (target, name) =>
+      name === "doStream"
+        ? (options: LanguageModelV4CallOptions) =>
+            target.doStream({ ...options, prompt: options.prompt.map(withMarks) })
+        : Reflect.get(target, name, target)
+  })
+
+const withMarks = (
+  message: LanguageModelV4CallOptions["prompt"][number],
+  place: number
+): LanguageModelV4CallOptions["prompt"][number] =>
+  message.role === "assistant"
+    ? {
+        ...message,
+        content: message.content.map((part) => {
+          const own = part.providerOptions?.["openrouter"]
+          const details = own?.["reasoning_details"]
+          if (!Array.isArray(details)) return part
+          const reasoning_details = details.map((detail, index) =>
+            withChanged(detail as Readonly<Record<string, JSONValue>>, (text) => text + markOf(place, index))
+          )
+          return {
+            ...part,
+            providerOptions: { ...part.providerOptions, openrouter: { ...own, reasoning_details } }
+          }
+        })
+      }
+    : message
+
+/** A detail whose compared fields are changed; an empty text has nothing to compare. */
+const withChanged = (
+  detail: Readonly<Record<string, JSONValue>>,
+  change: (text: string) => string
+): Record<string, JSONValue> => ({
+  ...detail,
+  ...Object.fromEntries(
+    comparedFields.flatMap((field) => {
+      const value = detail[field]
+      return typeof value === "string" && value !== "" ? [[field, change(value)]] : []
+    })
+  )
+})
+
+/** The same fetch for requests with marks. */
+const withoutMarks = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =>
+  Object.assign(
+    (input: Parameters<typeof fetch>[0], init?: RequestInit) => {
+      if (typeof init?.body !== "string" || !init.body.includes('"reasoning_details"'))
+        return fetch(input, init)
+      const body: { readonly messages: ReadonlyArray<Readonly<Record<string, JSONValue>>> } = JSON.parse(
+        init.body
+      )
+      const messages = body.messages.map(({ reasoning_details: details, ...message }) =>
+        Array.isArray(details)
+          ? {
+              ...message,
+              reasoning_details: details.map((detail) =>
+                withChanged(detail as Readonly<Record<string, JSONValue>>, (text) => text.replace(mark, ""))
+              )
+            }
+          : message
+      )
+      return fetch(input, { ...init, body: JSON.stringify({ ...body, messages }) })
+    },
+    { preconnect: fetch.preconnect }
+  )
 
 /** Any other server: the address makes it usable, since many local ones ask for no key. Nobody knows what its models are called. */
 const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fetch): Provider => ({

@@ -3,7 +3,7 @@
  */
 // oxlint-disable unicorn/no-thenable -- JSON Schema has a keyword of that name
 import { describe, expect, it } from "@effect/vitest"
-import { addFormats, Ajv } from "@modelcontextprotocol/server/validators/ajv"
+import { Ajv2020 } from "ajv/dist/2020.js"
 import { isJsonObject } from "@tropism/domain/json"
 import { Tool } from "effect/ai"
 import { schemaRulesOf, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
@@ -53,16 +53,18 @@ const faultsIn = (schema: Json, place = ""): ReadonlyArray<string> => {
   ]
 }
 
-const validator = new Ajv({ strict: false })
-addFormats.default(validator)
+/** Anthropic's rule for the schema of a tool is JSON Schema of 2020-12 (platform.claude.com, tool use). */
+const validator = new Ajv2020({ strict: false, validateFormats: false })
 
-/** What JSON Schema itself has against a schema; draft 7 knows the newer keywords by their older names. */
-const invalidIn = (schema: Json): unknown => {
-  const older = JSON.stringify(schema)
-    .replaceAll('"$defs":', '"definitions":')
-    .replaceAll('"dependentSchemas":', '"dependencies":')
-  return validator.validateSchema(JSON.parse(older)) === true ? [] : validator.errors
-}
+/** What JSON Schema itself has against a schema. */
+const invalidIn = (schema: Json): unknown =>
+  validator.validateSchema(schema) === true ? [] : validator.errors
+
+/** What OpenAI and Anthropic refuse at the root: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level". */
+const rootFaultsIn = (schema: Json): ReadonlyArray<string> => [
+  ...(schema.type === "object" ? [] : ["the root is no object"]),
+  ...["oneOf", "anyOf", "allOf", "enum", "const", "not", "if", "$ref"].filter((keyword) => keyword in schema)
+]
 
 describe("A tool as a provider accepts it", () => {
   it.each([
@@ -200,6 +202,54 @@ describe("A tool as a provider accepts it", () => {
   it("is offered with properties and required that are null", () => {
     const given = { type: "object", properties: null, required: null }
     expect(offered(given)).toEqual({ type: "object", properties: {} })
+  })
+
+  it.each<readonly [string, Json, Json]>([
+    [
+      "any of several objects: the fields of all, and what each requires",
+      {
+        anyOf: [
+          { properties: { a: { type: "string" }, "b c": { type: "int" } }, required: ["a", "b c"] },
+          { properties: { a: { type: "number" } }, required: ["a"] }
+        ]
+      },
+      {
+        type: "object",
+        properties: { a: { anyOf: [{ type: "string" }, { type: "number" }] }, b_c: { type: "integer" } },
+        required: ["a"]
+      }
+    ],
+    [
+      "all of several objects, beside fields of its own",
+      {
+        type: "object",
+        description: "Looks.",
+        properties: { a: { type: "string" } },
+        allOf: [
+          { properties: { b: {} }, required: ["b"] },
+          { oneOf: [{ required: ["a"] }, { required: ["b"] }] }
+        ],
+        additionalProperties: false
+      },
+      { type: "object", description: "Looks.", properties: { a: { type: "string" }, b: {} }, required: ["b"] }
+    ],
+    [
+      "what it is not, and conditions",
+      {
+        properties: { a: {} },
+        not: { required: ["a"] },
+        if: { properties: { b: { type: "list" } } },
+        then: {}
+      },
+      { type: "object", properties: { a: {}, b: { type: "array", items: {} } } }
+    ]
+  ])("is one object where its root is %s", (_, schema, expected) => {
+    expect(offered(schema)).toEqual(expected)
+  })
+
+  it("takes a call of such a tool back to its own keys", () => {
+    const tools = [toolOf({ oneOf: [{ properties: { "b c": {} } }, { properties: { d: {} } }] })]
+    expect(withOwnKeys(tools, "t", { b_c: 1, d: 2 })).toEqual({ "b c": 1, d: 2 })
   })
 
   it("refers to a renamed key by its new name", () => {
@@ -341,17 +391,25 @@ describe("A tool as a provider accepts it", () => {
     }
     for (let round = 0; round < 2_000; round++) {
       const properties = Object.fromEntries(some(() => [key(), schema(3)]))
+      const branches = () =>
+        some(() => ({ ...schema(3), properties: { [key()]: schema(1) }, required: some(key) }))
       const given = {
         type: "object",
         properties,
         required: one<Json>(
           () => some(key),
           () => null
+        ),
+        ...one<Json>(
+          () => ({}),
+          () => ({}),
+          () => ({ [oneOf("anyOf", "oneOf", "allOf")]: branches() }),
+          () => ({ oneOf: branches(), allOf: branches(), [oneOf("not", "if", "then", "else")]: schema(2) }),
+          () => ({ [oneOf<string>("enum", "const", "$ref")]: oneOf<Json>([1], {}, "#/properties/a") })
         )
       }
       const result = offered(given, "google")
-      expect([round, faultsIn(result), invalidIn(result)]).toEqual([round, [], []])
-      expect(result.type).toBe("object")
+      expect([round, faultsIn(result), invalidIn(result), rootFaultsIn(result)]).toEqual([round, [], [], []])
     }
   })
 })

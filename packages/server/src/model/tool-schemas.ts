@@ -7,7 +7,7 @@
  * rewritten schema may allow more than the tool does: each call is judged by the tool's own schema.
  */
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider"
-import { isJsonObject } from "@tropism/domain/json"
+import { canonicalJson, isJsonObject } from "@tropism/domain/json"
 import { shortened } from "@tropism/domain/text-beginning"
 import { Result, type Schema } from "effect"
 import { Tool } from "effect/ai"
@@ -121,7 +121,8 @@ const fit = (root: JsonSchema, areEnumsText: boolean): Fitted => {
     const fitted = demanding(conditional(bounded(listed(Object.fromEntries(entries), part, walk))))
     return areEnumsText ? withTextEnum(fitted) : fitted
   }
-  const schema = walk(root)
+  const walked = walk(root)
+  const schema = isObjectAtRoot(walked) ? walked : demanding(asObject(walked))
   return {
     schema: { ...schema, type: "object", properties: schema["properties"] ?? {} },
     keys: own
@@ -370,6 +371,80 @@ const withTextEnum = (schema: JsonSchema): JsonSchema => {
   const { description, enum: _enum, ...rest } = schema
   const choice = `One of ${values.map((value) => JSON.stringify(value)).join(", ")}`
   return { ...rest, description: typeof description === "string" ? `${description}\n${choice}` : choice }
+}
+
+/** What the root of a tool's schema may not be: OpenAI and Anthropic refuse the whole request for it. */
+const rootChoices: ReadonlySet<string> = new Set([
+  "$ref",
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "then",
+  "else",
+  "enum",
+  "const",
+  "dependentSchemas"
+])
+
+/** Whether the root of a schema is an object and no choice. */
+export const isObjectAtRoot = (schema: JsonSchema): boolean =>
+  !Object.keys(schema).some((key) => rootChoices.has(key))
+
+/** One object with the fields of all branches; required is what every way through them requires. */
+export const asObject = (schema: JsonSchema): JsonSchema & { readonly type: "object" } => {
+  const { fields, required } = fieldsOf(schema)
+  const rest = Object.fromEntries(
+    Object.entries(schema).filter(
+      ([key]) => !rootChoices.has(key) && !["properties", "required", "additionalProperties"].includes(key)
+    )
+  )
+  return {
+    ...rest,
+    type: "object",
+    properties: Object.fromEntries([...fields].map(([name, found]) => [name, anyOf(found)])),
+    ...(required.size === 0 ? {} : { required: [...required] })
+  }
+}
+
+interface Fields {
+  readonly fields: Map<string, ReadonlyArray<unknown>>
+  readonly required: ReadonlySet<string>
+}
+
+const fieldsOf = (schema: unknown): Fields => {
+  const fields = new Map<string, ReadonlyArray<unknown>>()
+  const required = new Set<string>()
+  if (!isJsonObject(schema)) return { fields, required }
+  const take = (more: Fields["fields"]) => {
+    for (const [name, found] of more) fields.set(name, [...(fields.get(name) ?? []), ...found])
+  }
+  const { properties } = schema
+  if (isJsonObject(properties))
+    take(new Map(Object.entries(properties).map(([name, field]) => [name, [field]])))
+  for (const name of textsIn(schema["required"])) required.add(name)
+  for (const branch of partsOf(schema["allOf"]).map(fieldsOf)) {
+    take(branch.fields)
+    for (const name of branch.required) required.add(name)
+  }
+  for (const choice of [partsOf(schema["anyOf"]), partsOf(schema["oneOf"])]) {
+    const branches = choice.map(fieldsOf)
+    for (const branch of branches) take(branch.fields)
+    const [first, ...others] = branches
+    for (const name of first?.required ?? [])
+      if (others.every((branch) => branch.required.has(name))) required.add(name)
+  }
+  for (const key of ["if", "then", "else"]) take(fieldsOf(schema[key]).fields)
+  return { fields, required }
+}
+
+const partsOf = (part: unknown): ReadonlyArray<unknown> => (Array.isArray(part) ? part : [])
+
+/** One schema for a field that branches describe in several ways. */
+const anyOf = (found: ReadonlyArray<unknown>): unknown => {
+  const distinct = [...new Map(found.map((each) => [canonicalJson(each as never), each])).values()]
+  return distinct.length === 1 ? distinct[0] : { anyOf: distinct }
 }
 
 const renamed = (value: Schema.Json, keys: ReadonlyMap<string, string>): Schema.Json =>

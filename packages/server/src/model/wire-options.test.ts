@@ -16,7 +16,7 @@ import { azureResponses, openaiResponses } from "../../testing/providers/openai-
 import type { WireFormat } from "../../testing/providers/wire-format.ts"
 import { type FakeAnswer, serveAnswers, streaming } from "./fake-model-server.ts"
 import type { ModelRequest } from "./model-request.ts"
-import { ask, asking, modelsIn } from "./models-for-tests.ts"
+import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
 
 const key = "secret-key-abcdef-0123456789"
 
@@ -100,6 +100,52 @@ describe("model.reasoning", () => {
       expect(second.requests[0]?.body).toMatchObject({ reasoning_effort: "high" })
       expect(JSON.stringify(second.requests[0]?.body)).not.toContain("safe")
     }).pipe(Effect.scoped)
+  )
+})
+
+describe("Encrypted reasoning", () => {
+  it.live.each<readonly [WireFormat, string, boolean]>([
+    [azureResponses, "our-deployment", true],
+    [azureResponses, "gpt-4o", false],
+    [openaiResponses, "ft:o4-mini:acme::x1", true],
+    [openaiResponses, "ft:gpt-4.1:acme::x1", false],
+    [openaiResponses, "gpt-5", true],
+    [openaiResponses, "gpt-4o", false]
+  ])("$0.title: of $1 is asked for: $2", ([format, name, isAskedFor]) =>
+    Effect.gen(function* () {
+      const { include = [] } = yield* bodyFor(format, { name })
+      expect(include).toEqual(isAskedFor ? ["reasoning.encrypted_content"] : [])
+    })
+  )
+
+  it.live("is not asked for again where a deployment has none", () =>
+    Effect.gen(function* () {
+      const error = {
+        message: "Encrypted content is not supported with this model.",
+        type: "invalid_request_error"
+      }
+      const server = yield* serveAnswers(
+        { kind: "json", status: 400, body: { error } },
+        streaming(azureResponses.answer({ words: ["Done."] }))
+      )
+      const { maxOutputTokens: _most, temperature: _heat, ...model } = azureResponses.model
+      const parts = yield* Effect.forEach([1, 2], () => ask(model, asking("hi"))).pipe(
+        Effect.provide(modelsIn(azureResponses.env(server.url, key)))
+      )
+      expect(parts.map(textOf)).toEqual(["Done.", "Done."])
+      expect(server.requests.map(({ body }) => Object(body).include ?? [])).toEqual([
+        ["reasoning.encrypted_content"],
+        [],
+        []
+      ])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("comes with the effort of a fine-tuned model", () =>
+    Effect.gen(function* () {
+      const body = yield* bodyFor(openaiResponses, { name: "ft:o4-mini:acme::x1", reasoning: "low" })
+      expect(body).toMatchObject({ reasoning: { effort: "low" }, include: ["reasoning.encrypted_content"] })
+    })
   )
 })
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { Clock, Effect, Stream } from "effect"
 import { anthropicMessages } from "../../testing/providers/anthropic-messages.ts"
 import { gemini } from "../../testing/providers/gemini.ts"
+import { mistral } from "../../testing/providers/mistral.ts"
 import { openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
 import { openaiResponses } from "../../testing/providers/openai-responses.ts"
 import { conversation, dataEvents, type WireFormat } from "../../testing/providers/wire-format.ts"
@@ -15,7 +16,7 @@ import {
   streaming
 } from "./fake-model-server.ts"
 import { Models } from "./models.ts"
-import { modelsIn } from "./models-for-tests.ts"
+import { ask, modelsIn, textOf } from "./models-for-tests.ts"
 import { naming } from "../../testing/naming.ts"
 
 const key = "secret-key-abcdef-0123456789"
@@ -79,6 +80,45 @@ describe("A server that speaks another language than it should", () => {
           expect(message).not.toMatch(/\n|usage|choices|expected/i)
         }
     })
+  )
+
+  it.live("is no outage where a package stumbles over what came, and its own words are told", () =>
+    Effect.gen(function* () {
+      const chunk = (delta: unknown) => ({
+        id: "b9",
+        object: "chat.completion.chunk",
+        created: 1,
+        model: "m",
+        choices: [{ index: 0, delta, finish_reason: null }]
+      })
+      for (const [answer, words] of [
+        [{ ...chunk({}), choices: [null] }, "not understood"],
+        [chunk({ content: [{ type: "audio", audio: "x" }] }), "not understood"],
+        [chunk({ content: [{ type: "text" }] }), "not understood"],
+        [{ ...chunk({ content: 7 }), message: "The gateway is confused" }, "The gateway is confused"]
+      ] as const) {
+        const { failure, message } = yield* failureFrom(mistral, streaming(dataEvents(answer, "[DONE]")))
+        expect(failure).toMatchObject({ reason: "invalidResponse", isRetryable: false })
+        expect(message).toContain(words)
+      }
+    })
+  )
+
+  it.live("a chunk of usage without choices is understood by Mistral's package, too", () =>
+    Effect.gen(function* () {
+      const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
+      const server = yield* serveAnswers(
+        streaming([
+          ...mistral.answer({ words: ["Hello"] }).slice(0, -1),
+          ...dataEvents({ choices: [], usage }, "[DONE]")
+        ])
+      )
+      const parts = yield* Effect.provide(
+        ask(mistral.model, conversation),
+        modelsIn(mistral.env(server.url, key))
+      )
+      expect([textOf(parts), parts.at(-1)]).toMatchObject(["Hello", { usage: { inputTokens: 3 } }])
+    }).pipe(Effect.scoped)
   )
 
   it.live("Gemini's list of errors is shown in its words", () =>

@@ -17,7 +17,7 @@ import { limitsOf } from "@tropism/domain/run-limits"
 import { taintOfEvents, type TaintSource } from "@tropism/domain/taint"
 import { allowsOffered } from "@tropism/domain/tool-pattern"
 import { beginningOf } from "@tropism/domain/text-beginning"
-import { Cause, Clock, Context, Effect, Layer, Option, Scope } from "effect"
+import { Cause, Clock, Context, Effect, Layer, Option } from "effect"
 import { type AgentVersion, Agents } from "../agent/agents.ts"
 import { Contexts } from "../agent/contexts.ts"
 import type { PromptFailed } from "../agent/template.ts"
@@ -275,9 +275,9 @@ export class Actor extends Context.Service<
 
       const work = Effect.fn("Actor.work")(
         (run: ClaimedRun): Effect.Effect<void> => {
-          const attempt: Effect.Effect<void, Failure | RunHalted | RunNotInState | AttemptLost, Scope.Scope> =
+          const attempt: Effect.Effect<void, Failure | RunHalted | RunNotInState | AttemptLost> =
             Effect.flatMap(prepare(run), loop)
-          return Effect.scoped(attempt).pipe(
+          return attempt.pipe(
             Effect.catchCause((cause) => {
               const fault = Cause.hasInterrupts(cause) ? undefined : findPermanentFault(cause)
               return fault === undefined

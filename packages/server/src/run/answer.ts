@@ -132,6 +132,7 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
     case "finish":
       return {
         ...answer,
+        text: answer.text.slice(part.thoughtChars ?? 0),
         usage: part.usage,
         costMicros: part.costMicros,
         finishReason: part.reason,

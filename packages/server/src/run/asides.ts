@@ -70,8 +70,15 @@ export const makeAsides = Effect.gen(function* () {
           (answer, part): Answer => {
             if (part.type === "text") return { ...answer, text: answer.text + part.delta }
             if (part.type === "toolCall") return answer
-            const { costMicros, name, provider, reason, usage } = part
-            return { ...answer, usage, costMicros, finishReason: reason, model: `${provider}:${name}` }
+            const { costMicros, name, provider, reason, thoughtChars = 0, usage } = part
+            return {
+              ...answer,
+              text: answer.text.slice(thoughtChars),
+              usage,
+              costMicros,
+              finishReason: reason,
+              model: `${provider}:${name}`
+            }
           }
         )
       )

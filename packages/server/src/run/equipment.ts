@@ -10,7 +10,7 @@
 import { type ContextConfig, isClientTool, type Workflow } from "@tropism/domain/context-config"
 import type { FlowStep } from "@tropism/domain/flow"
 import { allows, clientServer, commonTools } from "@tropism/domain/tool-pattern"
-import { Effect, Option, Scope } from "effect"
+import { Effect, Option } from "effect"
 import type { AgentVersion } from "../agent/agents.ts"
 import type { ModelUnavailable, ResolvedModel } from "../model/model-request.ts"
 import { Models } from "../model/models.ts"
@@ -49,8 +49,7 @@ export const makeEquipment = Effect.gen(function* () {
     run: ClaimedRun,
     { definition }: AgentVersion,
     principal: RunPrincipal
-  ): Effect.fn.Return<EquipmentOf, never, Scope.Scope> {
-    const scope = yield* Effect.scope
+  ): Effect.fn.Return<EquipmentOf> {
     const isConversation = run.trigger.type === "context"
     const known = new Map<FlowStep | Workflow | undefined, Equipment>()
 
@@ -72,14 +71,11 @@ export const makeEquipment = Effect.gen(function* () {
       })
       const connected =
         (found && isToolless === (toolChoiceOf(found.settings) === "none") ? found.tools : undefined) ??
-        (yield* Scope.provide(
-          toolServers.connect(principal, isToolless ? [] : patternsOf(step), {
-            isLoop: flow?.flowType === "loop",
-            maySpawn: !isToolless && definition.subAgents.length > 0,
-            maySuggest: definition.executionMode !== "execute"
-          }),
-          scope
-        ))
+        (yield* toolServers.connect(principal, isToolless ? [] : patternsOf(step), {
+          isLoop: flow?.flowType === "loop",
+          maySpawn: !isToolless && definition.subAgents.length > 0,
+          maySuggest: definition.executionMode !== "execute"
+        }))
       const guard = settings && (yield* guardOf(models, definition.name, settings))
       const defined = settings?.tools ?? []
       // A step that lists its tools has those and no others, of the context's client tools too.

@@ -107,112 +107,8 @@ export class RunAppends extends Context.Service<
       const { guardLast } = yield* makeHolding
       const { freeing } = yield* makeSettling
       const { foreseeAll } = yield* makeAsking
-      const { recordingUnmade } = yield* makeUnmadeCalls
 
-      const used = sql`jsonb_to_record(appended.use) as used(counts boolean, step boolean, model text, finish text, input bigint, output bigint,
-        cached bigint, written bigint, thought bigint, cost bigint, ends boolean, reacts boolean, summary text)`
-
-      /** Changes each run once: by what it used, by its end, or by both. */
-      const kept = sql`kept as (
-        update kb.agent_runs run set
-          step_count = run.step_count + used.step::int,
-          attempts_before_step = case when used.step then run.attempt - 1 else run.attempts_before_step end,
-          model = case when used.step then used.model else run.model end,
-          finish_reason = case when used.step then used.finish else run.finish_reason end,
-          partial_text = case when used.step then null else run.partial_text end,
-          waits_since = case when used.step then null else run.waits_since end,
-          wait_tries = case when used.step then 0 else run.wait_tries end,
-          wait_message = case when used.step then null else run.wait_message end,
-          cost_micros = run.cost_micros + used.cost,
-          usage = case when used.counts then jsonb_strip_nulls(jsonb_build_object(
-            'inputTokens', (run.usage ->> 'inputTokens')::bigint + used.input,
-            'outputTokens', (run.usage ->> 'outputTokens')::bigint + used.output,
-            'cachedInputTokens', nullif(coalesce((run.usage ->> 'cachedInputTokens')::bigint, 0) + used.cached, 0),
-            'cacheWriteTokens', nullif(coalesce((run.usage ->> 'cacheWriteTokens')::bigint, 0) + used.written, 0),
-            'reasoningTokens', nullif(coalesce((run.usage ->> 'reasoningTokens')::bigint, 0) + used.thought, 0))) else run.usage end,
-          status = case when used.ends then 'completed' else run.status end,
-          summary = case when used.ends then nullif(used.summary, '') else run.summary end,
-          completed_at = case when used.ends then now() else run.completed_at end,
-          attempt_token = case when used.ends then null else run.attempt_token end
-        from appended cross join lateral ${used}
-        where appended.use is not null and run.id = appended.run and run.attempt_token = appended.token
-        returning appended.n, run.id, run.agent_id, run.backtest_id, used.ends, used.reacts,
-          (extract(epoch from now() - run.started_at) * 1000)::float8 as ran_ms)`
-
-      /** A real run that completes clears its agent's streak of failures. */
-      const forgiven = sql`forgiven as (
-        update kb.agents agent set consecutive_failures = 0 from kept
-        where kept.ends and kept.backtest_id is null and agent.id = kept.agent_id and agent.consecutive_failures > 0 returning agent.id)`
-
-      /** A trigger or retry locks the agent's row first, then entries and budgets; so does the end of a run, or the two would deadlock. */
-      const afterAgent = sql`cross join (select count(*) from forgiven) after_agent`
-
-      /**
-       * Adds what was used to every budget that pays.
-       *
-       * **Details** Rows are taken in one order, so batches that add to the same ones cannot deadlock. A run counts itself with its first step, in
-       * its agent's day and in every run above it; the runs of a chain are counted where they get their place.
-       */
-      const spending = (after: Statement.Fragment) => sql`spent as (
-        insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_micros)
-        select appended.project_id, payer.scope, payer.id, period.name,
-          sum(case when payer.scope <> 'chain' and asker.step_count = 0 and used.step then 1 else 0 end),
-          sum(used.input), sum(used.output), sum(used.cached), sum(used.written), sum(used.thought), sum(used.cost)
-        from appended
-        cross join lateral ${used}
-        cross join lateral (select step_count from kb.agent_runs where id = appended.run offset 0) asker
-        cross join lateral jsonb_to_recordset(appended.payers) as payer(scope text, id uuid, day text)
-        cross join lateral (select case when payer.day is null then '' else ${today(sql)} || payer.day end as name) period
-        ${after}
-        where appended.use is not null and used.counts
-        group by appended.project_id, payer.scope, payer.id, period.name
-        order by payer.scope, payer.id, period.name
-        on conflict (project_id, scope, scope_id, period) do update set
-          runs = budget.runs + excluded.runs,
-          input_tokens = budget.input_tokens + excluded.input_tokens,
-          output_tokens = budget.output_tokens + excluded.output_tokens,
-          cached_input_tokens = budget.cached_input_tokens + excluded.cached_input_tokens,
-          cache_write_tokens = budget.cache_write_tokens + excluded.cache_write_tokens,
-          reasoning_tokens = budget.reasoning_tokens + excluded.reasoning_tokens,
-          cost_micros = budget.cost_micros + excluded.cost_micros)`
-
-      /** Ends the entries of the runs that end. */
-      const settled = (after: Statement.Fragment) => sql`settled as (
-        update kb.agent_processing_log set status = 'completed', completed_at = now(), error_message = null, dead_lettered_at = null
-        where id = any(array(
-          select entry.id from kept join kb.agent_processing_log entry on entry.run_id = kept.id ${after}
-          where kept.ends and kept.reacts and entry.status in ('pending', 'processing') order by entry.id for no key update of entry)))`
-
-      const listed = sql`listed as (
-        insert into kb.tool_lists (project_id, digest, tools)
-        select distinct on (list.digest) appended.project_id, list.digest, list.tools
-        from appended cross join lateral jsonb_to_recordset(appended.lists) as list(digest text, tools jsonb)
-        where appended.lists is not null order by list.digest on conflict do nothing)`
-
-      const stopped = sql`stopped as (
-        update kb.agent_runs run set partial_text = null,
-          deadline_at = case when appended.stop = 'timedOut'
-            then least(now(), run.deadline_at + make_interval(secs => ${runLimits.lateStopMs / 1_000}::float8)) else run.deadline_at end
-        from appended where appended.stop is not null and run.id = appended.run and run.attempt_token = appended.token)`
-
-      /** The parts of the statement for these kinds; alone, an end may clear its agent's failures. */
-      const partsFor = (
-        kinds: ReadonlySet<keyof RunParts>,
-        isAlone: boolean
-      ): ReadonlyArray<Statement.Fragment> => {
-        const after = isAlone && kinds.has("end") ? afterAgent : sql.literal("")
-        return [
-          ...(kinds.has("lists") ? [listed] : []),
-          ...(kinds.has("use") || kinds.has("end") ? [kept] : []),
-          ...(isAlone && kinds.has("end") ? [forgiven] : []),
-          ...(kinds.has("requests") ? [recordingRequests(sql)] : []),
-          ...(kinds.has("unmade") ? [recordingUnmade] : []),
-          ...(kinds.has("stop") ? [stopped] : []),
-          ...(kinds.has("end") ? [settled(after)] : []),
-          ...(kinds.has("use") ? [spending(after)] : [])
-        ]
-      }
-
+      const partsFor = yield* makeParts
       const isSwitchedOff = isStopped(sql)
 
       /** The items whose run, log and agent are free and as they should be; they are held. */
@@ -328,6 +224,113 @@ export class RunAppends extends Context.Service<
     })
   )
 }
+
+/** The parts of the statement of runs' appends. */
+const makeParts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const { recordingUnmade } = yield* makeUnmadeCalls
+
+  const used = sql`jsonb_to_record(appended.use) as used(counts boolean, step boolean, model text, finish text, input bigint, output bigint,
+    cached bigint, written bigint, thought bigint, cost bigint, ends boolean, reacts boolean, summary text)`
+
+  /** Changes each run once: by what it used, by its end, or by both. */
+  const kept = sql`kept as (
+    update kb.agent_runs run set
+      step_count = run.step_count + used.step::int,
+      attempts_before_step = case when used.step then run.attempt - 1 else run.attempts_before_step end,
+      model = case when used.step then used.model else run.model end,
+      finish_reason = case when used.step then used.finish else run.finish_reason end,
+      partial_text = case when used.step then null else run.partial_text end,
+      waits_since = case when used.step then null else run.waits_since end,
+      wait_tries = case when used.step then 0 else run.wait_tries end,
+      wait_message = case when used.step then null else run.wait_message end,
+      cost_micros = run.cost_micros + used.cost,
+      usage = case when used.counts then jsonb_strip_nulls(jsonb_build_object(
+        'inputTokens', (run.usage ->> 'inputTokens')::bigint + used.input,
+        'outputTokens', (run.usage ->> 'outputTokens')::bigint + used.output,
+        'cachedInputTokens', nullif(coalesce((run.usage ->> 'cachedInputTokens')::bigint, 0) + used.cached, 0),
+        'cacheWriteTokens', nullif(coalesce((run.usage ->> 'cacheWriteTokens')::bigint, 0) + used.written, 0),
+        'reasoningTokens', nullif(coalesce((run.usage ->> 'reasoningTokens')::bigint, 0) + used.thought, 0))) else run.usage end,
+      status = case when used.ends then 'completed' else run.status end,
+      summary = case when used.ends then nullif(used.summary, '') else run.summary end,
+      completed_at = case when used.ends then now() else run.completed_at end,
+      attempt_token = case when used.ends then null else run.attempt_token end
+    from appended cross join lateral ${used}
+    where appended.use is not null and run.id = appended.run and run.attempt_token = appended.token
+    returning appended.n, run.id, run.agent_id, run.backtest_id, used.ends, used.reacts,
+      (extract(epoch from now() - run.started_at) * 1000)::float8 as ran_ms)`
+
+  /** A real run that completes clears its agent's streak of failures. */
+  const forgiven = sql`forgiven as (
+    update kb.agents agent set consecutive_failures = 0 from kept
+    where kept.ends and kept.backtest_id is null and agent.id = kept.agent_id and agent.consecutive_failures > 0 returning agent.id)`
+
+  /** A trigger or retry locks the agent's row first, then entries and budgets; so does the end of a run, or the two would deadlock. */
+  const afterAgent = sql`cross join (select count(*) from forgiven) after_agent`
+
+  /**
+   * Adds what was used to every budget that pays.
+   *
+   * **Details** Rows are taken in one order, so batches that add to the same ones cannot deadlock. A run counts itself with its first step, in
+   * its agent's day and in every run above it; the runs of a chain are counted where they get their place.
+   */
+  const spending = (after: Statement.Fragment) => sql`spent as (
+    insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_micros)
+    select appended.project_id, payer.scope, payer.id, period.name,
+      sum(case when payer.scope <> 'chain' and asker.step_count = 0 and used.step then 1 else 0 end),
+      sum(used.input), sum(used.output), sum(used.cached), sum(used.written), sum(used.thought), sum(used.cost)
+    from appended
+    cross join lateral ${used}
+    cross join lateral (select step_count from kb.agent_runs where id = appended.run offset 0) asker
+    cross join lateral jsonb_to_recordset(appended.payers) as payer(scope text, id uuid, day text)
+    cross join lateral (select case when payer.day is null then '' else ${today(sql)} || payer.day end as name) period
+    ${after}
+    where appended.use is not null and used.counts
+    group by appended.project_id, payer.scope, payer.id, period.name
+    order by payer.scope, payer.id, period.name
+    on conflict (project_id, scope, scope_id, period) do update set
+      runs = budget.runs + excluded.runs,
+      input_tokens = budget.input_tokens + excluded.input_tokens,
+      output_tokens = budget.output_tokens + excluded.output_tokens,
+      cached_input_tokens = budget.cached_input_tokens + excluded.cached_input_tokens,
+      cache_write_tokens = budget.cache_write_tokens + excluded.cache_write_tokens,
+      reasoning_tokens = budget.reasoning_tokens + excluded.reasoning_tokens,
+      cost_micros = budget.cost_micros + excluded.cost_micros)`
+
+  /** Ends the entries of the runs that end. */
+  const settled = (after: Statement.Fragment) => sql`settled as (
+    update kb.agent_processing_log set status = 'completed', completed_at = now(), error_message = null, dead_lettered_at = null
+    where id = any(array(
+      select entry.id from kept join kb.agent_processing_log entry on entry.run_id = kept.id ${after}
+      where kept.ends and kept.reacts and entry.status in ('pending', 'processing') order by entry.id for no key update of entry)))`
+
+  const listed = sql`listed as (
+    insert into kb.tool_lists (project_id, digest, tools)
+    select distinct on (list.digest) appended.project_id, list.digest, list.tools
+    from appended cross join lateral jsonb_to_recordset(appended.lists) as list(digest text, tools jsonb)
+    where appended.lists is not null order by list.digest on conflict do nothing)`
+
+  const stopped = sql`stopped as (
+    update kb.agent_runs run set partial_text = null,
+      deadline_at = case when appended.stop = 'timedOut'
+        then least(now(), run.deadline_at + make_interval(secs => ${runLimits.lateStopMs / 1_000}::float8)) else run.deadline_at end
+    from appended where appended.stop is not null and run.id = appended.run and run.attempt_token = appended.token)`
+
+  /** The parts for these kinds; alone, an end may clear its agent's failures. */
+  return (kinds: ReadonlySet<keyof RunParts>, isAlone: boolean): ReadonlyArray<Statement.Fragment> => {
+    const after = isAlone && kinds.has("end") ? afterAgent : sql.literal("")
+    return [
+      ...(kinds.has("lists") ? [listed] : []),
+      ...(kinds.has("use") || kinds.has("end") ? [kept] : []),
+      ...(isAlone && kinds.has("end") ? [forgiven] : []),
+      ...(kinds.has("requests") ? [recordingRequests(sql)] : []),
+      ...(kinds.has("unmade") ? [recordingUnmade] : []),
+      ...(kinds.has("stop") ? [stopped] : []),
+      ...(kinds.has("end") ? [settled(after)] : []),
+      ...(kinds.has("use") ? [spending(after)] : [])
+    ]
+  }
+})
 
 const isReaction = ({ trigger: { type } }: ClaimedRun): boolean => type === "reaction" || type === "mcpEvent"
 

@@ -74,7 +74,7 @@ export const makeWriting = Effect.gen(function* () {
     events: ReadonlyArray<NewEvent>,
     parts: RunParts = {},
     taint: Taint = []
-  ) => appendKnowing(run, context, events, parts, taint, false)
+  ) => appendKnowing(run, context, events, { parts, taint, foresees: false })
 
   /** The same before a model request: the batch answers with it what `mayAsk` would read. */
   const appendForeseeing = (
@@ -83,15 +83,17 @@ export const makeWriting = Effect.gen(function* () {
     events: ReadonlyArray<NewEvent>,
     parts: RunParts = {},
     taint: Taint = []
-  ) => appendKnowing(run, context, events, parts, taint, true)
+  ) => appendKnowing(run, context, events, { parts, taint, foresees: true })
 
   const appendKnowing = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
     events: ReadonlyArray<NewEvent>,
-    parts: RunParts,
-    taint: Taint,
-    foresees: boolean
+    {
+      foresees,
+      parts,
+      taint
+    }: { readonly parts: RunParts; readonly taint: Taint; readonly foresees: boolean }
   ) {
     const all: RunParts = { ...parts, unmade: yield* unmade(context.pendingCalls, events) }
     const planned = yield* planAppend(run.contextName, endOf(context), events, taint)

@@ -5,7 +5,8 @@
  *
  * One fault costs what has it and no more: a tool that is not described as MCP requires is left out with the reason, an
  * `outputSchema` that MCP does not allow is passed over, and a page that does not come leaves the pages before it. The SDK
- * refuses a whole list for one fault in it, so each page is repaired before the SDK reads it.
+ * refuses a whole list for one fault in it, so each page is repaired before the SDK reads it. Nulls for what is absent are taken
+ * out of every answer.
  */
 import {
   type JSONRPCMessage,
@@ -16,7 +17,7 @@ import {
 } from "@modelcontextprotocol/client"
 import { isJsonObject } from "@tropism/domain/json"
 import { beginningOf } from "@tropism/domain/text-beginning"
-import { Clock, Effect, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { answered, faultLike, type ForeignFault, lineOf } from "./foreign-fault.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import type { Fetch } from "./judged-fetch.ts"
@@ -122,45 +123,103 @@ const nameOf = (tool: unknown): string =>
     : "one without a name"
 
 /**
- * The same `fetch`, which repairs the text of a list before the SDK reads it as a message.
+ * The same `fetch`, which repairs the text of answers before the SDK reads it as messages.
  *
- * **Details** The SDK takes no message whose result has `_meta: null`. A line is as long as a message at most, which
- * `fetch` bounds.
+ * **Details** The SDK takes no message whose result has `_meta: null`, and no content with nulls in it. A line is as long as a
+ * message at most, which `fetch` bounds.
  */
-export const repairingLists =
+export const repairingAnswers =
   (fetch: Fetch): Fetch =>
   (address, init) =>
     fetch(address, init).then((response) =>
-      typeof init?.body === "string" &&
-      init.body.includes('"method":"tools/list"') &&
-      response.ok &&
-      response.body !== null
-        ? new Response(response.body.pipeThrough(repairedLines()), response)
+      response.ok && response.body !== null
+        ? new Response(
+            response.body.pipeThrough(
+              repairedText(/\bjson\b/.test(response.headers.get("content-type") ?? ""))
+            ),
+            response
+          )
         : response
     )
 
-const repairedLines = () => {
+/** A body of JSON is one message, in as many lines as it likes. */
+const repairedText = (isWhole: boolean) => {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   let rest = ""
-  const repairedText = (text: string) => encoder.encode(withoutNullMeta(text))
   return new TransformStream<Uint8Array, Uint8Array>({
     transform: (chunk, controller) => {
       rest += decoder.decode(chunk, { stream: true })
-      const end = rest.lastIndexOf("\n") + 1
+      const end = isWhole ? 0 : rest.lastIndexOf("\n") + 1
       if (end === 0) return
-      controller.enqueue(repairedText(rest.slice(0, end)))
+      controller.enqueue(encoder.encode(withoutNullsInLines(rest.slice(0, end))))
       rest = rest.slice(end)
     },
-    flush: (controller) => controller.enqueue(repairedText(rest + decoder.decode()))
+    flush: (controller) => {
+      const last = rest + decoder.decode()
+      controller.enqueue(encoder.encode(isWhole ? withoutNullsIn(last) : withoutNullsInLines(last)))
+    }
   })
 }
 
-/** The text of a list in JSON, which the SDK reads as a message. */
-export const withoutNullMeta = (text: string): string => text.replace(nullMeta, '"_meta":{}')
+/** Lines of messages in JSON, with or without the name of an event's field. */
+export const withoutNullsInLines = (lines: string): string =>
+  mayHaveNulls.test(lines)
+    ? lines.replace(/^(data: ?)?(\{.*\})(\r?)$/gm, (_line, field = "", message: string, end: string) =>
+        [field, withoutNullsIn(message), end].join("")
+      )
+    : lines
 
-/** A key of JSON; within a text its quotes would have a backslash. */
-const nullMeta = /(?<!\\)"_meta"\s*:\s*null(?=\s*[,}])/g
+const mayHaveNulls = /:\s*null\b/
+
+const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** A message without the nulls that stand for what is absent; what is no message of JSON stays as it is. */
+const withoutNullsIn = (text: string): string => {
+  if (!mayHaveNulls.test(text)) return text
+  const message = Option.getOrUndefined(decodeMessage(text))
+  if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return text
+  const repaired = JSON.stringify(repairedMessage(message))
+  return repaired === JSON.stringify(message) ? text : repaired
+}
+
+const repairedMessage = (message: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const { error, params, result, ...rest } = message
+  return {
+    ...rest,
+    ...(isJsonObject(params) ? { params: without(params, ["_meta"]) } : {}),
+    ...(error === undefined || error === null ? {} : { error }),
+    // Who answers null where an object belongs has nothing to say.
+    ...(result === undefined || (result === null && error) ? {} : { result: repairedResult(result ?? {}) })
+  }
+}
+
+/** What may be absent of a result; other keys are the tool's own, or mean something as null. */
+const optional = ["_meta", "content", "instructions", "isError", "nextCursor", "structuredContent"]
+
+const repairedResult = (result: unknown): unknown => {
+  if (!isJsonObject(result)) return result
+  const fit = without(result, optional)
+  for (const key of ["capabilities", "serverInfo"])
+    if (isJsonObject(fit[key])) fit[key] = withoutNulls(fit[key])
+  if (Array.isArray(fit["content"])) fit["content"] = fit["content"].map(repairedPart)
+  // The result of a call whose task has ended.
+  if (isJsonObject(fit["result"])) fit["result"] = repairedResult(fit["result"])
+  return fit
+}
+
+const repairedPart = (part: unknown): unknown => {
+  if (!isJsonObject(part)) return part
+  const fit = withoutNulls(part)
+  for (const key of ["annotations", "resource"]) if (isJsonObject(fit[key])) fit[key] = withoutNulls(fit[key])
+  return fit
+}
+
+const without = (
+  value: Readonly<Record<string, unknown>>,
+  keys: ReadonlyArray<string>
+): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(value).filter(([key, part]) => part !== null || !keys.includes(key)))
 
 /** Asks for page after page, until the list ends, goes round or breaks off; fails where not even the first page comes. */
 export const walkPages = Effect.fn("walkPages")(function* (

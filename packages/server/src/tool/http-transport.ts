@@ -21,7 +21,7 @@ import { type Network, OutsideNetwork } from "../agent/outside-network.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { sayWhoMayMend, wantedScopesIn } from "./credentials-wanted.ts"
 import { endedUnanswered, ForeignFault, unmade } from "./foreign-fault.ts"
-import { repairingLists } from "./foreign-lists.ts"
+import { repairingAnswers } from "./foreign-lists.ts"
 import { type Fetch, judgedFetch } from "./judged-fetch.ts"
 import type { Bearer, BearerToken } from "./oauth-grants.ts"
 
@@ -51,7 +51,7 @@ export const httpTransport = Effect.fnUntraced(function* ({
   const { heard, scheduler } = yield* makePauses
   const transport = new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
-    fetch: repairingLists(fetch),
+    fetch: repairingAnswers(fetch),
     reconnectionScheduler: scheduler
   })
   watchStreams(transport, heard)

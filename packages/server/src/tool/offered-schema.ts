@@ -8,33 +8,19 @@
  * as one object, and what references lead to in their places; what is recursive
  * ends after one round. Arguments are judged by the tool's own schema all the same.
  */
-import { canonicalJson, isJsonObject } from "@tropism/domain/json"
+import { isJsonObject } from "@tropism/domain/json"
+import { asObject, isObjectAtRoot } from "../model/tool-schemas.ts"
 import { foreignLimits } from "./foreign-limits.ts"
 import { type JsonSchema, lookUp } from "./schema-refs.ts"
 
 /** A schema as a model is shown it. */
 export const offeredSchema = (schema: JsonSchema): JsonSchema & { readonly type: "object" } => {
-  const isPlain = !Object.keys(schema).some((key) => choices.has(key)) && !hasRef(schema)
+  const isPlain = isObjectAtRoot(schema) && !hasRef(schema)
   if (isPlain) return { ...schema, type: "object" }
   const inlined = inline(schema)
   const { $defs: _defs, definitions: _definitions, ...rest } = isJsonObject(inlined) ? inlined : {}
-  return flatten(rest)
+  return asObject(rest)
 }
-
-/** What the root of a tool's schema may not be. */
-const choices: ReadonlySet<string> = new Set([
-  "$ref",
-  "allOf",
-  "anyOf",
-  "oneOf",
-  "not",
-  "if",
-  "then",
-  "else",
-  "enum",
-  "const",
-  "dependentSchemas"
-])
 
 const hasRef = (schema: JsonSchema): boolean =>
   /"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema))
@@ -68,61 +54,3 @@ const cutShort = ({ description, title, type }: JsonSchema): JsonSchema => ({
   ...(title === undefined ? {} : { title }),
   ...(description === undefined ? {} : { description })
 })
-
-/** One object with the fields of all branches; required is what every way through them requires. */
-const flatten = (schema: JsonSchema): JsonSchema & { readonly type: "object" } => {
-  const { fields, required } = fieldsOf(schema)
-  const rest = Object.fromEntries(
-    Object.entries(schema).filter(
-      ([key]) => !choices.has(key) && !["properties", "required", "additionalProperties"].includes(key)
-    )
-  )
-  return {
-    ...rest,
-    type: "object",
-    properties: Object.fromEntries([...fields].map(([name, found]) => [name, anyOf(found)])),
-    ...(required.size === 0 ? {} : { required: [...required] })
-  }
-}
-
-interface Fields {
-  readonly fields: Map<string, ReadonlyArray<unknown>>
-  readonly required: ReadonlySet<string>
-}
-
-const fieldsOf = (schema: unknown): Fields => {
-  const fields = new Map<string, ReadonlyArray<unknown>>()
-  const required = new Set<string>()
-  if (!isJsonObject(schema)) return { fields, required }
-  const take = (more: Fields["fields"]) => {
-    for (const [name, found] of more) fields.set(name, [...(fields.get(name) ?? []), ...found])
-  }
-  const { properties } = schema
-  if (isJsonObject(properties))
-    take(new Map(Object.entries(properties).map(([name, field]) => [name, [field]])))
-  for (const name of namesIn(schema["required"])) required.add(name)
-  for (const branch of partsOf(schema["allOf"]).map(fieldsOf)) {
-    take(branch.fields)
-    for (const name of branch.required) required.add(name)
-  }
-  for (const choice of [partsOf(schema["anyOf"]), partsOf(schema["oneOf"])]) {
-    const branches = choice.map(fieldsOf)
-    for (const branch of branches) take(branch.fields)
-    const [first, ...others] = branches
-    for (const name of first?.required ?? [])
-      if (others.every((branch) => branch.required.has(name))) required.add(name)
-  }
-  for (const key of ["if", "then", "else"]) take(fieldsOf(schema[key]).fields)
-  return { fields, required }
-}
-
-const partsOf = (part: unknown): ReadonlyArray<unknown> => (Array.isArray(part) ? part : [])
-
-const namesIn = (part: unknown): ReadonlyArray<string> =>
-  partsOf(part).filter((name): name is string => typeof name === "string")
-
-/** One schema for a field that branches describe in several ways. */
-const anyOf = (found: ReadonlyArray<unknown>): unknown => {
-  const distinct = [...new Map(found.map((each) => [canonicalJson(each as never), each])).values()]
-  return distinct.length === 1 ? distinct[0] : { anyOf: distinct }
-}

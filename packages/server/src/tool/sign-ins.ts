@@ -8,6 +8,7 @@
  * dies after that leaves nobody signed in, and the link is asked for again.
  */
 import { createHash, randomBytes } from "node:crypto"
+import { includesRole, type Role } from "@tropism/api/authorization"
 import { ProjectId, type UserId } from "@tropism/domain/ids"
 import { oauthOf, wantsSignIn } from "@tropism/domain/mcp-server"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
@@ -150,6 +151,7 @@ export class SignIns extends Context.Service<
         const { askedBy, mayPin, server, sign, userId } = taken
         if (person !== undefined && person !== askedBy)
           return yield* fault(`${askedBy} asked for this sign-in, and this browser is signed in as ${person}`)
+        if (server !== undefined) yield* mayStill(taken, server)
         const transport = server?.config.transport
         if (server === undefined || transport?.type !== "http" || transport.url !== sign.url)
           return yield* fault(
@@ -188,7 +190,7 @@ export class SignIns extends Context.Service<
           )
         )
         if (kept === "unsealable") return yield* unsealable
-        return { server, askedBy, mayPin }
+        return { server, askedBy, mayPin: mayPin && mayBe(taken, "admin") }
       }, Effect.provideContext(context))
 
       const end = Effect.fn("SignIns.end")(function* (server: KeptServer, userId: UserId) {
@@ -236,6 +238,22 @@ const knownClient = (server: KeptServer, client: OAuthClient): Effect.Effect<OAu
   Effect.catchTag(withDefinedSecret(server, client), "ForeignFault", ({ message }) =>
     Effect.fail(fault(message))
   )
+
+/** Whether the asker has a role by now; who is no member is the server's admin: those of members who left are gone. */
+const mayBe = ({ role }: Pick<TakenRow, "role">, needed: Role): boolean =>
+  role === null || includesRole(role, needed)
+
+/** Refuses what its asker may not do any more, or what another kind of sign-in was asked for. */
+const mayStill = (taken: TakenRow, { config }: KeptServer): Effect.Effect<void, SignInFault> => {
+  const isPerMember = oauthOf(config)?.per === "member"
+  if (isPerMember !== (taken.userId !== ""))
+    return Effect.fail(fault("Who signs in to this server has changed since the link was asked for"))
+  return isPerMember || mayBe(taken, "admin")
+    ? Effect.void
+    : Effect.fail(
+        fault(`${taken.askedBy} is no admin of the project any more, and this sign-in is for admins`)
+      )
+}
 
 const notForOAuth = ({ config }: KeptServer) =>
   Effect.fail(
@@ -335,7 +353,8 @@ const makeSignInRows = Effect.gen(function* () {
     const taking = Effect.gen(function* () {
       const [row] = yield* sql<TakenRow>`
         delete from kb.mcp_sign_ins where project_id = ${projectId} and state_hash = ${hash} and expires_at > now()
-        returning server_id, user_id, asked_by, may_pin, sealed`
+        returning server_id, user_id, asked_by, may_pin, sealed,
+          (select role from kb.members where project_id = ${projectId} and user_id = asked_by) as role`
       return row && { ...row, server: yield* servers.find(row.serverId) }
     }).pipe(orDie)
     const taken = yield* database.inProject(projectId, taking)
@@ -397,4 +416,6 @@ interface TakenRow {
   readonly askedBy: UserId
   readonly mayPin: boolean
   readonly sealed: string
+  /** The asker's as it is now; null where they are no member. */
+  readonly role: Role | null
 }

@@ -22,7 +22,7 @@ import {
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Deferred, Effect, Result, type Scope } from "effect"
 import { foreignLimits } from "./foreign-limits.ts"
-import { withoutNullMeta } from "./foreign-lists.ts"
+import { withoutNullsInLines } from "./foreign-lists.ts"
 import { NeverSent, tooLong } from "./foreign-fault.ts"
 
 export interface ProgramToRun {
@@ -131,8 +131,7 @@ const reader = (hear: (message: JSONRPCMessage) => void, complain: (error: unkno
     rest = rest.slice(end)
     if (rest.length > foreignLimits.messageMaxBytes) return false
     if (lines === "") return true
-    const repaired = lines.includes('"tools"') ? withoutNullMeta(lines) : lines
-    const appended = Result.try(() => buffer.append(Buffer.from(repaired, "latin1")))
+    const appended = Result.try(() => buffer.append(Buffer.from(withoutNullsInLines(lines), "latin1")))
     if (Result.isFailure(appended)) return false
     for (;;) {
       // A line that is no message is passed over: programs print greetings.

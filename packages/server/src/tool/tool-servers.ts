@@ -1,18 +1,13 @@
 /**
- * The tools that one attempt of a run may use, reached through MCP.
+ * The tools that one attempt of a run may use.
  *
- * Flow: graph → outbox → dispatch → run → **tool** → task
- *
- * Our own agents come in by the same protocol as anybody else: an MCP client
- * and a server on an in-process transport, the server bound to the principal
- * when it is made. An agent's list of tools is an allow-list; an empty one means
- * no tools. A call that has begun is finished, also when its caller goes away.
+ * Built-in tools have the definitions that MCP clients are listed and are called directly behind the gate; foreign ones are called
+ * over MCP. An agent's list of tools is an allow-list; an empty one means no tools. A call that has begun is finished, also
+ * when its caller goes away.
  */
-import { Client } from "@modelcontextprotocol/client"
-import { InMemoryTransport, Server } from "@modelcontextprotocol/server"
 import type { ClientTool, DefinedTool } from "@tropism/domain/context-config"
 import { isJsonObject } from "@tropism/domain/json"
-import { madeCall, type MadeCall } from "@tropism/domain/defined-tool"
+import { madeCall } from "@tropism/domain/defined-tool"
 import type { ProjectId } from "@tropism/domain/ids"
 import type { SpokenCall, ToolCall } from "@tropism/domain/message"
 import { exitLoopTool } from "@tropism/domain/flow"
@@ -20,22 +15,18 @@ import { findToolsTool, toolsInUseBounds } from "@tropism/domain/tools-in-use"
 import { workedFor } from "@tropism/domain/speakers"
 import { type ChangeRefused, refused } from "../graph/refused.ts"
 import { allows } from "@tropism/domain/tool-pattern"
-import { Context, Effect, Exit, Layer, type Schema, Scope } from "effect"
-import type { LogEnd } from "../agent/appending.ts"
+import { Context, Effect, Layer, type Schema } from "effect"
 import type { OfferedTool } from "../model/model-request.ts"
 import {
   type BuiltInServer,
   builtInServerNames,
-  type BuiltInToolName,
   changesNothing,
-  isBuiltInTool,
   toolsOf,
   withReasoningRequired
 } from "./built-in-tools.ts"
 import { fitArguments } from "./coerced-arguments.ts"
 import { findClientTool, findMisuse, withDefined, withoutGiven } from "./defined-tools.ts"
 import { findArgumentsFault, withoutPatterns } from "./foreign-arguments.ts"
-import { toolLimits } from "../limits.ts"
 import { FindTools, findTools } from "./find-tools.ts"
 import { ForeignCalls, type Way } from "./foreign-calls.ts"
 import { type ForeignOffer, ForeignOffers, isForeignName } from "./foreign-offers.ts"
@@ -46,14 +37,6 @@ import { type Beside, type Outcome, readsOnly, Toolbox } from "./toolbox.ts"
 import { inBacktest } from "./would-be.ts"
 import type { JsonSchema } from "./schema-refs.ts"
 import { noTool, unreadable } from "./wrong-calls.ts"
-
-/** A call on its way through the protocol, for whom it is made, and where its caller last saw the log end. */
-interface UnderWay {
-  readonly call: MadeCall
-  readonly caller: RunPrincipal
-  readonly end: LogEnd
-  readonly beside: Beside | undefined
-}
 
 /** What goes on beside a call. */
 interface Circumstances extends Way {
@@ -107,12 +90,12 @@ export class ToolServers extends Context.Service<
       patterns: ReadonlyArray<string>,
       terms: ToolTerms
     ) => Effect.Effect<ReadonlyArray<OfferedTool>>
-    /** Connects a principal to the tools that its agent's patterns name, and to those that its run brings along. */
+    /** The tools that a principal's agent names by patterns, and those that its run brings along, bound to the principal. */
     readonly connect: (
       principal: RunPrincipal,
       patterns: ReadonlyArray<string>,
       terms: ToolTerms
-    ) => Effect.Effect<ConnectedTools, never, Scope.Scope>
+    ) => Effect.Effect<ConnectedTools>
   }
 >()("@tropism/server/tool/ToolServers") {
   static readonly layer = Layer.effect(
@@ -121,22 +104,6 @@ export class ToolServers extends Context.Service<
       const toolbox = yield* Toolbox
       const foreignCalls = yield* ForeignCalls
       const foreignOffers = yield* ForeignOffers
-
-      /** What the servers list; they list the same for everybody, so they are asked once. */
-      const listings = yield* Effect.forEach(builtInServerNames, (name) =>
-        Effect.scoped(
-          Effect.flatMap(
-            open(
-              builtInServer(name, () => Promise.reject(new Error("Nobody calls through this connection")))
-            ),
-            (client) =>
-              Effect.map(
-                Effect.promise(() => client.listTools()),
-                ({ tools }) => ({ name, tools })
-              )
-          )
-        )
-      )
 
       /** By the patterns of an agent's version, so that all of its runs offer one and the same list. */
       const offers = new WeakMap<ReadonlyArray<string>, Map<string, Offer>>()
@@ -147,8 +114,8 @@ export class ToolServers extends Context.Service<
         const key = `${terms.isLoop} ${terms.maySpawn} ${terms.maySuggest}`
         const known = lists.get(key)
         if (known) return known
-        const judged = listings.flatMap(({ name: server, tools }) =>
-          tools
+        const judged = builtInServerNames.flatMap((server) =>
+          toolsOf(server)
             .filter(({ name }) => isOffered(patterns, terms, server, name))
             .map(({ name, description, inputSchema }): OfferedTool => ({
               name,
@@ -181,54 +148,7 @@ export class ToolServers extends Context.Service<
         patterns: ReadonlyArray<string>,
         terms: ToolTerms
       ) {
-        const underWay = new Map<string, UnderWay>()
-        const outcomes = new Map<string, Exit.Exit<Outcome, AttemptLost>>()
-        const run = Effect.runPromiseExitWith(yield* Effect.context<never>())
-        const scope = yield* Effect.scope
         const { foreign, judged, offered } = yield* lookUp(principal.projectId, patterns, terms)
-        const handle: Handler = (name, args, callId) => {
-          const { beside, call, caller = principal, end } = underWay.get(callId) ?? {}
-          const made = { ...call, id: callId, name, arguments: args }
-          return run(toolbox.call(caller, made, end, beside)).then((exit) => {
-            outcomes.set(callId, exit)
-            return exit
-          })
-        }
-        // Many runs call no tool: the first call of a server connects.
-        const connections = new Map<BuiltInServer, Effect.Effect<Client>>()
-        for (const { name } of listings)
-          connections.set(name, yield* Effect.cached(Scope.provide(open(builtInServer(name, handle)), scope)))
-
-        const connectionFor = (tool: string): Effect.Effect<Client> => {
-          const server = listings.find(({ tools }) => tools.some(({ name }) => name === tool))
-          const connection = server && connections.get(server.name)
-          return connection ?? Effect.die(new Error(`No server has the tool ${tool}`))
-        }
-
-        const throughClient = (wanted: UnderWay): Effect.Effect<Outcome, AttemptLost> =>
-          Effect.suspend(() => {
-            const { call } = wanted
-            underWay.set(call.id, wanted)
-            const request = {
-              name: call.name,
-              arguments: call.arguments as Record<string, unknown>,
-              _meta: { [callIdKey]: call.id }
-            }
-            const noRecord = Effect.die(new Error("The tool server answered without a record"))
-            return Effect.flatMap(
-              Effect.exit(
-                Effect.flatMap(connectionFor(call.name), (client) =>
-                  Effect.promise(() => client.callTool(request, { timeout: toolLimits.sdkTimeoutMs }))
-                )
-              ),
-              (answered): Effect.Effect<Outcome, AttemptLost> => {
-                const exit = outcomes.get(call.id)
-                outcomes.delete(call.id)
-                underWay.delete(call.id)
-                return exit ?? (Exit.isFailure(answered) ? Effect.failCause(answered.cause) : noRecord)
-              }
-            )
-          })
 
         const call = (
           sent: SpokenCall,
@@ -264,9 +184,7 @@ export class ToolServers extends Context.Service<
             return foreignCalls.call(caller, made, fault ?? outside ?? notOffered(wanted, shown), way)
           }
           const refusal = tool ? fault : notOffered(wanted, shown)
-          return refusal
-            ? refuse(refusal)
-            : write((end) => throughClient({ call: made, caller, end, beside }))
+          return refusal ? refuse(refusal) : write((end) => toolbox.call(caller, made, end, beside))
         }
         const defining = (defined: ReadonlyArray<DefinedTool>): ConnectedTools => {
           const shown = withDefined(offered, defined)
@@ -351,15 +269,6 @@ const clientFaultOf = (call: ToolCall, client: ClientTool): ChangeRefused | unde
   faultOf(call, client) ??
   findArgumentsFault({ inputSchema: withoutPatterns(client.inputSchema) }, call.arguments)
 
-/** Where our own client says which call of the model this is; no server reads it from anybody else. */
-const callIdKey = "tropism/callId"
-
-type Handler = (
-  name: BuiltInToolName,
-  args: Schema.Json,
-  callId: string
-) => Promise<Exit.Exit<Outcome, AttemptLost>>
-
 /** A tool of an allow-list; ending a loop comes with the loop, and spawning with somebody to spawn. */
 const isOffered = (
   patterns: ReadonlyArray<string>,
@@ -371,42 +280,3 @@ const isOffered = (
   if ((tool === "spawn_agent" || tool === "list_agents") && !maySpawn) return false
   return allows(patterns, `${server}.${tool}`)
 }
-
-/** One of our own servers, bound to whoever `handle` acts for. */
-const builtInServer = (name: BuiltInServer, handle: Handler): Server => {
-  const server = new Server({ name, version: "1" }, { capabilities: { tools: {} } })
-  const listed = listedBy[name]
-  server.setRequestHandler("tools/list", () => Promise.resolve({ tools: [...listed] }))
-  server.setRequestHandler("tools/call", ({ params }) =>
-    isBuiltInTool(params.name)
-      ? handle(
-          params.name,
-          (params.arguments ?? {}) as Schema.Json,
-          String(params._meta?.[callIdKey] ?? "")
-        ).then(toolResult)
-      : Promise.reject(new Error(`There is no tool ${params.name}`))
-  )
-  return server
-}
-
-const listedBy = { graph: toolsOf("graph"), run: toolsOf("run"), tasks: toolsOf("tasks") }
-
-/** An outcome in MCP's words; a call that could not be made at all is a protocol error. */
-const toolResult = (exit: Exit.Exit<Outcome, AttemptLost>) => {
-  if (Exit.isFailure(exit)) throw new Error("The call could not be made")
-  return {
-    content: [{ type: "text" as const, text: JSON.stringify(exit.value.result) }],
-    isError: exit.value.status !== "completed"
-  }
-}
-
-/** Connects a client to a server inside this process, until the scope ends. */
-const open = (server: Server): Effect.Effect<Client, never, Scope.Scope> =>
-  Effect.acquireRelease(
-    Effect.promise(() => {
-      const [here, there] = InMemoryTransport.createLinkedPair()
-      const client = new Client({ name: "tropism", version: "1" })
-      return Promise.all([server.connect(there), client.connect(here)]).then(() => client)
-    }),
-    (client) => Effect.promise(() => client.close())
-  )
