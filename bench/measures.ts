@@ -52,17 +52,19 @@ export interface Size {
   readonly limitRequests: number
 }
 
-/** Graph writes per second, with nobody who reacts. */
-export const measureWrites = async ({ send, report, floor, size }: Bench): Promise<void> => {
+/** Graph writes per second, with nobody who reacts, and what one costs. */
+export const measureWrites = async ({ send, server, report, floor, size }: Bench): Promise<void> => {
   const { path } = await newProject(send)
-  for (const clients of [1, 16]) {
+  for (const clients of [1, 16, 64]) {
     const load = clients === 1 ? "1 client" : `${clients} clients`
+    const before = await server.cpuMs()
     const { durations, elapsedMs } = await withHands(
       clients,
       { ms: size.writesMs, times: Number.MAX_SAFE_INTEGER },
       async (number) =>
         void (await send("POST", `${path}/objects`, { type: "Plain", properties: { number } }))
     )
+    const after = await server.cpuMs()
     report({
       name: "graph writes",
       load,
@@ -75,6 +77,16 @@ export const measureWrites = async ({ send, report, floor, size }: Bench): Promi
     })
     report({ name: "graph write, p50", load, value: quantile(durations, 0.5), unit: "ms" })
     report({ name: "graph write, p99", load, value: quantile(durations, 0.99), unit: "ms" })
+    for (const [who, ms] of [
+      ["server's", after.server - before.server],
+      ["PostgreSQL's", after.postgres - before.postgres]
+    ] as const)
+      report({
+        name: `${who} processor time for a graph write`,
+        load,
+        value: ms / durations.length,
+        unit: "ms"
+      })
   }
 }
 

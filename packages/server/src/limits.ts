@@ -392,6 +392,14 @@ export const httpLimits = {
 export const graphLimits = {
   /** A merged document of at most this size, as PostgreSQL writes it, breaks no bound: 1,001 keys take more. */
   uninspectedBytes: 6_000,
+  /** Changes of people that one transaction writes; their properties in bytes; and changes of all projects that wait for one, beyond which further ones queue. */
+  batchChanges: 64,
+  batchBytes: 1_048_576,
+  waitingChanges: 2_000,
+  /** A batch waits this long for another transaction that is about to write the same key; then each change is written by itself. */
+  batchLockWaitMs: 50,
+  /** Tries of a statement whose row changed while it waited for its lock. */
+  undecidedTries: 3,
   /** Of one full-text query. */
   searchWords: 10,
   /** The newest objects that fit a query are ranked; what is older comes in no order of its own. */

@@ -71,7 +71,8 @@ interface Exceptions {
   /** Plans and wake-ups that touch no row, each with the project in its arguments. */
   readonly contexts: "plan" | "grown" | "keeping"
   readonly conversations: never
-  readonly gateway: never
+  /** Goes into a batch, which has the transaction, with the project in its arguments. */
+  readonly gateway: "submit"
   readonly mcpServers: never
   readonly members: never
   readonly objects: never

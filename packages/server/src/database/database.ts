@@ -11,7 +11,7 @@
  */
 import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
-import { Cause, Context, Effect, Fiber, Layer, Option, Predicate } from "effect"
+import { Cause, Context, Effect, Fiber, identity, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "./pool-limits.ts"
 import { errorCode } from "./postgres-access.ts"
@@ -45,6 +45,11 @@ export class KeptPlans extends Context.Reference<PlanMode>("@tropism/server/data
   defaultValue: () => "own"
 }) {}
 
+/** How long the statements of a transaction wait for a lock, in milliseconds, where that is not as the pool has it. */
+export class LockWaitMs extends Context.Reference<number | undefined>("@tropism/server/database/LockWaitMs", {
+  defaultValue: () => undefined
+}) {}
+
 /** Lets the transactions of an effect keep their plans. */
 export const keepingPlans = Effect.provideService(KeptPlans, "kept")
 
@@ -69,10 +74,15 @@ export class Database extends Context.Service<
       statement: Statement.Statement<A>
     ) => Effect.Effect<ReadonlyArray<A>>
 
-    /** Runs the statements of a batch in one transaction and one write; all are planned by keys. Each sees what those before it did. */
+    /**
+     * Runs the statements of a batch in one transaction and one write; all are planned by keys. Each sees what those before it did.
+     *
+     * **Details** With a `lockWaitMs` the batch waits no longer for a lock and is not tried again then.
+     */
     readonly askBatch: (
       projectId: ProjectId,
-      statements: ReadonlyArray<Statement.Statement<unknown>>
+      statements: ReadonlyArray<Statement.Statement<unknown>>,
+      lockWaitMs?: number
     ) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
 
     /** The same with a second statement, which sees what the first has done and what others have committed by then. */
@@ -122,14 +132,20 @@ export class Database extends Context.Service<
       const atOnce = <A>(
         projectId: ProjectId,
         statements: ReadonlyArray<Statement.Statement<A>>,
-        plans: PlanMode = "kept"
+        plans: PlanMode = "kept",
+        lockWaitMs?: number
       ) =>
         againAfterClash(
           Effect.provideService(
             orDie(together === 1 ? sql.withTransaction(Effect.all(statements)) : inOneGo(sql, statements)),
             ProjectTransaction,
             { projectId }
-          ).pipe(Effect.provideService(KeptPlans, plans))
+          ).pipe(
+            Effect.provideService(KeptPlans, plans),
+            lockWaitMs === undefined ? identity : Effect.provideService(LockWaitMs, lockWaitMs)
+          ),
+          poolLimits.clashRetries,
+          lockWaitMs === undefined ? poolLimits.lockTries : 1
         )
       return Database.of({
         inProject: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
@@ -142,7 +158,8 @@ export class Database extends Context.Service<
           ),
         ask: <A>(projectId: ProjectId, statement: Statement.Statement<A>) =>
           Effect.map(atOnce(projectId, [statement]), ([rows = []]) => rows),
-        askBatch: (projectId, statements) => atOnce<unknown>(projectId, statements, "byKeys"),
+        askBatch: (projectId, statements, lockWaitMs) =>
+          atOnce<unknown>(projectId, statements, "byKeys", lockWaitMs),
         askBoth: <A, B>(
           projectId: ProjectId,
           first: Statement.Statement<A>,

@@ -4,7 +4,7 @@
 import { ProjectId } from "@tropism/domain/ids"
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch } from "effect"
-import { makeGroupCommit } from "./group-commit.ts"
+import { makeGroupCommit, type Touched } from "./group-commit.ts"
 
 const projectId = ProjectId.make("00000000-0000-7000-8000-000000000001")
 const otherId = ProjectId.make("00000000-0000-7000-8000-000000000002")
@@ -13,13 +13,15 @@ type Submitted = Fiber.Fiber<string>
 
 /** A group commit that writes nothing and notes its batches; each waits until the gate is open. */
 const make = Effect.fnUntraced(function* (
-  limits: Partial<Parameters<typeof makeGroupCommit>[0]["limits"]> = {}
+  limits: Partial<Parameters<typeof makeGroupCommit>[0]["limits"]> = {},
+  touches?: (item: string) => Touched
 ) {
   const batches: Array<ReadonlyArray<string>> = []
   const gate = yield* Latch.make(false)
   const begun = yield* Deferred.make<void>()
   const { submit } = yield* makeGroupCommit<string, string>({
     bytesOf: (item) => item.length,
+    ...(touches === undefined ? {} : { touches }),
     limits: { batchItems: 4, batchBytes: 100, waitingItems: 100, ...limits },
     write: (_, items) =>
       Effect.sync(() => batches.push(items)).pipe(
@@ -110,5 +112,29 @@ it.effect("submitters beyond the bound wait, and come in turn", () =>
     yield* gate.open
     yield* Effect.forEach(fibers, Fiber.join)
     expect(batches).toEqual([["a"], ["b"], ["c"]])
+  })
+)
+
+/** "a1" touches a alone, "a+" shares it. */
+const byFirst = (item: string): Touched =>
+  item.endsWith("+") ? { alone: [], shared: [item.slice(0, 1)] } : { alone: [item.slice(0, 1)], shared: [] }
+
+it.effect("of items that touch the same alone a batch has one, and the others keep their order", () =>
+  Effect.gen(function* () {
+    const { all, batches, gate } = yield* make({ batchItems: 10 }, byFirst)
+    const fibers = yield* all(["x1", "a1", "a2", "b1", "a3", "b2", "c1"])
+    yield* gate.open
+    yield* Effect.forEach(fibers, Fiber.join)
+    expect(batches).toEqual([["x1"], ["a1", "b1", "c1"], ["a2", "b2"], ["a3"]])
+  })
+)
+
+it.effect("many share what they touch, and what touches it alone is in another batch and not overtaken", () =>
+  Effect.gen(function* () {
+    const { all, batches, gate } = yield* make({ batchItems: 10 }, byFirst)
+    const fibers = yield* all(["x1", "a+", "a+", "a1", "a+", "b+", "b1", "c1"])
+    yield* gate.open
+    yield* Effect.forEach(fibers, Fiber.join)
+    expect(batches).toEqual([["x1"], ["a+", "a+", "b+", "c1"], ["a1", "b1"], ["a+"]])
   })
 )

@@ -20,6 +20,12 @@ export interface GroupCommitLimits {
   readonly waitingItems: number
 }
 
+/** What an item touches: a batch has one item for each that is touched alone, and then none that shares it. */
+export interface Touched {
+  readonly alone: ReadonlyArray<string>
+  readonly shared: ReadonlyArray<string>
+}
+
 export interface GroupCommit<Item, Outcome> {
   /** Hands an item to the next batch of its project and answers its outcome, which is committed. */
   readonly submit: (projectId: ProjectId, item: Item) => Effect.Effect<Outcome>
@@ -36,6 +42,8 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
   readonly write: (projectId: ProjectId, items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Outcome>>
   /** About how many bytes an item sends to the database. */
   readonly bytesOf: (item: Item) => number
+  /** What an item touches, where two of one batch may be in each other's way: the later one goes to a later batch. */
+  readonly touches?: (item: Item) => Touched
   readonly limits: GroupCommitLimits
 }) {
   const { batchBytes, batchItems, waitingItems } = options.limits
@@ -46,14 +54,29 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
   const runFork = yield* FiberSet.makeRuntime()
 
   const nextBatch = (line: Array<Waiting<Item, Outcome>>) => {
+    const batch: Array<Waiting<Item, Outcome>> = []
+    const later: Array<Waiting<Item, Outcome>> = []
+    const [alone, shared] = [new Set<string>(), new Set<string>()]
     let bytes = 0
-    let count = 0
-    for (const waiting of line) {
-      if (count > 0 && (count >= batchItems || bytes + waiting.bytes > batchBytes)) break
-      bytes += waiting.bytes
-      count += 1
+    let place = 0
+    for (; place < line.length; place++) {
+      const waiting = line[place] as Waiting<Item, Outcome>
+      if (batch.length > 0 && (batch.length >= batchItems || bytes + waiting.bytes > batchBytes)) break
+      const touched = options.touches?.(waiting.item) ?? touchesNothing
+      const isInTheWay =
+        touched.alone.some((what) => alone.has(what) || shared.has(what)) ||
+        touched.shared.some((what) => alone.has(what))
+      // What must wait is noted too, so that nothing overtakes it.
+      for (const what of touched.alone) alone.add(what)
+      for (const what of touched.shared) shared.add(what)
+      if (isInTheWay) later.push(waiting)
+      else {
+        batch.push(waiting)
+        bytes += waiting.bytes
+      }
     }
-    return line.splice(0, count)
+    line.splice(0, place, ...later)
+    return batch
   }
 
   const write = (projectId: ProjectId, batch: ReadonlyArray<Waiting<Item, Outcome>>) =>
@@ -121,6 +144,8 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
   const groupCommit: GroupCommit<Item, Outcome> = { submit }
   return groupCommit
 })
+
+const touchesNothing: Touched = { alone: [], shared: [] }
 
 /** Whether one item may have broken the batch: then the others are written without it. */
 const isSplit = (cause: Cause.Cause<never>): boolean => !Cause.hasInterrupts(cause) && !isBrokenByAway(cause)

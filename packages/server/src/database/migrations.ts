@@ -76,7 +76,8 @@ import { statements as responses } from "./migrations/0079-responses.ts"
 import { statements as usageDetails } from "./migrations/0080-usage-details.ts"
 import { statements as oauth } from "./migrations/0081-oauth.ts"
 import { statements as probesThatAsk } from "./migrations/0082-probes-that-ask.ts"
-import { statements as deathsOfRuns } from "./migrations/0085-deaths-of-runs.ts"
+import { statements as graphBatches } from "./migrations/0083-graph-batches.ts"
+import { statements as deathsOfRuns } from "./migrations/0084-deaths-of-runs.ts"
 
 const run = (statements: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -157,7 +158,8 @@ export const migrations = {
   "0080_usage_details": run(usageDetails),
   "0081_oauth": run(oauth),
   "0082_probes_that_ask": run(probesThatAsk),
-  "0085_deaths_of_runs": run(deathsOfRuns)
+  "0083_graph_batches": run(graphBatches),
+  "0084_deaths_of_runs": run(deathsOfRuns)
 }
 
 /** The newest migration that this program knows. */

@@ -16,6 +16,8 @@ export const poolLimits = {
   /** Of a snapshot, which holds no lock and waits for its reader, and of a restore: its locks are all of a project that nobody knows yet, but for the turn of restores. */
   idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,
+  /** A look-up that takes longer no longer holds up the next one. */
+  lookupWaitMs: 50,
   /** A connection on which nothing was said for so long is asked by the system, on both sides, whether the other one is there. */
   keepAliveMs: 10_000,
   /** A connection that has answered nothing for so long, while PostgreSQL works on nothing of this server's, is given up. */

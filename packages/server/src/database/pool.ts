@@ -14,7 +14,14 @@ import { Context, Effect, Fiber, Layer, Option, type Redacted, Stream, String as
 import { Reactivity } from "effect/reactivity"
 import { SqlClient, type SqlConnection, type SqlError, Statement } from "effect/sql"
 import { poolLimits } from "./pool-limits.ts"
-import { checkCommit, KeptPlans, type PlanMode, ProjectTransaction, StatementsTogether } from "./database.ts"
+import {
+  checkCommit,
+  KeptPlans,
+  LockWaitMs,
+  type PlanMode,
+  ProjectTransaction,
+  StatementsTogether
+} from "./database.ts"
 import { dumpLimits } from "./dump-limits.ts"
 import { type SilenceLimits, type SilentConnections, watchSilence } from "./silent-connections.ts"
 
@@ -112,7 +119,14 @@ export const beginningWithProject =
           const beginning = Option.isNone(transaction)
             ? begin
             : Effect.all(
-                [begin, execute(setting, [transaction.value.projectId, String(lockWaitMs)], undefined)],
+                [
+                  begin,
+                  execute(
+                    setting,
+                    [transaction.value.projectId, String((yield* LockWaitMs) ?? lockWaitMs)],
+                    undefined
+                  )
+                ],
                 {
                   concurrency: together
                 }

@@ -54,7 +54,7 @@ export class Dispatcher extends Context.Service<
   {
     /** Dispatches for ever. */
     readonly run: Effect.Effect<never>
-    /** One batch of each project that has events; true when there was any. */
+    /** One batch of each project that has events; true where one was full, so that there may be more. */
     readonly round: Effect.Effect<boolean>
   }
 >()("@tropism/server/dispatch/Dispatcher") {
@@ -76,9 +76,12 @@ export class Dispatcher extends Context.Service<
       /** Judges each candidate and notes why the others are refused. */
       const judge = Effect.fnUntraced(function* (events: ReadonlyArray<ClaimedEvent>, refusals: Refusals) {
         const byId = new Map(events.map((event) => [event.id, event]))
-        const { chainLimits } = yield* projects.settings
+        const [{ chainLimits }, candidates] = yield* database.together(
+          projects.settings,
+          withSql(findCandidates(events))
+        )
         const matches: Array<Match> = []
-        for (const candidate of yield* withSql(findCandidates(events))) {
+        for (const candidate of candidates) {
           for (const eventId of candidate.eventIds) {
             const event = byId.get(eventId)
             if (event === undefined || isEmptied(event)) continue
@@ -192,7 +195,8 @@ export class Dispatcher extends Context.Service<
         const due = yield* orDie(
           sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_events() as project_id`
         )
-        let dispatched = 0
+        let isAnyDispatched = false
+        let isAnyFull = false
         for (const { projectId } of due) {
           const count = yield* share(
             "Dispatcher",
@@ -200,12 +204,13 @@ export class Dispatcher extends Context.Service<
             keepingPlans(database.inProject(projectId, batch))
           )
           if (count === 0) continue
-          dispatched += count
+          isAnyDispatched = true
+          isAnyFull ||= count >= dispatchLimits.batchEvents
           yield* CrashPoint.hit("dispatch.afterCommit")
           yield* wakeUps.signal(`feed:${projectId}`)
         }
-        if (dispatched > 0) yield* wakeUps.signal("deliveries")
-        return dispatched > 0
+        if (isAnyDispatched) yield* wakeUps.signal("deliveries")
+        return isAnyFull
       }).pipe(Effect.withSpan("Dispatcher.round"))
 
       return Dispatcher.of({

@@ -20,34 +20,47 @@ import type {
   UpdateObject,
   UpdateRelationship
 } from "@tropism/domain/change"
-import type { ChangeType } from "@tropism/domain/graph"
-import type { AgentId, GraphEventId, ObjectId, RelationshipId, UserId } from "@tropism/domain/ids"
-import { findFault, findPropertiesFault, namelessFault, type Properties } from "@tropism/domain/json"
+import type { AgentId, ObjectId, ProjectId, RelationshipId, UserId } from "@tropism/domain/ids"
+import { findPropertiesFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { orDie, type ProjectTransaction } from "../database/database.ts"
+import { onlyRow, orDie, outpaced, type ProjectTransaction } from "../database/database.ts"
+import { Ids } from "../ids.ts"
+import { graphLimits } from "../limits.ts"
 import { WakeUps } from "../outbox/wake-ups.ts"
 import { Authorities, type Authority, explainDenial, explainTaint, inactiveSentence } from "./authority.ts"
+import { makeEntityWrites, type Replacement, type Update } from "./entity-writes.ts"
 import { makeObjectWrites } from "./object-writes.ts"
+import {
+  alone,
+  applied,
+  creationOf,
+  decided,
+  deleted,
+  deletionOf,
+  expectKeepable,
+  findChangeFault,
+  noEnd,
+  objectCreated,
+  relationshipCreated,
+  relationshipCreationOf,
+  updated
+} from "./outcomes.ts"
 import { makePurging } from "./purging.ts"
-import type { Replacement } from "./merging.ts"
-import { type Applied, type Author, contentOf } from "./recording.ts"
+import { type Applied, type Author, contentOf, type EntityKind, type Planned } from "./recording.ts"
 import {
   type ChangeRefused,
   expectTwoEnds,
   expectVersion,
-  keyTaken,
   noObject,
   noRelationship,
-  refused,
-  relationshipExists,
-  wrongVersion
+  refused
 } from "./refused.ts"
 import { makeRelationshipWrites } from "./relationship-writes.ts"
 import { Relationships } from "./relationships.ts"
 import { makeRestoring } from "./restoring.ts"
-import { type ObjectRow, type RelationshipRow, toObject, toRelationship } from "./rows.ts"
+import { makeWriteBatches } from "./write-batches.ts"
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
@@ -62,6 +75,15 @@ export class Gateway extends Context.Service<
   {
     /** Makes a change in the caller's transaction, or refuses it; what is refused must not be committed. */
     readonly apply: (change: Change, author: Author) => Write<Applied>
+    /**
+     * Makes a person's change in the next batch of its project, and answers when that is committed; undefined where nothing was done
+     * and the change needs a transaction of its own: another transaction is in the way, or more is to be done or judged.
+     */
+    readonly submit: (
+      projectId: ProjectId,
+      change: Change,
+      by: UserId
+    ) => Effect.Effect<Applied | undefined, ChangeRefused>
     /** Brings a deleted object back as it was, with the relationships that were deleted with it. */
     readonly restoreObject: (id: ObjectId, author: Author) => Write<Applied>
     /** Brings a deleted object back and leaves to the caller what was deleted with it. */
@@ -81,6 +103,7 @@ export class Gateway extends Context.Service<
       const authorities = yield* Authorities
       const relationships = yield* Relationships
       const wakeUps = yield* WakeUps
+      const entityWrites = makeEntityWrites(sql, yield* Ids)
       const objectWrites = yield* makeObjectWrites
       const relationshipWrites = yield* makeRelationshipWrites
 
@@ -102,20 +125,46 @@ export class Gateway extends Context.Service<
         return yield* refused("agentDisabled", inactiveSentence(authority))
       })
 
+      /** Runs a statement of one item, again where only a new look can say how it went: what it waited for has changed. */
+      const one = Effect.fnUntraced(function* <A extends { readonly verdict: string }, R>(
+        plan: Effect.Effect<Planned<A>, never, R>
+      ) {
+        for (let tries = 1; tries <= graphLimits.undecidedTries; tries++) {
+          const { outcomes, statement } = yield* plan
+          const outcome = yield* onlyRow(outcomes(yield* statement))
+          if (outcome.verdict !== "undecided") return outcome
+        }
+        return yield* outpaced
+      })
+
       const createObject = Effect.fnUntraced(function* (change: CreateObject, author: Author) {
         yield* permit(yield* authorityOf(author), change, [change.objectType], author)
-        yield* valid(change.data)
-        if (change.key !== null) {
-          const fault = findFault(change.key)
-          if (fault) return yield* refused("invalid", fault.message, "/key")
-        }
-        const created = yield* objectWrites.create(change.objectType, change.key, contentOf(change), author)
-        if (created) return objectIs("created", created)
-        return yield* keyTaken(
-          change.objectType,
-          change.key,
-          yield* objectWrites.holderOf(change.objectType, change.key)
+        yield* expectKeepable(change)
+        return yield* decided(
+          objectCreated(
+            change,
+            yield* one(objectWrites.create([creationOf({ change, actor: author.actor })], alone(author)))
+          )
         )
+      })
+
+      const update = Effect.fnUntraced(function* (
+        kind: EntityKind,
+        id: ObjectId | RelationshipId,
+        content: Update["content"],
+        expectedVersion: number | undefined,
+        author: Author
+      ) {
+        const wanted: Update = { id, content, expectedVersion, actor: author.actor }
+        const look = (isInspected: boolean) =>
+          one(entityWrites.update(kind, [wanted], alone(author), isInspected))
+        const first = yield* look(false)
+        if (first.verdict !== "inspect") return yield* decided(updated(kind, wanted, first))
+        // Neither way deepens anything; only size and the number of keys can break their bounds, and neither in a small text.
+        const fault = findPropertiesFault(first.row.properties)
+        if (fault) return yield* refused("invalid", fault.message, fault.pointer)
+        // The row has been locked since, so this is the result that was inspected.
+        return yield* decided(updated(kind, wanted, yield* look(true)))
       })
 
       const updateObject = Effect.fnUntraced(function* (change: UpdateObject, author: Author) {
@@ -125,22 +174,18 @@ export class Gateway extends Context.Service<
           if (type === undefined) return yield* noObject(change.objectId)
           yield* permit(authority, change, [type], author)
         }
-        yield* validPatch(change.data)
-        const merged = yield* objectWrites.update(
-          change.objectId,
-          contentOf(change),
-          change.expectedVersion,
-          author
-        )
-        if (!merged) return yield* noObject(change.objectId)
-        if (merged.verdict === "version")
-          return yield* wrongVersion("object", change.expectedVersion, merged.row.version)
-        return objectIs(merged.verdict === "updated" ? "updated" : "unchanged", merged)
+        yield* expectKeepable(change)
+        return yield* update("object", change.objectId, contentOf(change), change.expectedVersion, author)
       })
 
       /** Deletes an object and the relationships that end at it, each with its own event. */
       const deleteObject = Effect.fnUntraced(function* (change: DeleteObject, author: Author) {
         const authority = yield* authorityOf(author)
+        const wanted = deletionOf({ change, actor: author.actor })
+        if (authority === undefined) {
+          const outcome = yield* one(entityWrites.remove("object", [wanted], alone(author)))
+          if (outcome.verdict !== "related") return yield* decided(deleted("object", wanted, outcome))
+        }
         const row = yield* objectWrites.lock(change.objectId, false)
         if (!row) return yield* noObject(change.objectId)
         if (authority) {
@@ -152,32 +197,29 @@ export class Gateway extends Context.Service<
         yield* expectVersion("object", change.expectedVersion, row.version)
         const around = yield* relationshipWrites.lockAround(change.objectId)
         yield* relationshipWrites.turnAll(around, "deleted", author)
-        return objectIs("deleted", yield* objectWrites.remove(change.objectId, author))
+        return yield* decided(
+          deleted("object", wanted, yield* one(entityWrites.remove("object", [wanted], alone(author))))
+        )
       })
 
       const createRelationship = Effect.fnUntraced(function* (change: CreateRelationship, author: Author) {
         const authority = yield* authorityOf(author)
-        const { fromId, toId, type } = change.relationship
-        yield* expectTwoEnds(change.relationship)
-        const ends = yield* relationshipWrites.holdEnds([fromId, toId])
-        for (const [id, pointer] of [
-          [fromId, "/fromId"],
-          [toId, "/toId"]
-        ] as const) {
-          if (!ends.some((end) => end.id === id))
-            return yield* refused("notFound", `There is no object ${id}`, pointer)
+        const { relationship } = change
+        yield* expectTwoEnds(relationship)
+        const fault = findChangeFault(change)
+        // An agent is judged by the types of both ends; and of a fault somebody learns when both are there.
+        if (authority || fault) {
+          const ends = yield* relationshipWrites.holdEnds([relationship.fromId, relationship.toId])
+          for (const end of ["fromId", "toId"] as const)
+            if (!ends.some(({ id }) => id === relationship[end])) return yield* noEnd(relationship[end], end)
+          const types = ends.map((end) => end.type)
+          yield* permit(authority, change, types, author)
+          yield* expectKeepable(change)
         }
-        yield* permit(
-          authority,
-          change,
-          ends.map((end) => end.type),
-          author
+        const wanted = relationshipCreationOf({ change, actor: author.actor })
+        return yield* decided(
+          relationshipCreated(change, yield* one(relationshipWrites.create([wanted], alone(author))))
         )
-        yield* valid(change.data)
-        const created = yield* relationshipWrites.create(change.relationship, contentOf(change), author)
-        if (created) return relationshipIs("created", created)
-        const [known] = yield* relationships.list({ type, fromId, toId }, undefined, 1)
-        return yield* relationshipExists(change.relationship, known?.id)
       })
 
       /** Judges an agent by the types at both ends, which never change. */
@@ -194,44 +236,20 @@ export class Gateway extends Context.Service<
 
       const updateRelationship = Effect.fnUntraced(function* (change: UpdateRelationship, author: Author) {
         yield* permitAtEnds(change, author)
-        yield* validPatch(change.data)
-        const { relationshipId, expectedVersion } = change
-        const merged = yield* relationshipWrites.update(
-          relationshipId,
-          contentOf(change),
-          expectedVersion,
-          author
-        )
-        if (!merged) return yield* noRelationship(relationshipId)
-        if (merged.verdict === "version")
-          return yield* wrongVersion("relationship", expectedVersion, merged.row.version)
-        return relationshipIs(merged.verdict === "updated" ? "updated" : "unchanged", merged)
+        yield* expectKeepable(change)
+        const { expectedVersion, relationshipId } = change
+        return yield* update("relationship", relationshipId, contentOf(change), expectedVersion, author)
       })
 
       const deleteRelationship = Effect.fnUntraced(function* (change: DeleteRelationship, author: Author) {
         yield* permitAtEnds(change, author)
-        const row = yield* relationshipWrites.lock(change.relationshipId, false)
-        if (!row) return yield* noRelationship(change.relationshipId)
-        yield* expectVersion("relationship", change.expectedVersion, row.version)
-        const deleted = yield* relationshipWrites.turn(change.relationshipId, "deleted", author)
-        return deleted ? relationshipIs("deleted", deleted) : yield* noRelationship(change.relationshipId)
+        const wanted = deletionOf({ change, actor: author.actor })
+        const outcome = yield* one(entityWrites.remove("relationship", [wanted], alone(author)))
+        return yield* decided(deleted("relationship", wanted, outcome))
       })
 
-      const putBack = Effect.fnUntraced(function* (wanted: PutBack, author: Author) {
-        const { expectedVersion } = wanted
-        if (wanted.kind === "object") {
-          const put = yield* objectWrites.replace(wanted.id, wanted, expectedVersion, author)
-          if (!put) return yield* noObject(wanted.id)
-          if (put.verdict === "version")
-            return yield* wrongVersion(wanted.kind, expectedVersion, put.row.version)
-          return objectIs(put.verdict === "updated" ? "updated" : "unchanged", put)
-        }
-        const put = yield* relationshipWrites.replace(wanted.id, wanted, expectedVersion, author)
-        if (!put) return yield* noRelationship(wanted.id)
-        if (put.verdict === "version")
-          return yield* wrongVersion(wanted.kind, expectedVersion, put.row.version)
-        return relationshipIs(put.verdict === "updated" ? "updated" : "unchanged", put)
-      })
+      const putBack = ({ expectedVersion, id, kind, ...content }: PutBack, author: Author) =>
+        update(kind, id, content, expectedVersion, author)
 
       const change = (wanted: Change, author: Author) => {
         switch (wanted.type) {
@@ -263,18 +281,24 @@ export class Gateway extends Context.Service<
       )
       const restoring = makeRestoring(objectWrites, relationshipWrites)
       const purging = yield* makePurging(objectWrites, relationshipWrites)
+      const submit = yield* makeWriteBatches(objectWrites, relationshipWrites, entityWrites)
 
       return Gateway.of({
         apply,
+        submit,
         restoreObject: Effect.fn("Gateway.restoreObject")((id, author) =>
-          written(Effect.map(restoring.object(id, author), (done) => objectIs("created", done)))
+          written(Effect.map(restoring.object(id, author), (done) => applied("object", "created", done)))
         ),
         restoreObjectAlone: Effect.fn("Gateway.restoreObjectAlone")((id, author) =>
-          written(Effect.map(restoring.object(id, author, true), (done) => objectIs("created", done)))
+          written(
+            Effect.map(restoring.object(id, author, true), (done) => applied("object", "created", done))
+          )
         ),
         putBack: Effect.fn("Gateway.putBack")((wanted, author) => written(putBack(wanted, author))),
         restoreRelationship: Effect.fn("Gateway.restoreRelationship")((id, author) =>
-          written(Effect.map(restoring.relationship(id, author), (done) => relationshipIs("created", done)))
+          written(
+            Effect.map(restoring.relationship(id, author), (done) => applied("relationship", "created", done))
+          )
         ),
         purgeObject: Effect.fn("Gateway.purgeObject")((deletion, author, by) =>
           written(purging.object(deletion, by, apply(deletion, author)))
@@ -309,33 +333,3 @@ const permit = Effect.fnUntraced(function* (
 
 const isApproved = ({ approvedBy, taskId }: Author["cause"]): boolean =>
   taskId !== null && approvedBy !== null
-
-const valid = (properties: Properties) => {
-  const fault = namelessFault(properties) ?? findPropertiesFault(properties)
-  return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
-}
-
-/** A patch may be smaller or larger than what comes of it; its size is the result's affair. */
-const validPatch = (patch: Properties) => {
-  const fault = namelessFault(patch, true) ?? findFault(patch, "/properties")
-  return fault ? Effect.fail(refused("invalid", fault.message, fault.pointer)) : Effect.void
-}
-
-/** What was done to an object; an event only where something was. */
-const objectIs = (
-  change: ChangeType | "unchanged",
-  { row, eventId }: { readonly row: ObjectRow; readonly eventId: GraphEventId }
-): Applied => ({
-  change,
-  eventId: change === "unchanged" ? null : eventId,
-  entity: { kind: "object", object: toObject(row) }
-})
-
-const relationshipIs = (
-  change: ChangeType | "unchanged",
-  { row, eventId }: { readonly row: RelationshipRow; readonly eventId: GraphEventId }
-): Applied => ({
-  change,
-  eventId: change === "unchanged" ? null : eventId,
-  entity: { kind: "relationship", relationship: toRelationship(row) }
-})

@@ -13,7 +13,38 @@ import type { ChangeType, GraphObject, Relationship } from "@tropism/domain/grap
 import type { GraphEventId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { Untrusted } from "@tropism/domain/untrusted"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
+
+/** What a statement does where another transaction has locked a row: waits for it, or leaves that item out. */
+export type Locked = "wait" | "skip"
+
+/** A statement that was built, and what its rows say of each of its items, in their order. */
+export interface Planned<Outcome> {
+  readonly statement: Statement.Statement<unknown>
+  readonly outcomes: (rows: ReadonlyArray<unknown>) => ReadonlyArray<Outcome>
+}
+
+/** How a creation went; `undecided` where only another statement can say so. */
+export type Created<Row> =
+  | { readonly verdict: "created"; readonly row: Row; readonly eventId: GraphEventId }
+  /** Another one has its key, or its place between two ends. */
+  | { readonly verdict: "taken"; readonly holderId: string }
+  /** A relationship has no such end. */
+  | { readonly verdict: "noEnd"; readonly end: "fromId" | "toId" }
+  | { readonly verdict: "undecided" }
+
+/** What a statement answers of a creation; the columns are null where nothing was created. */
+export type CreationRow<Row> = Row & {
+  readonly itemId: string
+  readonly eventId: GraphEventId
+  readonly isCreated: boolean
+  readonly holderId: string | null
+}
+
+export const createdOf = <Row>(row: CreationRow<Row>): Created<Row> => {
+  if (row.isCreated) return { verdict: "created", row, eventId: row.eventId }
+  return row.holderId === null ? { verdict: "undecided" } : { verdict: "taken", holderId: row.holderId }
+}
 
 /** Who makes a change and why. */
 export interface Author {
@@ -79,7 +110,7 @@ export const recording = (
   sql: SqlClient.SqlClient,
   kind: EntityKind,
   type: ChangeType,
-  { cause }: Author
+  { cause }: Pick<Author, "cause">
 ) => {
   const { versions, entityType, own } = kinds[kind]
   const by = sql`${cause.approvedBy}::text, ${cause.runId}::uuid, ${cause.toolCallId}::uuid, ${cause.taskId}::uuid`
@@ -95,9 +126,29 @@ export const recording = (
         jsonb_build_object('id', id, 'type', type, ${sql.literal(own)}, 'properties', properties, 'version', version)
           || case when untrusted = '{}' then '{}' else jsonb_build_object('untrusted', untrusted) end,
         actor_type, actor_id, ${by}, coalesce(${cause.rootEventId}::uuid, event_id), ${cause.depth}::int, ${cause.undoes ?? []}::uuid[]
-      from changed
+      from changed order by event_id
     )`
 }
+
+/** The rows of items as JSON, with these columns. */
+export const itemRows = (
+  sql: SqlClient.SqlClient,
+  items: ReadonlyArray<Readonly<Record<string, unknown>>>,
+  columns: string
+) =>
+  sql`select * from jsonb_to_recordset(${JSON.stringify(items)}::text::jsonb) as item(${sql.literal(columns)})`
+
+/** Puts what a statement answered of its items into their order. */
+export const inOrder =
+  <Row extends { readonly itemId: string }, A>(itemIds: ReadonlyArray<string>, outcomeOf: (row: Row) => A) =>
+  (rows: ReadonlyArray<unknown>): ReadonlyArray<A> => {
+    const byId = new Map((rows as ReadonlyArray<Row>).map((row) => [row.itemId, row]))
+    return itemIds.map((id) => {
+      const row = byId.get(id)
+      if (row === undefined) throw new Error(`The statement said nothing of ${id}`)
+      return outcomeOf(row)
+    })
+  }
 
 /** Every name of the properties, sorted. */
 export const allProperties = (sql: SqlClient.SqlClient) =>

@@ -7,6 +7,7 @@
  * same transaction, and nothing of them is read. Asked nothing and called by
  * the gateway alone, like the statements of objects.
  */
+import type { Actor } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
 import type { ChangeType } from "@tropism/domain/graph"
 import type { GraphEventId, ObjectId, RelationshipId } from "@tropism/domain/ids"
@@ -15,16 +16,30 @@ import { SqlClient, type Statement } from "effect/sql"
 import { ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { graphLimits } from "../limits.ts"
-import { makeMerging, makeReplacing } from "./merging.ts"
+import type { Terms } from "./entity-writes.ts"
 import {
   allProperties,
   type Author,
   type Content,
   columnsOf,
+  type Created,
+  createdOf,
+  type CreationRow,
+  inOrder,
+  itemRows,
+  type Planned,
   recording,
   relationshipColumns
 } from "./recording.ts"
 import type { RelationshipRow } from "./rows.ts"
+
+export interface RelationshipCreation {
+  readonly type: string
+  readonly fromId: ObjectId
+  readonly toId: ObjectId
+  readonly content: Content
+  readonly actor: Actor
+}
 
 export const makeRelationshipWrites = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -41,25 +56,70 @@ export const makeRelationshipWrites = Effect.gen(function* () {
       order by id for key share`
   })
 
+  /** Creates relationships between objects that are there, and holds these; where two are related in this way already nothing is created. */
   const create = Effect.fnUntraced(function* (
-    relationship: { readonly fromId: ObjectId; readonly toId: ObjectId; readonly type: string },
-    { properties, untrusted }: Content,
-    author: Author
+    creations: ReadonlyArray<RelationshipCreation>,
+    { cause, locked }: Terms
   ) {
     const { projectId } = yield* ProjectTransaction
-    const { fromId, toId, type } = relationship
-    const { actor } = author
-    const eventId = yield* nextEventId
-    const [row] = yield* sql<RelationshipRow>`
-      with changed as (
+    const made = yield* Effect.forEach(creations, () => Effect.all([ids.next, nextEventId]))
+    const items = creations.map(({ actor, content, fromId, toId, type }, place) => ({
+      item_id: made[place]?.[0],
+      event_id: made[place]?.[1],
+      type,
+      from_id: fromId,
+      to_id: toId,
+      properties: content.properties,
+      marks: content.untrusted,
+      names: Object.keys(content.properties).toSorted(byCodePoint),
+      by_type: actor.actorType,
+      by_id: actor.actorId
+    }))
+    const skip = sql.literal(locked === "skip" ? "skip locked" : "")
+    const isMissing = (end: "from_id" | "to_id") => sql`(
+      select there.id from kb.graph_objects there
+      where there.id = item.${sql.literal(end)} and there.project_id = ${projectId} and there.deleted_at is null) is null`
+    const statement = sql`
+      with item as materialized (
+        ${itemRows(sql, items, "item_id uuid, event_id uuid, type text, from_id uuid, to_id uuid, properties jsonb, marks text[], names text[], by_type text, by_id text")}
+      ), ends as materialized (
+        select id from kb.graph_objects
+        where id = any(array(select from_id from item union select to_id from item)) and project_id = ${projectId} and deleted_at is null
+        order by id for key share ${skip}
+      ), held as materialized (
+        select array(select id from ends) as ids
+      ), made as (
         insert into kb.graph_relationships (id, project_id, type, from_id, to_id, properties, untrusted, version, actor_type, actor_id)
-        values (${yield* ids.next}, ${projectId}, ${type}, ${fromId}, ${toId}, ${JSON.stringify(properties)}::text::jsonb, ${untrusted}::text[], 1,
-          ${actor.actorType}, ${actor.actorId})
+        select item_id, ${projectId}::uuid, type, from_id, to_id, properties, marks, 1, by_type, by_id from item, held
+        where from_id = any(ids) and to_id = any(ids)
         on conflict (project_id, type, from_id, to_id) where deleted_at is null do nothing
-        returning ${columns}, ${eventId}::uuid as event_id, ${Object.keys(properties).toSorted(byCodePoint)}::text[] as changed_properties
-      ), ${recording(sql, "relationship", "created", author)}
-      select ${columns} from changed`
-    return row && { row, eventId }
+        returning ${columns}
+      ), changed as (
+        select made.*, event_id, names as changed_properties from made join item on item_id = id
+      ), ${recording(sql, "relationship", "created", { cause })}
+      select item.item_id, item.event_id, changed.id is not null as is_created, ${sql.literal(columnsOf("changed", relationshipColumns))}, case when changed.id is null then (
+          select holder.id from kb.graph_relationships holder
+          where holder.project_id = ${projectId} and holder.type = item.type and holder.from_id = item.from_id
+            and holder.to_id = item.to_id and holder.deleted_at is null
+        ) end as holder_id,
+        case
+          when changed.id is not null then null
+          when item.from_id <> all(ids) and ${isMissing("from_id")} then 'fromId'
+          when item.to_id <> all(ids) and ${isMissing("to_id")} then 'toId' end as missing_end
+      from item cross join held left join changed on changed.id = item.item_id`
+    const planned: Planned<Created<RelationshipRow>> = {
+      statement,
+      outcomes: inOrder(
+        made.map(([id]) => id),
+        (
+          row: CreationRow<RelationshipRow> & { missingEnd: "fromId" | "toId" | null }
+        ): Created<RelationshipRow> =>
+          row.missingEnd === null
+            ? createdOf<RelationshipRow>(row)
+            : { verdict: "noEnd", end: row.missingEnd }
+      )
+    }
+    return planned
   })
 
   /** The relationship with the types of its ends; nothing is locked, and neither ends nor types ever change. */
@@ -143,8 +203,6 @@ export const makeRelationshipWrites = Effect.gen(function* () {
   return {
     holdEnds,
     create,
-    update: makeMerging(sql, ids)<RelationshipRow>("relationship"),
-    replace: makeReplacing(sql, ids)<RelationshipRow>("relationship"),
     find,
     lock,
     turn,

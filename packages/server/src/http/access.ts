@@ -78,14 +78,20 @@ export const keepingAnswer = <A, E, R>(
 /** How the database is asked for what came of a request before, and to keep what comes of it. */
 type Asking = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
+/** The principal of the request in a project that it may see, with a role that is enough. */
+export const permitted = Effect.fnUntraced(function* (projectId: ProjectId, role: Role) {
+  const principal = yield* principalIn(yield* CurrentPrincipal, projectId)
+  yield* requireRole(principal, role)
+  return principal
+})
+
 /** Runs in one transaction of a project that the principal may see, with a role that is enough, what looks or may be done twice. */
 export const looking = Effect.fn("http.inProject")(function* <A, E, R>(
   projectId: ProjectId,
   role: Role,
   effect: (principal: Principal) => Effect.Effect<A, E, R>
 ) {
-  const principal = yield* principalIn(yield* CurrentPrincipal, projectId)
-  yield* requireRole(principal, role)
+  const principal = yield* permitted(projectId, role)
   const database = yield* Database
   const projects = yield* Projects
   const known: Effect.Effect<void, NotFound, ProjectTransaction> = Effect.flatMap(projects.find, (project) =>

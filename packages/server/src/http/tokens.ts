@@ -15,6 +15,7 @@ import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
+import { makeLookups } from "../database/lookups.ts"
 import type { KeyHolder } from "../database/idempotency-keys.ts"
 import { Ids } from "../ids.ts"
 import { digestOf } from "../task/digest.ts"
@@ -81,9 +82,17 @@ export class Tokens extends Context.Service<
       // Who has just come, or could not say so for a while, cannot tell who is gone from who could not either.
       let [heldSinceMs, heldAtMs] = [-Infinity, -Infinity]
 
+      // Each request is judged by what is so after it came, and those that come together by one question.
+      const lookUp = yield* makeLookups((digests) =>
+        sql<StoredPrincipal>`
+          select digest, user_id, role, roles, is_seen from unnest(${digests}::text[]) digest, kb.find_principal(digest)`.pipe(
+          Effect.map((rows) => new Map(rows.map((row) => [row.digest, row]))),
+          orDie
+        )
+      )
+
       const findByHash = Effect.fn("Tokens.findByHash")(function* (digest: string) {
-        const [row] = yield* sql<StoredPrincipal>`
-          select user_id, role, roles, is_seen from kb.find_principal(${digest})`
+        const row = yield* lookUp(digest)
         if (!row) return undefined
         if (!row.isSeen) yield* sql`select kb.see_token(${digest})`
         const visit = yield* CurrentVisit
@@ -249,6 +258,7 @@ const endsNone = 3_000_000_000
 const serverAdmin: Principal = { userId: adminUser, role: "admin", projectIds: null, roles: null }
 
 interface StoredPrincipal {
+  readonly digest: string
   readonly userId: UserId
   readonly role: Role
   readonly roles: Readonly<Record<string, Role>> | null

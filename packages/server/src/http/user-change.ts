@@ -17,9 +17,10 @@ import { Gateway } from "../graph/gateway.ts"
 import { Moments } from "../graph/moments.ts"
 import type { Applied, Author } from "../graph/recording.ts"
 import type { ChangeRefused } from "../graph/refused.ts"
-import { inProject } from "./access.ts"
+import { inProject, permitted } from "./access.ts"
 import { tagged } from "./conditions.ts"
 import { changeProblem, invalid } from "./refusals.ts"
+import { CurrentKey } from "./request-keys.ts"
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
@@ -38,9 +39,16 @@ export const write = Effect.fn("http.write")(function* <A>(
   return done
 })
 
-/** Makes a user's change. */
-export const change = (projectId: ProjectId, wanted: Change) =>
-  write(projectId, "editor", (gateway, author) => gateway.apply(wanted, author))
+/** Makes a user's change: in a batch with those of others, or in a transaction of its own where it has a key or the batch leaves it out. */
+export const change = Effect.fn("http.change")(function* (projectId: ProjectId, wanted: Change) {
+  const { submit } = yield* Gateway
+  if ((yield* CurrentKey) === undefined) {
+    const { userId } = yield* permitted(projectId, "editor")
+    const done = yield* Effect.mapError(submit(projectId, wanted, userId), changeProblem)
+    if (done !== undefined) return yield* Effect.as(CrashPoint.hit("graph.afterCommit"), done)
+  }
+  return yield* write(projectId, "editor", (gateway, author) => gateway.apply(wanted, author))
+})
 
 export const objectOf = ({ entity }: Applied) =>
   entity.kind === "object"

@@ -16,7 +16,7 @@ import type { ChangeType, GraphEvent, NotedRefusal } from "@tropism/domain/graph
 import type { GraphEventId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { orDie, ProjectTransaction } from "../database/database.ts"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 
 /** An event that the dispatcher holds under lock. */
 export type ClaimedEvent = Omit<GraphEvent, "position" | "refusals" | "createdAt"> & {
@@ -70,17 +70,20 @@ export class Outbox extends Context.Service<
     Outbox,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
+      const database = yield* Database
 
       const claim = Effect.fn("Outbox.claim")(function* (limit: number) {
         const { projectId } = yield* ProjectTransaction
-        const [feed] =
-          yield* sql`select 1 from kb.feeds where project_id = ${projectId} for update skip locked`
-        if (!feed) return []
-        return yield* sql<ClaimedEvent>`
+        // The second statement looks when the first has the lock; without the lock its events are another server's.
+        const [feed, events] = yield* database.together(
+          sql`select 1 from kb.feeds where project_id = ${projectId} for update skip locked`,
+          sql<ClaimedEvent>`
           select id, entity_type, object_type, entity_id, version, type, changed_properties, snapshot, actor_type, actor_id,
             approved_by, run_id, tool_call_id, task_id, root_event_id, depth, undoes, created_at
           from kb.graph_events where project_id = ${projectId} and dispatched_at is null
           order by seq limit ${limit}`
+        )
+        return feed.length === 0 ? [] : events
       }, orDie)
 
       const settle = Effect.fn("Outbox.settle")(function* (dispatched: ReadonlyArray<Dispatched>) {

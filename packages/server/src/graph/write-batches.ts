@@ -1,0 +1,211 @@
+/**
+ * Writes the changes of people in batches: one transaction for many, each change judged by its own row.
+ *
+ * Flow: **graph** → outbox → dispatch → run → tool → task
+ *
+ * **Invariant** A change is answered after its batch was committed, and is either in it or not written at all. What another transaction
+ * holds is passed over and left to the caller.
+ */
+import { direct } from "@tropism/domain/actor"
+import type {
+  Change,
+  CreateObject,
+  CreateRelationship,
+  DeleteObject,
+  DeleteRelationship,
+  UpdateObject,
+  UpdateRelationship
+} from "@tropism/domain/change"
+import type { ProjectId, UserId } from "@tropism/domain/ids"
+import { Array as Arr, Cause, Effect, Exit } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
+import { CrashPoint } from "../crash-point.ts"
+import { Database, ProjectTransaction } from "../database/database.ts"
+import { isBrokenByAway } from "../database/database-away.ts"
+import { makeGroupCommit, type Touched } from "../database/group-commit.ts"
+import { graphLimits } from "../limits.ts"
+import { WakeUps } from "../outbox/wake-ups.ts"
+import type { Deleted, makeEntityWrites, Terms, Updated } from "./entity-writes.ts"
+import type { makeObjectWrites } from "./object-writes.ts"
+import {
+  type Authored,
+  creationOf,
+  deleted,
+  deletionOf,
+  entityOf,
+  findChangeFault,
+  objectCreated,
+  type Outcome,
+  relationshipCreated,
+  relationshipCreationOf,
+  updated,
+  updateOf
+} from "./outcomes.ts"
+import type { Created, EntityKind, Planned } from "./recording.ts"
+import { ChangeRefused } from "./refused.ts"
+import type { makeRelationshipWrites } from "./relationship-writes.ts"
+import type { ObjectRow, RelationshipRow } from "./rows.ts"
+
+interface BatchItem<C extends Change = Change> extends Authored<C> {
+  readonly bytes: number
+  readonly touched: Touched
+}
+
+/** What two changes of one batch may not both touch: they would be judged by the same state. Only a deletion excludes new relationships. */
+const touchedBy = (change: Change): Touched => {
+  switch (change.type) {
+    case "create":
+      return { alone: change.key === null ? [] : [`key ${change.objectType} ${change.key}`], shared: [] }
+    case "update":
+      return { alone: [change.objectId], shared: [] }
+    case "delete":
+      return { alone: [change.objectId, `end ${change.objectId}`], shared: [] }
+    case "createRelationship": {
+      const { fromId, toId, type } = change.relationship
+      return { alone: [`${type} ${fromId} ${toId}`], shared: [`end ${fromId}`, `end ${toId}`] }
+    }
+    case "updateRelationship":
+    case "deleteRelationship":
+      return { alone: [change.relationshipId], shared: [] }
+  }
+}
+
+/** Whether PostgreSQL refused a batch, so that nothing of it is written; of a broken connection nobody knows. */
+const isUndone = (cause: Cause.Cause<never>): boolean =>
+  cause.reasons.every(
+    (reason) =>
+      reason._tag === "Die" &&
+      reason.defect instanceof SqlError.SqlError &&
+      reason.defect.reason._tag !== "ConnectionError"
+  ) && !isBrokenByAway(cause)
+
+/** Makes the verb that puts a person's change into the next batch of its project; undefined where it needs a transaction of its own. */
+export const makeWriteBatches = Effect.fnUntraced(function* (
+  objectWrites: Effect.Success<typeof makeObjectWrites>,
+  relationshipWrites: Effect.Success<typeof makeRelationshipWrites>,
+  entityWrites: ReturnType<typeof makeEntityWrites>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const database = yield* Database
+  const wakeUps = yield* WakeUps
+
+  /** The statement for changes of one type, and how it went with each. */
+  const part = <C extends Change, A>(
+    items: ReadonlyArray<BatchItem>,
+    type: C["type"],
+    plan: (items: ReadonlyArray<BatchItem<C>>) => Effect.Effect<Planned<A>, never, ProjectTransaction>,
+    outcomeOf: (change: C, answered: A) => Outcome
+  ) => {
+    const chosen = items.filter((item): item is BatchItem<C> => item.change.type === type)
+    const planned = Effect.map(plan(chosen), ({ outcomes, statement }) => ({
+      statement,
+      outcomesOf: (rows: ReadonlyArray<unknown>) =>
+        outcomes(rows).map((answered, place): readonly [BatchItem, Outcome] => {
+          const item = chosen[place] as BatchItem<C>
+          return [item, outcomeOf(item.change, answered)]
+        })
+    }))
+    return chosen.length === 0 ? Effect.succeed([]) : Effect.map(planned, Arr.of)
+  }
+
+  /** The statements of a batch, one for each type of change in it. */
+  const plan = (projectId: ProjectId, items: ReadonlyArray<BatchItem>) => {
+    const terms: Terms = { cause: direct, locked: "skip" }
+    const updating = <C extends UpdateObject | UpdateRelationship>(kind: EntityKind, type: C["type"]) =>
+      part<C, Updated<ObjectRow | RelationshipRow>>(
+        items,
+        type,
+        (chosen) => entityWrites.update(kind, chosen.map(updateOf), terms),
+        (change, outcome) =>
+          updated(kind, { id: entityOf(change), expectedVersion: change.expectedVersion }, outcome)
+      )
+    const deleting = <C extends DeleteObject | DeleteRelationship>(kind: EntityKind, type: C["type"]) =>
+      part<C, Deleted<ObjectRow | RelationshipRow>>(
+        items,
+        type,
+        (chosen) => entityWrites.remove(kind, chosen.map(deletionOf), terms),
+        (change, outcome) =>
+          deleted(kind, { id: entityOf(change), expectedVersion: change.expectedVersion }, outcome)
+      )
+    return Effect.all([
+      part<CreateObject, Created<ObjectRow>>(
+        items,
+        "create",
+        (chosen) => objectWrites.create(chosen.map(creationOf), terms),
+        objectCreated
+      ),
+      updating<UpdateObject>("object", "update"),
+      deleting<DeleteObject>("object", "delete"),
+      part<CreateRelationship, Created<RelationshipRow>>(
+        items,
+        "createRelationship",
+        (chosen) => relationshipWrites.create(chosen.map(relationshipCreationOf), terms),
+        relationshipCreated
+      ),
+      updating<UpdateRelationship>("relationship", "updateRelationship"),
+      deleting<DeleteRelationship>("relationship", "deleteRelationship")
+    ]).pipe(Effect.map(Arr.flatten), Effect.provideService(ProjectTransaction, { projectId }))
+  }
+
+  /** Writes changes of people in one transaction. An outcome is undefined where another transaction is in the way, or more is to be done. */
+  const write = Effect.fnUntraced(function* (
+    projectId: ProjectId,
+    items: ReadonlyArray<BatchItem>
+  ): Effect.fn.Return<ReadonlyArray<Exit.Exit<Outcome>>> {
+    const parts = yield* plan(projectId, items)
+    yield* CrashPoint.hit("graph.beforeCommit")
+    const statements = [
+      sql`select 1 from kb.projects where id = ${projectId}`,
+      ...parts.map(({ statement }) => statement)
+    ]
+    const asked = yield* Effect.exit(database.askBatch(projectId, statements, graphLimits.batchLockWaitMs))
+    if (Exit.isFailure(asked)) {
+      const { cause } = asked
+      if (Cause.hasInterrupts(cause)) return yield* Effect.failCause(cause)
+      // A lock that lasts, or an item that PostgreSQL refuses, breaks the batch: then each is written by itself.
+      return items.map(() => (isUndone(cause) ? Exit.succeed(undefined) : Exit.failCause(cause)))
+    }
+    const [known = [], ...answers] = asked.value
+    // It is committed: what breaks from here on is told, and nothing is written again.
+    const told = yield* Effect.exit(
+      Effect.sync(
+        () =>
+          new Map<BatchItem, Outcome>(
+            known.length === 0
+              ? []
+              : parts.flatMap(({ outcomesOf }, place) => outcomesOf(answers[place] ?? []))
+          )
+      )
+    )
+    if (Exit.isFailure(told)) return items.map(() => Exit.failCause(told.cause))
+    const isAnyWritten = [...told.value.values()].some(
+      (outcome) => outcome !== undefined && "eventId" in outcome && outcome.eventId !== null
+    )
+    if (isAnyWritten) yield* wakeUps.signal("events")
+    return items.map((item) => Exit.succeed(told.value.get(item)))
+  })
+
+  const batches = yield* makeGroupCommit<BatchItem, Exit.Exit<Outcome>>({
+    write,
+    bytesOf: ({ bytes }) => bytes,
+    touches: ({ touched }) => touched,
+    limits: {
+      batchItems: graphLimits.batchChanges,
+      batchBytes: graphLimits.batchBytes,
+      waitingItems: graphLimits.waitingChanges
+    }
+  })
+
+  return Effect.fn("Gateway.submit")(function* (projectId: ProjectId, change: Change, by: UserId) {
+    if (findChangeFault(change) !== undefined) return undefined
+    if (change.type === "createRelationship" && change.relationship.fromId === change.relationship.toId)
+      return undefined
+    const outcome = yield* yield* batches.submit(projectId, {
+      change,
+      actor: { actorType: "user", actorId: by },
+      bytes: "data" in change ? JSON.stringify(change.data).length : 0,
+      touched: touchedBy(change)
+    })
+    return outcome instanceof ChangeRefused ? yield* outcome : outcome
+  })
+})
