@@ -121,7 +121,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "what a step used is not counted in its chain",
     edits: [
       server(
-        "run/spending.ts",
+        "run/run-appends.ts",
         "input_tokens = budget.input_tokens + excluded.input_tokens",
         "input_tokens = budget.input_tokens"
       )

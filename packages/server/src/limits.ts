@@ -12,7 +12,7 @@ export const modelLimits = {
   /** Between two parts of an answer, and before the first: slow thinkers and slow machines are not dead. */
   silenceTimeoutMs: 240_000,
   /** Requests that one server has open at one provider's model; an operator may say otherwise. */
-  concurrency: 64,
+  concurrency: 256,
   mostConcurrency: 10_000,
   /** A limit that a provider's 429 has halved grows by one after so many answers, and after so long. */
   concurrencyGrowthAnswers: 8,
@@ -157,6 +157,8 @@ export const dispatchLimits = {
 
 /** Of `run/`: from a queued run to its end. */
 export const runLimits = {
+  /** A run that was alone on its server is noted as one of several so long after another joined it. */
+  companyAfterMs: 500,
   /** Appends of runs that are written together. */
   appendBatches: { batchItems: 64, batchBytes: 4 * 1024 * 1024, waitingItems: 4_096 },
   /** A turn of a conversation begins so long after the last message, and no longer after the first (S004-R39). */

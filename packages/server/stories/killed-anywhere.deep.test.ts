@@ -18,6 +18,8 @@ const chosen: Partial<Record<CrashPointName, ReadonlyArray<number>>> = {
   "run.afterModel": [2],
   "run.afterStep": [9],
   "graph.beforeCommit": [2],
+  "batch.beforeCommit": [2],
+  "batch.afterCommit": [2],
   // Of the first note, of the first charge's intent, and of its outcome.
   "tool.beforeCommit": [1, 3],
   "tool.afterCommit": [1, 2],

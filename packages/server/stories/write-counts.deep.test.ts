@@ -29,7 +29,7 @@ const wake = (story: Story, type: string) =>
   Effect.forEach(
     Array.from({ length: times }),
     (_, number) => story.post("/objects", { type, properties: { number } }),
-    { concurrency: 8 }
+    { concurrency: 16 }
   )
 
 const woken = (story: Story, agent: Json, type: string, runs: number) =>
@@ -86,10 +86,10 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
           model_calls: 2,
           tool_calls: 1
         })
-        // One by one a reaction takes five and a step two more.
-        expect(write.transactions).toBeLessThan(1.5)
-        expect(reaction.transactions).toBeLessThan(3.5)
-        expect(step.transactions - reaction.transactions).toBeLessThan(2.5)
+        // One by one a write takes one, a reaction four and a step two more.
+        expect(write.transactions).toBeLessThan(1)
+        expect(reaction.transactions).toBeLessThan(2.5)
+        expect(step.transactions - reaction.transactions).toBeLessThan(2)
       })
     )
   })

@@ -75,14 +75,19 @@ const written = [
   "denials"
 ]
 
-/** Rows written so far, by table, and transactions that have written. */
+/** Rows written so far, by table, and the transactions whose rows are there: all but claims, which the end of a run overwrites. */
 const writes = (story: Story) =>
   Effect.map(
     ask(
       story.access,
       `select relname, (n_tup_ins + n_tup_upd + n_tup_del)::int from pg_stat_user_tables where schemaname = 'kb' and relname = any($1::text[])
-       union all select 'transactions', pg_snapshot_xmax(pg_current_snapshot())::text::int`,
-      [written]
+       union all select 'transactions', count(distinct wrote)::int from (
+         select xmin::text from kb.graph_object_versions where project_id = $2
+         union all select xmin::text from kb.graph_events where project_id = $2
+         union all select xmin::text from kb.context_events where project_id = $2
+         union all select xmin::text from kb.agent_runs where project_id = $2
+         union all select xmin::text from kb.tool_calls where project_id = $2) row(wrote)`,
+      [written, story.projectId]
     ),
     (rows) => new Map(rows.map(([table, count]) => [String(table), Number(count)]))
   )

@@ -53,6 +53,9 @@ export class LockWaitMs extends Context.Reference<number | undefined>("@tropism/
 /** Lets the transactions of an effect keep their plans. */
 export const keepingPlans = Effect.provideService(KeptPlans, "kept")
 
+/** The same, each table read through its indexes. */
+export const planningByKeys = Effect.provideService(KeptPlans, "byKeys")
+
 export class Database extends Context.Service<
   Database,
   {

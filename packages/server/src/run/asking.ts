@@ -56,7 +56,8 @@ export const makeAsking = Effect.gen(function* () {
   const sums = sql`jsonb_build_object('inputTokens', coalesce(sum(input_tokens), 0), 'outputTokens', coalesce(sum(output_tokens), 0),
     'costMicros', coalesce(sum(cost_micros), 0))`
 
-  const outlookOn = (which: Statement.Fragment) =>
+  /** `mayHavePurse` are the runs of which any bound of a run is looked for; of all where it is absent. */
+  const outlookOn = (which: Statement.Fragment, mayHavePurse?: ReadonlyArray<RunId>) =>
     sql<Outlook>`
       select run.id as run_id, agent.name as agent_name, agent.enabled or run.backtest_id is not null as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
         coalesce(budget.runs, 0) as runs, coalesce(budget.input_tokens, 0) as input_tokens,
@@ -72,7 +73,7 @@ export const makeAsking = Effect.gen(function* () {
           select ${sums} from kb.budgets
           where project_id = run.project_id and scope = 'agent' and scope_id = run.agent_id and ${rowsOfDay(sql, today(sql))}
         ) end as day,
-        (
+        case when ${mayHavePurse === undefined ? sql`true` : sql`run.id = any(${mayHavePurse}::uuid[])`} then (
           select jsonb_agg(jsonb_build_object('id', payer.id, 'agentName', holder.name, 'limits', payer.limits,
             'budget', version.definition -> 'budget', 'inputTokens', coalesce(spent.input_tokens, 0),
             'outputTokens', coalesce(spent.output_tokens, 0), 'costMicros', coalesce(spent.cost_micros, 0)) order by payer.spawn_depth)
@@ -82,7 +83,7 @@ export const makeAsking = Effect.gen(function* () {
           left join kb.budgets spent on spent.project_id = payer.project_id and spent.scope = 'run' and spent.scope_id = payer.id and spent.period = ''
           where payer.id = any(run.ancestors || run.id)
             and (payer.limits is not null or jsonb_typeof(version.definition -> 'budget' -> 'perRun') = 'object')
-        ) as purses
+        ) end as purses
       from kb.agent_runs run
       join kb.agents agent on agent.id = run.agent_id
       join kb.projects project on project.id = run.project_id
@@ -99,7 +100,11 @@ export const makeAsking = Effect.gen(function* () {
   const foresee = (run: ClaimedRun) => orDie(Effect.map(ask(run), ([outlook]): Foresight => ({ outlook })))
 
   /** The same for runs that are held. */
-  const foreseeAll = (ids: ReadonlyArray<RunId>) => outlookOn(sql`run.id = any(${ids}::uuid[])`)
+  const foreseeAll = (runs: ReadonlyArray<ClaimedRun>) =>
+    outlookOn(
+      sql`run.id = any(${runs.map(({ id }) => id)}::uuid[])`,
+      runs.filter(mayHavePurse).map(({ id }) => id)
+    )
 
   const mayAsk = Effect.fn("Runs.mayAsk")(function* (run: ClaimedRun, foreseen?: Foresight) {
     const { outlook } = foreseen ?? { outlook: (yield* database.ask(run.projectId, ask(run)))[0] }
@@ -124,6 +129,10 @@ export const makeAsking = Effect.gen(function* () {
 export interface Foresight {
   readonly outlook: Outlook | undefined
 }
+
+/** Whether a run, or one that it works for, may have a bound of its own on what it spends. */
+const mayHavePurse = ({ ancestors, hasBudget, limits }: ClaimedRun): boolean =>
+  ancestors.length > 0 || hasBudget || limits !== null
 
 /** What is known before the request that follows a state of a context at once; any other act makes another state. */
 export const foresights = new WeakMap<ReducedContext, Foresight>()

@@ -108,6 +108,8 @@ export interface ClaimedRun {
   readonly projectName: string
   /** How many events its log had when it was claimed. */
   readonly loggedEvents: number
+  /** Whether its agent's version bounds what one run may spend. */
+  readonly hasBudget: boolean
   /** Whether people had rejected anything of its agent about what woke it. */
   readonly hasRejections: boolean
   /** The events that woke it, as the trigger names them. */

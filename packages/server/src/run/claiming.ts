@@ -168,6 +168,7 @@ export const makeClaiming = Effect.gen(function* () {
         select run.id, run.status = 'queued' as was_queued,
           coalesce(run.time_left_ms, case when run.limits ? 'timeoutMs' then (run.limits ->> 'timeoutMs')::bigint
             else (version.definition ->> 'defaultTimeoutMs')::bigint end) as time_left_ms,
+          coalesce(jsonb_typeof(version.definition -> 'budget' -> 'perRun') = 'object', false) as has_budget,
           coalesce(parent.deadline_at, now() + make_interval(secs => parent.time_left_ms::float8 / 1000)) as parent_deadline_at
         from kb.agent_runs run join kb.agent_versions version on version.agent_id = run.agent_id and version.version = run.agent_version
         left join kb.agent_runs parent on parent.id = run.parent_run_id
@@ -181,7 +182,7 @@ export const makeClaiming = Effect.gen(function* () {
           deadline_at = least(coalesce(deadline_at, now() + make_interval(secs => due.time_left_ms::float8 / 1000)), due.parent_deadline_at)
         from due where run.id = due.id
         returning run.id, project_id, agent_id, agent_version, trigger, context_name, root_event_id, depth, user_id, attempt, attempt_token,
-          ancestors, limits, backtest_id, due.was_queued, ${areSuspects}::boolean as is_suspect, waits_since is not null as has_waited, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
+          ancestors, limits, backtest_id, due.was_queued, due.has_budget, ${areSuspects}::boolean as is_suspect, waits_since is not null as has_waited, round(extract(epoch from deadline_at - now()) * 1000)::float8 as time_left_ms
       ),
       entries as (
         update kb.agent_processing_log entry set status = 'processing', started_at = coalesce(started_at, now())

@@ -127,9 +127,11 @@ export const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: Claimed
     }
     attempt.progress.look(attempt.leasedAtMs, 0)
     const [first, second] = attempts
-    // Until now it was here alone, and its row says so.
+    // Until now it was here alone, and its row says so; most runs have ended before that matters.
     if (first !== undefined && second === undefined && first.run.id !== run.id)
-      yield* Queue.offer(first.alone, undefined)
+      yield* Effect.forkChild(
+        Effect.andThen(Effect.sleep(runLimits.companyAfterMs), Queue.offer(first.alone, undefined))
+      )
     attempts.add(attempt)
     if (!projects.has(run.projectId)) {
       projects.add(run.projectId)

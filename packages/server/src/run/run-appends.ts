@@ -139,7 +139,7 @@ export class RunAppends extends Context.Service<
         const ended = sorted
           .filter(({ kinds, run }) => kinds.has("end") && isReaction(run))
           .map(({ run }) => run.id)
-        const foreseeing = sorted.filter(({ foresees }) => foresees).map(({ run }) => run.id)
+        const foreseeing = sorted.filter(({ foresees }) => foresees).map(({ run }) => run)
         const statements: ReadonlyArray<Statement.Statement<unknown>> = [
           appendStatement<Row>(
             sql,

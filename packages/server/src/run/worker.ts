@@ -16,7 +16,7 @@ import { SqlClient } from "effect/sql"
 import { PassingWords } from "../agent/passing-words.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { isBrokenByAway } from "../database/database-away.ts"
-import { Database, keepingPlans, orDie, type ProjectTransaction } from "../database/database.ts"
+import { Database, orDie, planningByKeys, type ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { runLimits } from "../limits.ts"
 import { CurrentProgress, makeProgress } from "../model/progress.ts"
@@ -205,7 +205,7 @@ export class Worker extends Context.Service<
               return [...begun, ...queued]
             })
           )
-          .pipe(keepingPlans)
+          .pipe(planningByKeys)
         for (const run of claimed) {
           if (isLeaving) {
             yield* inProject(run, runs.handBack(run))
