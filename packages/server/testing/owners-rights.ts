@@ -88,6 +88,7 @@ export const definers: Readonly<Record<string, string>> = {
   projects_with_events: whereWorkIs,
   projects_with_expired_tasks: whereWorkIs,
   projects_with_lapsed_runs: whereWorkIs,
+  projects_with_suspects: whereWorkIs,
   projects_with_queued_runs: whereWorkIs,
   projects_with_silent_runs: whereWorkIs,
   projects_with_stuck_entries: whereWorkIs,
