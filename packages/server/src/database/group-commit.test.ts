@@ -3,7 +3,7 @@
  */
 import { ProjectId } from "@tropism/domain/ids"
 import { expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Latch } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { makeGroupCommit, type Touched } from "./group-commit.ts"
 
 const projectId = ProjectId.make("00000000-0000-7000-8000-000000000001")
@@ -136,5 +136,16 @@ it.effect("many share what they touch, and what touches it alone is in another b
     yield* gate.open
     yield* Effect.forEach(fibers, Fiber.join)
     expect(batches).toEqual([["x1"], ["a+", "a+", "b+", "c1"], ["a1", "b1"], ["a+"]])
+  })
+)
+
+it.effect("when the scope ends, whoever waits ends too", () =>
+  Effect.gen(function* () {
+    const scope = yield* Scope.make()
+    const { all } = yield* Scope.provide(make(), scope)
+    const fibers = yield* all(["a", "b"])
+    yield* Scope.close(scope, Exit.void)
+    const exits = yield* Effect.forEach(fibers, Fiber.await)
+    expect(exits.map((exit) => Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause))).toEqual([true, true])
   })
 )

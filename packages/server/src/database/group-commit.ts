@@ -90,11 +90,17 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
       Effect.tap(() => CrashPoint.hit("batch.afterCommit"))
     )
 
+  /** The scope ends: whoever waits is interrupted, and does not wait for ever. */
+  const abandon = (left: ReadonlyArray<Waiting<Item, Outcome>>) =>
+    Effect.sync(() => {
+      for (const { outcome } of left) Deferred.doneUnsafe(outcome, Exit.interrupt())
+    })
+
   const settle = Effect.fnUntraced(function* (
     projectId: ProjectId,
     batch: ReadonlyArray<Waiting<Item, Outcome>>
   ): Effect.fn.Return<void> {
-    const written = yield* Effect.exit(write(projectId, batch))
+    const written = yield* Effect.onInterrupt(Effect.exit(write(projectId, batch)), () => abandon(batch))
     if (Exit.isFailure(written) && batch.length > 1 && isSplit(written.cause)) {
       for (const waiting of batch) yield* settle(projectId, [waiting])
       return
@@ -119,7 +125,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
     if (line !== undefined) return void line.push(waiting)
     const begun = [waiting]
     lines.set(projectId, begun)
-    runFork(drain(projectId, begun))
+    runFork(Effect.onInterrupt(drain(projectId, begun), () => abandon(begun)))
   }
 
   const withdraw = (projectId: ProjectId, waiting: Waiting<Item, Outcome>): boolean => {
