@@ -30,8 +30,6 @@ export type Part =
 const needs: Readonly<Record<CrashPointName, Part | undefined>> = {
   "graph.beforeCommit": undefined,
   "graph.afterCommit": undefined,
-  "batch.beforeCommit": undefined,
-  "batch.afterCommit": undefined,
   "dispatch.beforeCommit": undefined,
   "dispatch.afterCommit": undefined,
   "release.beforeCommit": "waiter",
@@ -69,7 +67,10 @@ const needs: Readonly<Record<CrashPointName, Part | undefined>> = {
   "source.beforeKeep": "radio",
   "source.beforeCommit": "radio",
   "source.afterCommit": "radio",
-  "delivery.beforeRecord": "subscriber"
+  "delivery.beforeRecord": "subscriber",
+  // Behind the others, whose seeds stay theirs.
+  "batch.beforeCommit": undefined,
+  "batch.afterCommit": undefined
 }
 
 export const places = Object.keys(needs) as [CrashPointName, ...Array<CrashPointName>]
