@@ -134,6 +134,8 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
  */
 const restOfWords = (told: string, said: string, isWhole: boolean): string => {
   if (said.startsWith(told)) return said.slice(told.length)
+  // What was told first turned out to be thinking: all that is kept was told after it.
+  if (said !== "" && told.endsWith(said)) return ""
   return isWhole ? said : ""
 }
 

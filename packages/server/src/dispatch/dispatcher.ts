@@ -54,7 +54,7 @@ export class Dispatcher extends Context.Service<
   {
     /** Dispatches for ever. */
     readonly run: Effect.Effect<never>
-    /** One batch of each project that has events; true where one was full, so that there may be more. */
+    /** One batch of each project that has events; true when there was any: another server that came for its events meanwhile found the feed locked, and left them to this one's next look. */
     readonly round: Effect.Effect<boolean>
   }
 >()("@tropism/server/dispatch/Dispatcher") {
@@ -196,7 +196,6 @@ export class Dispatcher extends Context.Service<
           sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_events() as project_id`
         )
         let isAnyDispatched = false
-        let isAnyFull = false
         for (const { projectId } of due) {
           const count = yield* share(
             "Dispatcher",
@@ -205,12 +204,11 @@ export class Dispatcher extends Context.Service<
           )
           if (count === 0) continue
           isAnyDispatched = true
-          isAnyFull ||= count >= dispatchLimits.batchEvents
           yield* CrashPoint.hit("dispatch.afterCommit")
           yield* wakeUps.signal(`feed:${projectId}`)
         }
         if (isAnyDispatched) yield* wakeUps.signal("deliveries")
-        return isAnyFull
+        return isAnyDispatched
       }).pipe(Effect.withSpan("Dispatcher.round"))
 
       return Dispatcher.of({

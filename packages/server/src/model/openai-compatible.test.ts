@@ -495,6 +495,21 @@ describe("A server that speaks the format nearly right", () => {
     })
   )
 
+  it.live.each([
+    "Example:\n```\n</think>\n```\nDone",
+    "Use <code></think></code> to close.",
+    "Models close it with (</think>) always.",
+    "Write </think> to close the block.",
+    "It ends with </think>"
+  ])("that speaks of the closing tag is all text: %j", (content) =>
+    Effect.gen(function* () {
+      const letters = Array.from(content, (letter) => chatChunk({ content: letter }))
+      const { parts } = yield* askServer([events(...letters, ...chatEnd("stop"))])
+      expect(textOf(parts)).toBe(content)
+      expect(parts.at(-1)).not.toHaveProperty("thoughtChars")
+    })
+  )
+
   it.live(
     "whose model is known to think without an opening tag delivers no word before its thinking ends",
     () =>
@@ -502,7 +517,7 @@ describe("A server that speaks the format nearly right", () => {
         const saying = (...texts: ReadonlyArray<string>) =>
           events(...texts.map((content) => chatChunk({ content })), ...chatEnd("stop"))
         const server = yield* serveAnswers(
-          saying("I think.</think>One"),
+          saying("I think.</think>\nOne"),
           saying("I th", "ink.</th", "ink>", " Two"),
           saying("Three"),
           saying("<think>So.</think>Four")

@@ -3,7 +3,8 @@
  *
  * Local servers send it so where they have no parser for the model (llama.cpp, Ollama, vLLM without a reasoning parser). Some
  * chat templates hold the opening tag themselves, so an answer has the closing one alone. The first such answer of a model
- * has gone on as text before that is clear: `spokenThinking` marks where its thinking ended. Later ones are held back.
+ * has gone on as text before that is clear: `spokenThinking` marks where its thinking ended. Later ones are held back. A tag that
+ * neither begins nor ends a line, or is in a block of code, is spoken of and ends nothing.
  */
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
@@ -30,7 +31,8 @@ export const makeThinkTagReader = ({ closedAlone, mayCloseAlone, opensSilently }
   let state: "start" | "silent" | "thinking" | "speaking" | "closed" | "after" = "start"
   let held = ""
   let textId = ""
-  let last = ""
+  /** What has gone on as text so far. */
+  let soFar = ""
   const text = (delta: string): ReadonlyArray<Response.StreamPartEncoded> =>
     delta === "" ? [] : [{ type: "text-delta", id: textId, delta }]
   const thought = (delta: string): ReadonlyArray<Response.StreamPartEncoded> =>
@@ -80,12 +82,19 @@ export const makeThinkTagReader = ({ closedAlone, mayCloseAlone, opensSilently }
         return text(held)
       }
       held = held.slice(sure)
-      last = delta.at(-1) ?? last
+      soFar += delta
       return text(delta)
     }
     const before = held.slice(0, end)
-    const isQuoted = /[`'"]/.test(before.at(-1) ?? last)
-    if (isQuoted || before.includes(open)) {
+    const after = held.slice(end + close.length)
+    const isAtLineStart = /(?:^|\n)[ \t]*$/.test(soFar + before)
+    if (!isAtLineStart && /^[ \t]*$/.test(after)) {
+      held = held.slice(end)
+      soFar += before
+      return text(before)
+    }
+    const isOnLine = isAtLineStart || /^[ \t]*\r?\n/.test(after)
+    if (!isOnLine || isFenced(soFar + before) || before.includes(open)) {
       state = "after"
       return text(held)
     }
@@ -140,6 +149,9 @@ export const makeThinkTagReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return part.type === "tool-call" || part.type === "finish" ? [...flush(), part] : [part]
   }
 }
+
+/** Whether a text ends inside a block of code. */
+const isFenced = (text: string): boolean => (text.split("```").length - 1) % 2 === 1
 
 /** How many characters at the end of a piece may be the beginning of the closing tag, or of an opening one. */
 const openEnd = (piece: string): number => {
