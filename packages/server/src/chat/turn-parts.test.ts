@@ -159,6 +159,11 @@ describe("What belongs to the turn that answers a message", () => {
     ).toEqual(words)
   )
 
+  it("tells nothing again of an answer whose thinking was told first", () =>
+    expect(
+      told(3, [[4, started(1)], piece(4, 1, "I think. "), piece(4, 2, "42"), [5, says("42")]]).parts
+    ).toEqual(["AgentTurnStartedEvent", '"I think. "', '"42"', "AssistantMessageEvent"]))
+
   it("tells an answer anew that a crash broke off, and does not end with it", () =>
     expect(
       told(3, [

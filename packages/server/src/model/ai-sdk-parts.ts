@@ -98,9 +98,15 @@ const reasonOf = ({ raw, unified }: LanguageModelV4FinishReason): Response.Finis
   if (raw === "pause_turn") return "pause"
   if (unified !== "other") return unified
   // OpenRouter's package does not know `error`, nor Bedrock's `malformed_tool_use` and `malformed_model_output`.
-  if (raw === undefined || raw === "error" || raw.startsWith("malformed_")) return undefined
-  return raw === "model_context_window_exceeded" ? "length" : unified
+  if (raw === undefined || brokenOff.test(raw)) return undefined
+  if (withheld.test(raw)) return "content-filter"
+  return atLimit.test(raw) ? "length" : unified
 }
+
+/** Reasons that servers with the API of OpenAI give in the words of the model's own maker: Google's, Zhipu's, Mistral's, vLLM's. */
+const brokenOff = /^(?:error|abort(?:ed)?|network_error|malformed_.*)$/i
+const withheld = /^(?:safety|recitation|blocklist|prohibited_content|spii|sensitive)$/i
+const atLimit = /^(?:model_context_window_exceeded|model_length|max_(?:output_)?tokens)$/i
 
 const toCall = (part: Extract<LanguageModelV4StreamPart, { readonly type: "tool-call" }>) => {
   const { metadata: fault, params } = decodeArguments(part.input)

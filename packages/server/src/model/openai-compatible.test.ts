@@ -606,6 +606,20 @@ describe("A server that speaks the format nearly right", () => {
     })
   )
 
+  it.live.each<readonly [string, object]>([
+    ["SAFETY", { parts: [{ delta: "Half" }, { reason: "content-filter" }] }],
+    ["sensitive", { parts: [{ delta: "Half" }, { reason: "content-filter" }] }],
+    ["MAX_TOKENS", { parts: [{ delta: "Half" }, { reason: "length" }] }],
+    ["model_length", { parts: [{ delta: "Half" }, { reason: "length" }] }],
+    ["abort", { parts: [{ delta: "Half" }], failure: { reason: "cut" } }],
+    ["network_error", { parts: [{ delta: "Half" }], failure: { reason: "cut" } }]
+  ])("an answer that ends with %s is not whole", ([reason, expected]) =>
+    Effect.gen(function* () {
+      const answered = yield* askServer([events(chatChunk({ content: "Half" }), ...chatEnd(reason))])
+      expect(answered).toMatchObject(expected)
+    })
+  )
+
   it.live.each<readonly [string, ReadonlyArray<string>]>([
     ["an event of its own", ['event: error\ndata: {"error":{"message":"Why it is so"}}\n\n']],
     ["an error that is text", ['data: {"error":"Why it is so"}\n\n']],
