@@ -33,7 +33,7 @@ export const toAiError = Effect.fnUntraced(function* (
     const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
     const isRateLimit =
       status === 429 ||
-      ([400, 403, 413].includes(status) && saysRateLimit.test(message)) ||
+      ([400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)) ||
       (APICallError.isInstance(error)
         ? error.responseHeaders?.[rateLimitHeader] !== undefined
         : namesRateLimit(error))

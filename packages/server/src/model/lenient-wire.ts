@@ -44,7 +44,7 @@ const messageIn = (text: string, body: unknown): string | undefined =>
 
 /** Codes by which providers name a rate limit, whatever the HTTP status: OpenAI, Groq, Azure, Google, AWS. */
 const rateLimitCode =
-  /^(?:(?:user|account|org|global)?ratelimit(?:ed|exceeded|reached|error|ing)?|toomanyrequests(?:error|exception)?|(?:request)?throttl(?:ed|ing)(?:error|exception)?|requestlimitexceeded|tokenlimitexceeded)$/
+  /^(?:(?:user|account|org|global)?ratelimit(?:ed|exceeded|reached|reachederror|error|ing)?|resourceexhausted|capacityexceeded|toomanyrequests(?:error|exception)?|(?:request)?throttl(?:ed|ing)(?:error|exception)?|requestlimitexceeded|tokenlimitexceeded)$/
 
 /** Whether an error's own code, type, status or reason is that of a rate limit. */
 export const namesRateLimit = (body: unknown, depth = 5): boolean => {

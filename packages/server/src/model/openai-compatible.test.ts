@@ -539,6 +539,14 @@ describe("A server that speaks the format nearly right", () => {
 
   it.live.each<readonly [string, number, unknown, Record<string, string>?]>([
     ["OpenAI's code with 400", 400, { error: { message: "Slow down", code: "rate_limit_exceeded" } }],
+    [
+      "Google's status with 403",
+      403,
+      { error: { message: "Slow down", status: "RESOURCE_EXHAUSTED", code: 403 } }
+    ],
+    ["a type that ends in error", 400, { error: { message: "Slow down", type: "rate_limit_reached_error" } }],
+    ["a full server with 498", 498, { error: { message: "Slow down", type: "capacity_exceeded" } }],
+    ["a sentence with 412", 412, { detail: "Too many requests, slow down" }],
     ["a type with 403", 403, { error: { message: "Slow down", type: "rate_limit_error" } }],
     [
       "Groq's code with 413",
