@@ -2,7 +2,7 @@
  * Appends of runs are written in batches, and no run notices the others in its batch.
  *
  * Twenty runs of one project answer in the same moment. One of them says what a row refuses, or another transaction holds
- * its row: the others end as if it were not there. Statements of the server are counted to see that there are batches at all.
+ * its row: the others end as if it were not there. `write-counts.deep.test.ts` counts the transactions.
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"

@@ -59,8 +59,6 @@ export interface Terms {
   readonly fields?: AppendFields | undefined
   /** Further parts of the `with` list, each reading from `appended`, which has a row exactly when the events are written. */
   readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
-  /** Further columns of the answer, each after a comma. */
-  readonly telling?: Statement.Fragment | undefined
 }
 
 export interface Append {
@@ -199,7 +197,7 @@ export const makeAppend = Effect.fnUntraced(function* (
   log: { readonly projectId: ProjectId; readonly name: ContextName },
   end: LogEnd,
   said: ReadonlyArray<NewEvent>,
-  { guard, taint = [], fields = {}, alongside = [], telling = sql.literal("") }: Terms = {}
+  { guard, taint = [], fields = {}, alongside = [] }: Terms = {}
 ) {
   const planned = yield* planAppend(log.name, end, said, taint)
   const statement = appendStatement<{ readonly name: string }>(
@@ -209,7 +207,7 @@ export const makeAppend = Effect.fnUntraced(function* (
     {
       guard: guard === undefined ? sql`select 0 as n` : sql`select 0 as n from (${guard}) held`,
       alongside,
-      answer: sql`select name${telling} from appended`
+      answer: sql`select name from appended`
     }
   )
   const append: Append = { statement, events: planned.events }

@@ -139,7 +139,7 @@ it.effect("many share what they touch, and what touches it alone is in another b
   })
 )
 
-it.effect("when the scope ends, whoever waits ends too", () =>
+it.effect("when the scope ends, waiting submitters are interrupted", () =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
     const { all } = yield* Scope.provide(make(), scope)

@@ -90,7 +90,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
       Effect.tap(() => CrashPoint.hit("batch.afterCommit"))
     )
 
-  /** The scope ends: whoever waits is interrupted, and does not wait for ever. */
+  /** The scope ends: submitters that wait are interrupted, or they would wait forever. */
   const abandon = (left: ReadonlyArray<Waiting<Item, Outcome>>) =>
     Effect.sync(() => {
       for (const { outcome } of left) Deferred.doneUnsafe(outcome, Exit.interrupt())

@@ -1,7 +1,7 @@
 /**
  * How an attempt writes to its log: guarded by its token, and folding what it wrote.
  *
- * An append goes with the next batch of appends. One that the batch leaves out, because the log has grown or somebody
+ * An append goes with the next batch of appends. One that the batch leaves out, because the log has grown or another transaction
  * holds a row that it needs, is made alone under the log's lock, which fails where the attempt is lost. While the database is away an append is tried again: the
  * answer in it is paid for. One that was written although its answer was lost is known by its time and not made twice.
  */
