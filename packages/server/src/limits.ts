@@ -438,6 +438,8 @@ export const graphLimits = {
 export const transferLimits = {
   /** Of one line, or one CSV record: an object of the largest size with every character escaped would not fit, and none is. */
   lineMaxBytes: 1_048_576,
+  /** The beginning of a CSV file that decides how its columns write numbers; no longer than one line may be. */
+  numberSampleBytes: 262_144,
   /** Lines that an import commits together. */
   batchLines: 100,
   /** Bytes of lines after which a batch is committed before it is full. */
