@@ -17,7 +17,7 @@ import { toolsMaxOf } from "@tropism/domain/tools-in-use"
 import { todoAssistant, todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Config, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import { modelLimits } from "../limits.ts"
-import { fromAiSdk, type Habits } from "./ai-sdk-model.ts"
+import { fromAiSdk, type Habits, noEdits } from "./ai-sdk-model.ts"
 import type { AskedModel } from "./delivery.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import type { ModelPort } from "./model-port.ts"
@@ -188,6 +188,7 @@ export class Models extends Context.Service<
           joinsNeighbours: ref.provider !== "openai" && ref.provider !== "azure",
           namesCalledTools: ref.provider === "anthropic" || ref.provider === "amazon-bedrock",
           schemaRules: schemaRulesOf(ref.provider),
+          mayEdit: provider.signsBodies !== true,
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           reasoning: reasoning ?? undefined,
@@ -265,6 +266,8 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
 /** What a model is known to refuse before it is asked. */
 const habitsOf = ({ name, provider }: ModelRef): Habits => ({
   tagsNotices: provider !== "openai" && provider !== "azure" && provider !== "openai-compatible",
+  instructsByUser: false,
+  edits: noEdits,
   answersTools: provider === "mistral",
   // Its package would take calls and results out of the conversation instead.
   leavesOutTools: provider === "amazon-bedrock",
