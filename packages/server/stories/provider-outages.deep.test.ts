@@ -139,6 +139,37 @@ describe("An outage of a provider is nobody's failure", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live.each<readonly [string, number, string]>([
+    ["a rate limit without Retry-After", 429, "completed"],
+    ["a server's failure", 503, "failed"]
+  ])("a run that met %s again and again while the model answered others: %i, %s", ([, status, ending]) =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const agent = yield* story.post("/agents", reader())
+      yield* provider.goAway({ type: "status", status })
+      yield* happen(story, 1)
+      const [waiting] = yield* waitingOf(story, agent, 1)
+      // It waits since before this outage, for the ninth time.
+      yield* ask(
+        story.access,
+        "update kb.agent_runs set wait_tries = 9, waits_since = waits_since - interval '1 hour' where id = $1",
+        [waiting.id]
+      )
+      yield* outageAges(story, 60)
+      if (ending === "completed") {
+        yield* eventually(
+          ask(story.access, "select wait_tries from kb.agent_runs where id = $1", [waiting.id]),
+          ([row]) => Number(row?.[0]) > 9,
+          30_000
+        )
+        yield* provider.comeBack
+        yield* outageAges(story, 60)
+      }
+      const [run] = yield* endedOf(story, agent, 1)
+      expect(run.status).toBe(ending)
+    }).pipe(Effect.scoped)
+  )
+
   const minutes: ReadonlyArray<readonly [string, ProviderFault]> = [
     ...faults,
     ["leaves its streams half open until the network ends them", { type: "halfOpen" }],
