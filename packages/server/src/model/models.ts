@@ -208,7 +208,19 @@ export class Models extends Context.Service<
         }
         const turn = { provider: ref.provider, name: ref.name, maxConcurrency: ref.maxConcurrency ?? null }
         const inTurn: AskedModel["inTurn"] = (parts, admitted) => queue.inTurn({ ...turn, admitted }, parts)
-        return { provider: ref.provider, name: ref.name, price, port, where, parameters, window, inTurn }
+        const { silenceTimeoutMs } = ref
+        const patience = silenceTimeoutMs ? { silenceTimeoutMs } : {}
+        return {
+          provider: ref.provider,
+          name: ref.name,
+          price,
+          port,
+          where,
+          parameters,
+          window,
+          inTurn,
+          ...patience
+        }
       })
 
       const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
