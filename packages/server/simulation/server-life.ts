@@ -27,6 +27,7 @@ import { Readiness } from "../src/http/readiness.ts"
 import { Posting } from "../src/mcp/callbacks.ts"
 import type { Models } from "../src/model/models.ts"
 import { loops, platformLayer } from "../src/platform.ts"
+import { DispatchPauseMs } from "../src/dispatch/dispatcher.ts"
 import { ConcurrentRuns } from "../src/run/worker.ts"
 import { simulatedSlots } from "./reacting.ts"
 import type { Whom } from "../src/tool/oauth-grants.ts"
@@ -125,6 +126,7 @@ export const startServer = (ground: Ground, name: string): Server => {
     Layer.succeed(Posting, ground.inbox.take),
     Layer.succeed(SealingKeys, sealingKeys),
     Layer.succeed(ConcurrentRuns, simulatedSlots),
+    Layer.succeed(DispatchPauseMs, 0),
     Layer.succeedContext(models),
     Logger.layer([logger])
   )

@@ -120,6 +120,8 @@ export const outboxLimits = {
 export const dispatchLimits = {
   /** Events dispatched in one transaction. */
   batchEvents: 100,
+  /** After a round that left no events, before the next: under load a round then takes the events of some milliseconds. */
+  roundPauseMs: 5,
   /** Where fewer places than these would be left below its maxPendingRuns, an agent is held while they are counted; others take no more in one moment. */
   sparePlaces: 500,
   /** Refusals by caps that a chain tells; all of them stand with their events. */

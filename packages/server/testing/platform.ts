@@ -13,11 +13,13 @@ import {
   Deferred,
   Effect,
   Fiber,
+  identity,
   Logger,
   Redacted,
   Schedule,
   type Scope
 } from "effect"
+import { DispatchPauseMs } from "../src/dispatch/dispatcher.ts"
 import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
 import { type Ready, serveOn } from "../src/main.ts"
 import { contractFault } from "./contract-faults.ts"
@@ -82,6 +84,8 @@ export const startServer = Effect.fn("startServer")(function* (
   stopped?: string
 ) {
   const ready = yield* Deferred.make<Ready>()
+  // The test's clock stands still while a story waits: there a pause would last until the story moves it.
+  const isTestClock = "setTime" in (yield* Clock.Clock)
   const server = yield* serveOn(access, {
     host: "127.0.0.1",
     port: 0,
@@ -99,6 +103,7 @@ export const startServer = Effect.fn("startServer")(function* (
     Effect.scoped,
     Effect.updateService(ConfigProvider.ConfigProvider, ConfigProvider.orElse(fewSlots)),
     Effect.provide([NodeServices.layer, Logger.layer(loggers)]),
+    isTestClock ? Effect.provideService(DispatchPauseMs, 0) : identity,
     Effect.orDie,
     Effect.forkScoped
   )

@@ -34,6 +34,11 @@ import { reactionRun } from "./reaction-run.ts"
 import { makeReleases } from "./releases.ts"
 import { allowanceOf, lockAgents, type Standing, standingsOf } from "./standing.ts"
 
+/** How long events gather after a round before the next one; a round costs nearly the same for one event and for many. */
+export class DispatchPauseMs extends Context.Reference<number>("@tropism/server/dispatch/DispatchPauseMs", {
+  defaultValue: () => dispatchLimits.roundPauseMs
+}) {}
+
 /** An agent that an event wakes. */
 interface Match {
   readonly event: ClaimedEvent
@@ -70,6 +75,7 @@ export class Dispatcher extends Context.Service<
       const ids = yield* Ids
       const wakeUps = yield* WakeUps
       const { release } = yield* makeReleases
+      const pauseMs = yield* DispatchPauseMs
 
       const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
@@ -191,11 +197,15 @@ export class Dispatcher extends Context.Service<
         return events.length
       }).pipe(orDie)
 
+      /** Whether the last round left events of a project behind. */
+      let hasBacklog = false
+
       const round = Effect.gen(function* () {
         const due = yield* orDie(
           sql<{ projectId: ProjectId }>`select project_id from kb.projects_with_events() as project_id`
         )
         let isAnyDispatched = false
+        hasBacklog = false
         for (const { projectId } of due) {
           const count = yield* share(
             "Dispatcher",
@@ -203,6 +213,7 @@ export class Dispatcher extends Context.Service<
             keepingPlans(database.inProject(projectId, batch))
           )
           if (count === 0) continue
+          hasBacklog ||= count === dispatchLimits.batchEvents
           isAnyDispatched = true
           yield* CrashPoint.hit("dispatch.afterCommit")
           yield* wakeUps.signal(`feed:${projectId}`)
@@ -211,8 +222,13 @@ export class Dispatcher extends Context.Service<
         return isAnyDispatched
       }).pipe(Effect.withSpan("Dispatcher.round"))
 
+      const gather = Effect.suspend(() => (hasBacklog || pauseMs === 0 ? Effect.void : Effect.sleep(pauseMs)))
+      const pacedRound = Effect.tap(round, (isAny) => (isAny ? gather : Effect.void))
+
       return Dispatcher.of({
-        run: drive("Dispatcher", "events", untilWoken, round).pipe(Effect.provideService(WakeUps, wakeUps)),
+        run: drive("Dispatcher", "events", untilWoken, pacedRound).pipe(
+          Effect.provideService(WakeUps, wakeUps)
+        ),
         round
       })
     })

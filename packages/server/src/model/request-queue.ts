@@ -10,6 +10,7 @@
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { Cause, Clock, Context, Deferred, Effect, Exit, FiberMap, Option, Stream } from "effect"
 import { modelLimits } from "../limits.ts"
+import { knowModel } from "../telemetry/figures.ts"
 import type { ModelFailure, ModelPart } from "./model-request.ts"
 import { CurrentProgress } from "./progress.ts"
 
@@ -106,6 +107,7 @@ export const makeRequestQueue = Effect.gen(function* () {
       ofAgents: new Map()
     }
     lanes.set(key, lane)
+    knowModel(provider, name)
     return lane
   }
 

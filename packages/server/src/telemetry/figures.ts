@@ -129,8 +129,14 @@ interface RequestCounts {
   readonly limit: number
 }
 
-/** Models whose requests were told before, by their labels. */
-const toldRequests = new Map<string, { readonly provider: string; readonly model: string }>()
+/** Models that were asked since the server began, by their labels. */
+const askedModels = new Map<string, { readonly provider: string; readonly model: string }>()
+
+/** Gives a model its series of open and waiting requests; an idle one keeps them, with zeros. */
+export const knowModel = (provider: string, name: string): void => {
+  const model = modelLabel(name)
+  askedModels.set(`${provider}:${model}`, { provider, model })
+}
 
 /** Brings the requests of each model up to date; a model without any keeps its zeros and has the whole limit. */
 export const tellModelRequests = (
@@ -141,9 +147,8 @@ export const tellModelRequests = (
     ...model,
     labels: { provider: model.provider, model: modelLabel(model.name) }
   }))
-  for (const { labels } of counted) toldRequests.set(`${labels.provider}:${labels.model}`, labels)
   return Effect.forEach(
-    toldRequests.values(),
+    askedModels.values(),
     (labels) => {
       const of = counted.filter(
         (each) => each.labels.model === labels.model && each.labels.provider === labels.provider
