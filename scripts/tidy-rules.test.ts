@@ -108,6 +108,18 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
       ["packages/console/src/run-list.tsx", "export const RunList = () => null"]
     ]
   },
+  testCode: {
+    bad: [
+      [`${server}/model/fake-clock.ts`, "", "fake-clock.ts"],
+      [`${server}/mcp/fixtures.ts`, "", "fixtures.ts"],
+      ["packages/domain/src/log-for-tests.ts", "", "log-for-tests.ts"]
+    ],
+    good: [
+      ["packages/server/testing/fake-clock.ts", ""],
+      [`${server}/run/fake-runs.test.ts`, ""],
+      [`${server}/run/stubborn-runs.ts`, ""]
+    ]
+  },
   length: {
     bad: [["scripts/x.ts", "x\n".repeat(701), "has 701 lines"]],
     good: [["scripts/x.ts", "x\n".repeat(700)]]

@@ -240,6 +240,14 @@ const findSkipped = inEach(
     )
 )
 
+/** The staircase keeps src from importing what lies outside it; this keeps code for tests from lying inside. */
+const findTestCode = inEach(isInside, ({ path, text }) => {
+  const name = /\/(?:[\w-]+-for-tests|(?:fake|fixture|mock|stub)s?(?:-[\w-]+)?)\.tsx?$/.exec(path)?.[0]
+  return name === undefined || isTest(path)
+    ? []
+    : [whole({ path, text }, `"${name.slice(1)}" is for tests: put it into the package's testing folder`)]
+})
+
 const findForeignPlaces = inEach(
   (path) => /\.(ts|tsx|mjs|js|css|sql|md|json|jsonc|ya?ml|sh|html)$/.test(path),
   (file) =>
@@ -275,6 +283,7 @@ export const rules = {
   unbounded: { sentence: "every queue and every fan-out of the server has a bound", find: findUnbounded },
   exceptions: { sentence: "whoever silences a check says why", find: findUnreasonedExceptions },
   sleepers: { sentence: "nothing sleeps in a test", find: findSleepers },
+  testCode: { sentence: "fakes, fixtures and other code for tests lie outside src", find: findTestCode },
   skipped: { sentence: "no test is skipped, singled out or left for later", find: findSkipped },
   standsAlone: { sentence: "the project names no place outside itself", find: findForeignPlaces }
 } as const satisfies Record<string, Rule>

@@ -86,8 +86,8 @@ export interface ServeOptions {
   readonly cluster?: ClusterAddress | undefined
   /** Turns the server's kill switch on before anything works, for this reason. */
   readonly stopped?: string | undefined
-  /** Opens `/mcp-fixtures`, without a token, for the MCP conformance suite; only on 127.0.0.1. */
-  readonly mcpFixtures?: boolean | undefined
+  /** Routes that are served beside the server's own; tests add the fixtures of the MCP conformance suite. */
+  readonly extraRoutes?: Layer.Layer<never, never, Layer.Services<typeof layerMcpRoutes>> | undefined
   /** How long the doors of a server that is watched stay open once it stops; by itself as the bound says. */
   readonly leaveNoticeMs?: number | undefined
   readonly onReady?: ((info: Ready) => Effect.Effect<void>) | undefined
@@ -183,9 +183,10 @@ export const serveOn = Effect.fn("serveOn")(
       host: options.host,
       allowedOrigins: yield* allowedOrigins
     })
-    const routes = Layer.merge(
+    const routes = Layer.mergeAll(
       layerRoutes(options.consoleFolder),
-      layerMcpRoutes(options.mcpFixtures === true)
+      layerMcpRoutes,
+      options.extraRoutes ?? Layer.empty
     ).pipe(
       Layer.provide([standing, layerEdge.pipe(Layer.provide([standing, RateLimits.layer(yield* rateLimit)]))])
     )

@@ -9,7 +9,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { OutsideNetwork } from "../src/agent/outside-network.ts"
-import type { FakeModelServer } from "../src/model/fake-model-server.ts"
+import type { FakeModelServer } from "../testing/fake-model-server.ts"
 import { isPublicAddress } from "../src/agent/addresses.ts"
 import { addEvent, logOf, quietLog } from "../testing/context-words.ts"
 import { says, wiredStory, wireModel } from "../testing/model-words.ts"

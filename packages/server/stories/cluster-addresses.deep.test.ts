@@ -47,7 +47,7 @@ describe("An address of a cluster", () => {
         `${nameOf(at)}#other`,
         "infinity"
       ])
-      const exit = yield* Effect.exit(startServer(access, [], undefined, false, storyKeys, at))
+      const exit = yield* Effect.exit(startServer(access, [], undefined, undefined, storyKeys, at))
       const refusal = Exit.isFailure(exit) && Cause.squash(exit.cause)
       expect(refusal).toBeInstanceOf(StartFailure)
       for (const value of [nameOf(at), "TROPISM_CLUSTER_ADDRESS"])
@@ -69,7 +69,7 @@ describe("An address of a cluster", () => {
         "create trigger unreached before insert or update on kb_cluster.tropism_runners for each row execute function kb_cluster.unreached()"
       ])
         yield* ask(access, statement)
-      yield* startServer(access, [logger], undefined, false, storyKeys, at)
+      yield* startServer(access, [logger], undefined, undefined, storyKeys, at)
       const told = (code: string) =>
         Effect.sync(() => said.filter((line, index) => codes[index] === code && line.includes(nameOf(at))))
       yield* eventually(told("unreached"), ({ length }) => length === 1)
@@ -87,7 +87,7 @@ describe("An address of a cluster", () => {
         const access = { ...(yield* freshDatabase), embedded: false }
         const at = yield* freeAddress
         const { codes, logger } = keptLines()
-        const doors = yield* startServer(access, [logger], undefined, false, storyKeys, at)
+        const doors = yield* startServer(access, [logger], undefined, undefined, storyKeys, at)
         const story = yield* newProject(doors, access)
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
         const displace = (seenAt: string) =>

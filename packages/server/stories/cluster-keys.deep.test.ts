@@ -22,7 +22,7 @@ const shared = Effect.map(freshDatabase, (access) => ({ ...access, embedded: fal
 const start = (access: PostgresAccess, keys: string, { logger } = keptLines()) =>
   Effect.gen(function* () {
     const at = yield* freeAddress
-    yield* startServer(access, [logger], undefined, false, keys, at)
+    yield* startServer(access, [logger], undefined, undefined, keys, at)
     yield* eventually(
       ask(access, "select 1 from kb_cluster.tropism_runners where address = $1", [nameOf(at)]),
       (rows) => rows.length === 1

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { runLimits } from "../src/limits.ts"
-import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../testing/fake-model-server.ts"
 import { outageLimits } from "../src/outbox/outage-limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { interposedServer } from "../testing/interposed.ts"

@@ -48,7 +48,7 @@ describe("A server that leaves", () => {
         const access = { ...(yield* freshDatabase), embedded: false }
         const leaving = yield* Scope.make()
         const at = yield* freeAddress
-        yield* Scope.provide(startServer(access, [], undefined, false, storyKeys, at), leaving)
+        yield* Scope.provide(startServer(access, [], undefined, undefined, storyKeys, at), leaving)
         yield* silentCompanion(at)
         const left = yield* Effect.forkScoped(Scope.close(leaving, Exit.void))
         expect(Option.isSome(yield* Effect.timeoutOption(Fiber.await(left), farewellMs))).toBe(true)

@@ -38,13 +38,6 @@ const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDefault(false)
 )
 
-const fixturesFlag = Flag.Boolean("mcp-fixtures").pipe(
-  Flag.withDescription(
-    "For the MCP conformance suite alone: open /mcp-fixtures, without a token, on 127.0.0.1"
-  ),
-  Flag.withDefault(false)
-)
-
 const clusterFlag = Flag.Boolean("cluster").pipe(
   Flag.withDescription(
     "Work together with the other servers of the same DATABASE_URL that are started so; they reach this one at TROPISM_CLUSTER_ADDRESS"
@@ -62,7 +55,7 @@ const stoppedFlag = Flag.String("kill-switch").pipe(
 
 export const startCommand = Command.make(
   "start",
-  { demo: demoFlag, cluster: clusterFlag, stopped: stoppedFlag, mcpFixtures: fixturesFlag },
+  { demo: demoFlag, cluster: clusterFlag, stopped: stoppedFlag },
   ({ stopped, ...options }) => start({ ...options, stopped: Option.getOrUndefined(stopped) })
 ).pipe(
   Command.withDescription("Start the server, its database and its console"),
@@ -91,7 +84,6 @@ interface StartOptions {
   readonly demo: boolean
   readonly cluster?: boolean
   readonly stopped?: string | undefined
-  readonly mcpFixtures?: boolean
 }
 
 /** Starts it; with `--json` every line is an object, the first says that the server is ready. */
@@ -162,7 +154,7 @@ const sayStopState = (raw: Screen["Service"], type: "stopping" | "stopped", line
 const runServer = (
   environment: Environment,
   checkout: Checkout,
-  { cluster = false, mcpFixtures = false, stopped }: StartOptions,
+  { cluster = false, stopped }: StartOptions,
   onReady: (info: Ready) => Effect.Effect<unknown>
 ) =>
   Effect.gen(function* () {
@@ -177,7 +169,6 @@ const runServer = (
         port: environment.port,
         dataFolder: environment.dataFolder,
         consoleFolder: `${checkout.consoleFolder}/dist`,
-        mcpFixtures,
         stopped,
         cluster: reached,
         ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),

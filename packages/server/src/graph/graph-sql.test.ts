@@ -1,7 +1,7 @@
 /**
  * Proves that what the database computes is what the domain means: filters, merge patches, words of a search.
  */
-import { mergePatchExamples } from "@tropism/domain/json-for-tests"
+import { mergePatchExamples } from "../../../domain/testing/json-examples.ts"
 import { describe, expect, layer } from "@effect/vitest"
 import { mergePatch, type Properties } from "@tropism/domain/json"
 import {

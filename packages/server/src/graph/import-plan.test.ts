@@ -17,7 +17,7 @@ import {
   type ImportStep,
   planImport
 } from "./import-plan.ts"
-import { read } from "./lockfiles-for-tests.ts"
+import { read } from "../../testing/lockfiles.ts"
 import type { LockGraph } from "./package-lock.ts"
 
 const uuid = (number: number) => `01990000-0000-7000-8000-${String(number).padStart(12, "0")}`

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
-import { propertiesOf, read } from "./lockfiles-for-tests.ts"
+import { propertiesOf, read } from "../../testing/lockfiles.ts"
 import { licenseOf, withoutSecrets } from "./package-facts.ts"
 
 describe("licenseOf", () => {

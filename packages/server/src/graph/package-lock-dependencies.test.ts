@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { edges, read } from "./lockfiles-for-tests.ts"
+import { edges, read } from "../../testing/lockfiles.ts"
 
 describe("dependencies", () => {
   it("lead to the copy that Node would load: the nearest node_modules upwards", () => {

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
 import { graphLimits } from "../limits.ts"
-import { fileOf, read, refusal } from "./lockfiles-for-tests.ts"
+import { fileOf, read, refusal } from "../../testing/lockfiles.ts"
 
 describe("what is refused", () => {
   it.each<[string, string, RegExp]>([

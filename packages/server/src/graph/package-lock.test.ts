@@ -7,7 +7,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { findPropertiesFault } from "@tropism/domain/json"
 import { Arbitrary, Cause, Duration, Effect, Exit, Schema } from "effect"
 import { importedProperties } from "./import-plan.ts"
-import { edges, fileOf, propertiesOf, read, refusal } from "./lockfiles-for-tests.ts"
+import { edges, fileOf, propertiesOf, read, refusal } from "../../testing/lockfiles.ts"
 import { InvalidLockfile, readPackageLock } from "./package-lock.ts"
 
 describe("packages", () => {

@@ -46,9 +46,6 @@ export const mcpLimits = {
   /** Between two looks for changes of which no wake-up told, and places of the feed that one look goes through. */
   resourceSweepMs: 4_000,
   resourceLookPlaces: 2_000,
-  /** Of the fixtures of the conformance suite: tasks that are kept, and how long one takes at most. */
-  fixtureTasks: 1_000,
-  fixtureMaxSeconds: 600,
   /** How long calls under way may take to end when the server stops. */
   drainTimeoutMs: 5_000
 } as const

@@ -20,8 +20,6 @@ import { digestOf } from "../task/digest.ts"
 import { asHttp, rpcFault, toServerFault } from "./answers.ts"
 import { findPlace, type Place } from "./caller.ts"
 import { makeDoor } from "./door.ts"
-import { fixtureTasks } from "./fixture-tasks.ts"
-import { fixtureOffer } from "./fixtures.ts"
 import { parts } from "./parts.ts"
 import { judgeStranger, readMessage, webRequest } from "./requests.ts"
 import { ResourceUpdates } from "./resource-updates.ts"
@@ -42,7 +40,6 @@ const methods = ["GET", "POST", "DELETE"]
 /** Headers that a page may read. */
 const exposed = "mcp-session-id, mcp-protocol-version, www-authenticate"
 
-const fixturePath = "/mcp-fixtures"
 const metadataPath = "/.well-known/oauth-protected-resource"
 const projectPattern = /^\/api\/projects\/(?<projectId>[^/?#]+)\/mcp(?:[?#]|$)/
 
@@ -153,34 +150,8 @@ const mcpRoutes = Effect.gen(function* () {
   )
 })
 
-/** The same door before the fixtures of the conformance suite; it asks for no token. */
-const fixtureRoutes = Effect.gen(function* () {
-  const standing = yield* Standing
-  const door = yield* makeDoor
-  const offers = [yield* fixtureOffer, yield* fixtureTasks]
-  const openEnded = yield* makeSessionStream
-  const answer = Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    yield* judgeStranger(standing)
-    const message = yield* readMessage
-    if ("refusal" in message) return HttpServerResponse.fromWeb(message.refusal)
-    const response = yield* door.serve({
-      request: webRequest(request),
-      body: message.body,
-      bearer: "nobody",
-      binding: "nobody",
-      owner: "nobody",
-      words: { ...words, name: "tropism-fixtures" },
-      offers: () => offers
-    })
-    return asHttp(response, message.body, openEnded(request.method, undefined, undefined, Effect.never))
-  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
-  return HttpRouter.add("*", fixturePath, answer)
-})
-
 /** The routes, until the scope ends. */
-export const layerMcpRoutes = (withFixtures: boolean) =>
-  Layer.mergeAll(Layer.unwrap(mcpRoutes), withFixtures ? Layer.unwrap(fixtureRoutes) : Layer.empty)
+export const layerMcpRoutes = Layer.unwrap(mcpRoutes)
 
 /** Says with a 401 where a client learns what would open the door (RFC 9728). */
 const challenged =

@@ -7,10 +7,10 @@ import { Clock, Effect, FileSystem, Path, Schema, Stream } from "effect"
 import { Liquid } from "liquidjs"
 import { parse } from "yaml"
 import { builtInScriptNames, loadBuiltInScripts } from "./built-in-scripts.ts"
-import { makeFakeClock } from "./fake-clock.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
 import type { ModelPart } from "./model-request.ts"
 import { Models } from "./models.ts"
-import { modelsIn, textOf } from "./models-for-tests.ts"
+import { modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
 
 const decodeAgent = Schema.decodeUnknownEffect(AgentInput)

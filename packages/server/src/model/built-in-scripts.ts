@@ -1,5 +1,5 @@
 /**
- * The scripts that come with the server: one YAML file for each agent of the demo, and TodoAssistant's in code.
+ * The scripts that come with the server: one YAML file for each agent of the demo, and TodoAssistant's command parser.
  *
  * They stand in where no model can be asked, under the agent's name and only
  * for that agent. A file that is not a script is a defect of the build and
@@ -10,7 +10,7 @@ import { todoAssistantName } from "@tropism/domain/todo-assistant"
 import { Data, Effect, FileSystem, Path, Result, Schema } from "effect"
 import { parse } from "yaml"
 import { type CompiledScript, compileScript } from "./script.ts"
-import { todoScript } from "./todo-script.ts"
+import { todoCommands } from "./todo-commands.ts"
 
 /** Compiled scripts by the name of their agent. */
 export type BuiltInScripts = ReadonlyMap<string, CompiledScript>
@@ -50,5 +50,5 @@ export const loadBuiltInScripts: Effect.Effect<BuiltInScripts, never, FileSystem
         return [path.basename(file, ".yaml"), script.success] as const
       })
     )
-    return new Map([...scripts, [todoAssistantName, todoScript] as const])
+    return new Map([...scripts, [todoAssistantName, todoCommands] as const])
   }).pipe(Effect.orDie)

@@ -9,11 +9,18 @@ import { gemini } from "../../testing/providers/gemini.ts"
 import { azureChat, openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
 import { openaiResponses } from "../../testing/providers/openai-responses.ts"
 import { conversation, type WireFormat } from "../../testing/providers/wire-format.ts"
-import { makeFakeClock } from "./fake-clock.ts"
-import { chatChunk, chatEnd, events, type FakeAnswer, serveAnswers, streaming } from "./fake-model-server.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
+import {
+  chatChunk,
+  chatEnd,
+  events,
+  type FakeAnswer,
+  serveAnswers,
+  streaming
+} from "../../testing/fake-model-server.ts"
 import { type ModelFailure, type ModelPart, type ModelRequest, ModelUnavailable } from "./model-request.ts"
 import { Models } from "./models.ts"
-import { asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { asking, modelsIn, textOf } from "../../testing/models.ts"
 
 const key = "secret-key-abcdef-0123456789"
 

@@ -5,7 +5,7 @@ import { Effect, Result, Stream } from "effect"
 import { LanguageModel, Tool, Toolkit } from "effect/ai"
 import { attempt } from "./attempt.ts"
 import type { ModelRequest } from "./model-request.ts"
-import { asking } from "./models-for-tests.ts"
+import { asking } from "../../testing/models.ts"
 import { compileScript } from "./script.ts"
 import { fromScript } from "./scripted-model.ts"
 

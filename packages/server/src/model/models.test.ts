@@ -3,7 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { Effect } from "effect"
 import { Models } from "./models.ts"
-import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { ask, asking, modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
 
 const resolveIn = (env: Record<string, string>, agentName: string, model: ModelConfig | null = null) =>

@@ -2,7 +2,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { Clock, Deferred, Effect, Exit, Fiber, Stream } from "effect"
-import { makeFakeClock } from "./fake-clock.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
 import {
   chatChunk,
   chatEnd,
@@ -11,10 +11,10 @@ import {
   type FakeModelServer,
   serveAnswers,
   toEvent
-} from "./fake-model-server.ts"
+} from "../../testing/fake-model-server.ts"
 import { type ModelFailure, type ModelPart, ModelUnavailable, type ModelRequest } from "./model-request.ts"
 import { Models } from "./models.ts"
-import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { ask, asking, modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
 
 const model: ModelConfig = { provider: "openai-compatible", name: "m", temperature: 0.5, maxOutputTokens: 99 }

@@ -2,9 +2,9 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { chatChunk, chatEnd, events, serveAnswers } from "./fake-model-server.ts"
+import { chatChunk, chatEnd, events, serveAnswers } from "../../testing/fake-model-server.ts"
 import { ModelFailure, type ModelFailureReason, type ModelPart } from "./model-request.ts"
-import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { ask, asking, modelsIn, textOf } from "../../testing/models.ts"
 import { CurrentAsker, makeRequestQueue, ModelConcurrency } from "./request-queue.ts"
 
 const refusal = (reason: ModelFailureReason) =>

@@ -2,10 +2,10 @@
 import { expect, it } from "@effect/vitest"
 import { emptyConfig } from "@tropism/domain/context-config"
 import { Clock, Effect, Option, Stream } from "effect"
-import { makeFakeClock } from "./fake-clock.ts"
-import { type FakeAnswer, serveAnswers } from "./fake-model-server.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
+import { type FakeAnswer, serveAnswers } from "../../testing/fake-model-server.ts"
 import { Models } from "./models.ts"
-import { asking, modelsIn } from "./models-for-tests.ts"
+import { asking, modelsIn } from "../../testing/models.ts"
 
 const refusing = (status: number, headers: Record<string, string> = {}): FakeAnswer => ({
   kind: "json",

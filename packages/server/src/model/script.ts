@@ -92,6 +92,15 @@ const compileRule = (rule: ScriptRule): CompiledRule => {
   }
 }
 
+/** An answer of text alone, at once. */
+export const textAnswer = (text: string): ScriptAnswer => ({
+  text,
+  calls: [],
+  latencyMs: 0,
+  tokensPerSecond: null,
+  fault: null
+})
+
 /** The same place in the log always gives the same id, and no other place gives it. */
 export const callId = (scope: ScriptScope, index: number): string =>
   `call_${scope.turn}_${scope.step}_${index}`
@@ -105,13 +114,9 @@ const answerWith = (
     if (Result.isFailure(holds)) return Result.fail(holds.failure)
     if (holds.success) return tryRule(index, () => rule.answer(scope))
   }
-  return Result.succeed({
-    text: `I am a script, and I have no rule for this message (step ${scope.step}).`,
-    calls: [],
-    latencyMs: 0,
-    tokensPerSecond: null,
-    fault: null
-  })
+  return Result.succeed(
+    textAnswer(`I am a script, and I have no rule for this message (step ${scope.step}).`)
+  )
 }
 
 const tryRule = <A>(index: number, run: () => A): Result.Result<A, string> =>

@@ -7,7 +7,7 @@ import { TestClock } from "effect/testing"
 import { modelLimits } from "../limits.ts"
 import type { ModelFailure, ModelPart } from "./model-request.ts"
 import { Models } from "./models.ts"
-import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { ask, asking, modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
 
 const scripted = (rule: ScriptRule, more: Partial<ModelConfig> = {}): ModelConfig => ({

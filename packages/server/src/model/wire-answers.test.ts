@@ -13,9 +13,9 @@ import {
   type StreamedCall,
   type WireFormat
 } from "../../testing/providers/wire-format.ts"
-import { serveAnswers, streaming } from "./fake-model-server.ts"
+import { serveAnswers, streaming } from "../../testing/fake-model-server.ts"
 import type { ModelRequest } from "./model-request.ts"
-import { ask, modelsIn } from "./models-for-tests.ts"
+import { ask, modelsIn } from "../../testing/models.ts"
 
 const key = "secret-key-abcdef-0123456789"
 

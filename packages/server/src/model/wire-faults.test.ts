@@ -10,11 +10,16 @@ import { openaiResponses } from "../../testing/providers/openai-responses.ts"
 import { formats } from "../../testing/providers/formats.ts"
 import { conversation, type Piece, type WireFormat } from "../../testing/providers/wire-format.ts"
 import { modelLimits } from "../limits.ts"
-import { makeFakeClock } from "./fake-clock.ts"
-import { type FakeAnswer, type FakeModelServer, serveAnswers, streaming } from "./fake-model-server.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
+import {
+  type FakeAnswer,
+  type FakeModelServer,
+  serveAnswers,
+  streaming
+} from "../../testing/fake-model-server.ts"
 import { type ModelFailure, type ModelPart, ModelUnavailable, type ModelRequest } from "./model-request.ts"
 import { Models } from "./models.ts"
-import { modelsIn, textOf } from "./models-for-tests.ts"
+import { modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
 
 const key = "secret-key-abcdef-0123456789"

@@ -10,10 +10,10 @@ import { bedrock } from "../../testing/providers/bedrock.ts"
 import { mistral } from "../../testing/providers/mistral.ts"
 import { formats } from "../../testing/providers/formats.ts"
 import { conversation } from "../../testing/providers/wire-format.ts"
-import { makeFakeClock } from "./fake-clock.ts"
-import { type FakeAnswer, serveAnswers, streaming } from "./fake-model-server.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
+import { type FakeAnswer, serveAnswers, streaming } from "../../testing/fake-model-server.ts"
 import { Models } from "./models.ts"
-import { ask, modelsIn } from "./models-for-tests.ts"
+import { ask, modelsIn } from "../../testing/models.ts"
 
 const key = "secret-key-abcdef-0123456789"
 

@@ -14,9 +14,9 @@ import {
 } from "../../testing/providers/openai-chat.ts"
 import { azureResponses, openaiResponses } from "../../testing/providers/openai-responses.ts"
 import type { WireFormat } from "../../testing/providers/wire-format.ts"
-import { type FakeAnswer, serveAnswers, streaming } from "./fake-model-server.ts"
+import { type FakeAnswer, serveAnswers, streaming } from "../../testing/fake-model-server.ts"
 import type { ModelRequest } from "./model-request.ts"
-import { ask, asking, modelsIn, textOf } from "./models-for-tests.ts"
+import { ask, asking, modelsIn, textOf } from "../../testing/models.ts"
 
 const key = "secret-key-abcdef-0123456789"
 

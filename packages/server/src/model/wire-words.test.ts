@@ -7,16 +7,16 @@ import { mistral } from "../../testing/providers/mistral.ts"
 import { openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
 import { openaiResponses } from "../../testing/providers/openai-responses.ts"
 import { conversation, dataEvents, type WireFormat } from "../../testing/providers/wire-format.ts"
-import { makeFakeClock } from "./fake-clock.ts"
+import { makeFakeClock } from "../../testing/fake-clock.ts"
 import {
   chatChunk,
   type FakeAnswer,
   type FakeModelServer,
   serveAnswers,
   streaming
-} from "./fake-model-server.ts"
+} from "../../testing/fake-model-server.ts"
 import { Models } from "./models.ts"
-import { ask, modelsIn, textOf } from "./models-for-tests.ts"
+import { ask, modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
 
 const key = "secret-key-abcdef-0123456789"

@@ -3,12 +3,18 @@
  *
  * Numbers are contiguous and every event goes through its JSON form, as it
  * would through the database. Parents are simply the event before: the rule of
- * the open turn is the server's. Production code does not import this.
+ * the open turn is the server's.
  */
-import { ContextName, contextEventId, decodeEvent, type LoggedEvent, type NewEvent } from "./context-event.ts"
-import { fold, type ReducedContext } from "./context.ts"
-import { RunId } from "./ids.ts"
-import type { Message } from "./message.ts"
+import {
+  ContextName,
+  contextEventId,
+  decodeEvent,
+  type LoggedEvent,
+  type NewEvent
+} from "../src/context-event.ts"
+import { fold, type ReducedContext } from "../src/context.ts"
+import { RunId } from "../src/ids.ts"
+import type { Message } from "../src/message.ts"
 
 export const contextName = ContextName.make("tester")
 export const runA = RunId.make("01990000-0000-7000-8000-00000000000a")

@@ -1,14 +1,11 @@
 /**
  * Lockfiles for tests, written down as the entries of their `packages`.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
- * Everything goes through the text, as an import does. Production code does not
- * import this.
+ * Everything goes through the text, as an import does.
  */
 import type { Properties } from "@tropism/domain/json"
 import { Cause, Effect, Exit, type Schema } from "effect"
-import { InvalidLockfile, type LockGraph, readPackageLock } from "./package-lock.ts"
+import { InvalidLockfile, type LockGraph, readPackageLock } from "../src/graph/package-lock.ts"
 
 export type Entries = Readonly<Record<string, Schema.Json>>
 

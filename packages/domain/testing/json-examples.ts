@@ -1,5 +1,5 @@
 /**
- * Examples of JSON that more than one test holds to. Production code does not import this.
+ * Examples of JSON that more than one test holds to.
  */
 import type { Schema } from "effect"
 

@@ -1,7 +1,7 @@
 /**
  * The signs of a project in which nothing is wrong, for tests that then change one.
  */
-import type { VitalSigns } from "./vital-signs.ts"
+import type { VitalSigns } from "../src/vital-signs.ts"
 
 const none = { count: 0, oldestSeconds: 0 }
 

@@ -1,8 +1,8 @@
 /**
- * Arbitrary logs of a context, also ones that no engine would write. Production code does not import this.
+ * Arbitrary logs of a context, also ones that no engine would write.
  */
 import { Arbitrary, Schema } from "effect"
-import type { NewEvent } from "./context-event.ts"
+import type { NewEvent } from "../src/context-event.ts"
 import {
   answers,
   asks,
@@ -19,7 +19,7 @@ import {
   turnFails,
   turnStarts,
   type UnknownDraft
-} from "./log-for-tests.ts"
+} from "./log.ts"
 
 const call = Schema.Literals(["c1", "c2", "c3"])
 const between = (minimum: number, maximum: number) => Schema.Int.check(Schema.isBetween({ minimum, maximum }))

@@ -3,15 +3,15 @@
  *
  * It writes what the server's actor writes, as the server writes it; people
  * speak, models answer, tools fail, workers die and clocks run out as the dice
- * fall. Production code does not import this.
+ * fall.
  */
 import { Arbitrary, Option, Schema } from "effect"
-import { contextEventId, decodeEvent, type NewEvent } from "./context-event.ts"
-import { fold } from "./context.ts"
-import { type Decision, decide } from "./decide.ts"
-import { answers, asks, contextName, mentions, noonMs, runA } from "./log-for-tests.ts"
-import { emptyContext, type ReducedContext } from "./reduced-context.ts"
-import type { KeptEvent } from "./replay.ts"
+import { contextEventId, decodeEvent, type NewEvent } from "../src/context-event.ts"
+import { fold } from "../src/context.ts"
+import { type Decision, decide } from "../src/decide.ts"
+import { answers, asks, contextName, mentions, noonMs, runA } from "./log.ts"
+import { emptyContext, type ReducedContext } from "../src/reduced-context.ts"
+import type { KeptEvent } from "../src/replay.ts"
 
 const maxSteps = 4
 

@@ -7,8 +7,13 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { ConfigProvider, Effect, Layer, Stream } from "effect"
-import { type ModelFailure, type ModelPart, type ModelRequest, ModelUnavailable } from "./model-request.ts"
-import { Models } from "./models.ts"
+import {
+  type ModelFailure,
+  type ModelPart,
+  type ModelRequest,
+  ModelUnavailable
+} from "../src/model/model-request.ts"
+import { Models } from "../src/model/models.ts"
 
 /** `Models` on a server with the given environment variables. */
 export const modelsIn = (env: Record<string, string>) =>

@@ -1,23 +1,22 @@
 /**
- * Tools that are answered with tasks, and those tasks, as the official conformance suite calls them.
+ * Tools of the MCP conformance suite that are answered with tasks, and those tasks.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
- *
- * No run stands behind any of them: a task is what it was told to become and
- * when, and how it stands follows from the clock. They are kept in memory, the
- * newest of them, and only behind `--mcp-fixtures`.
+ * No run stands behind a task: its state follows from its plan and the clock. The
+ * newest tasks are kept in memory.
  */
 import { ProtocolErrorCode, type Server } from "@modelcontextprotocol/server"
 import { Clock, Effect, Schema } from "effect"
-import { Ids } from "../ids.ts"
-import { fault } from "./door-server.ts"
-import { form, givenTo, nameForm } from "./fixture-questions.ts"
-import { answering, plainTool } from "./fixture-tools.ts"
-import { mcpLimits } from "./mcp-limits.ts"
-import { anyParams, readParams } from "./method-params.ts"
-import type { Answering, Offer, PartTool, RunForServer } from "./part.ts"
-import { noTask } from "./task-faults.ts"
-import { knowsTasks, requireExtension, tasksExtension } from "./tasks-extension.ts"
+import { Ids } from "../src/ids.ts"
+import { fault } from "../src/mcp/door-server.ts"
+import { answering, form, givenTo, nameForm, plainTool } from "./mcp-fixture-tools.ts"
+import { anyParams, readParams } from "../src/mcp/method-params.ts"
+import type { Answering, Offer, PartTool, RunForServer } from "../src/mcp/part.ts"
+import { noTask } from "../src/mcp/task-faults.ts"
+import { knowsTasks, requireExtension, tasksExtension } from "../src/mcp/tasks-extension.ts"
+
+/** Tasks that are kept, and how long one may take. */
+const tasksMax = 1_000
+const secondsMax = 600
 
 type Asked = Readonly<Record<string, ReturnType<typeof form>>>
 
@@ -82,7 +81,7 @@ const makeStore = (ids: Ids["Service"]) => {
       isCancelled: false
     }
     kept.set(task.taskId, task)
-    for (const oldest of kept.keys()) if (kept.size > mcpLimits.fixtureTasks) kept.delete(oldest)
+    for (const oldest of kept.keys()) if (kept.size > tasksMax) kept.delete(oldest)
     return { content: [], ...timesOf(task), status: "working", resultType: "task" }
   })
   const find = (taskId: string) => {
@@ -93,7 +92,7 @@ const makeStore = (ids: Ids["Service"]) => {
 }
 
 const secondsOf = (value: unknown): number =>
-  typeof value === "number" ? Math.min(Math.max(value, 0), mcpLimits.fixtureMaxSeconds) : 0
+  typeof value === "number" ? Math.min(Math.max(value, 0), secondsMax) : 0
 
 const TaskParams = Schema.Struct({ taskId: Schema.String })
 

@@ -1,22 +1,57 @@
 /**
- * What the official conformance suite expects of a server that it tries: its own tools, resources and prompts.
+ * The server that the MCP conformance suite tests: the real MCP endpoint with the suite's own tools, resources and prompts.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
- *
- * They stand behind a door like ours, at an address of its own, without a token,
- * because the suite can send none; `main.ts` opens it only with `--mcp-fixtures`
- * and on 127.0.0.1. Nothing here reaches a project.
+ * The suite can send no token, so these routes check none; they reach no project.
+ * A test adds them to a server on 127.0.0.1 with `extraRoutes`.
  */
-import { Effect, PubSub, Stream } from "effect"
-import { fixtureAskingPrompt, fixtureQuestions } from "./fixture-questions.ts"
-import { fixtureTools, pixelPng } from "./fixture-tools.ts"
-import type { ListenFilter, Offer, PartPrompt, PartResources, Telling } from "./part.ts"
+import { Effect, Layer, PubSub, Stream } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
+import { Standing } from "../src/http/origins.ts"
+import { asHttp, toServerFault } from "../src/mcp/answers.ts"
+import { makeDoor } from "../src/mcp/door.ts"
+import type { ListenFilter, Offer, PartPrompt, PartResources, Telling } from "../src/mcp/part.ts"
+import { judgeStranger, readMessage, webRequest } from "../src/mcp/requests.ts"
+import { makeSessionStream } from "../src/mcp/session-stream.ts"
+import { fixtureTasks } from "./mcp-fixture-tasks.ts"
+import { fixtureAskingPrompt, fixtureTools, pixelPng } from "./mcp-fixture-tools.ts"
+
+const fixtureRoutes = Effect.gen(function* () {
+  const standing = yield* Standing
+  const door = yield* makeDoor
+  const offers = [yield* fixtureOffer, yield* fixtureTasks]
+  const openEnded = yield* makeSessionStream
+  const answer = Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    yield* judgeStranger(standing)
+    const message = yield* readMessage
+    if ("refusal" in message) return HttpServerResponse.fromWeb(message.refusal)
+    const response = yield* door.serve({
+      request: webRequest(request),
+      body: message.body,
+      bearer: "nobody",
+      binding: "nobody",
+      owner: "nobody",
+      words: {
+        name: "tropism-fixtures",
+        title: "Tropism",
+        version: "1.0.0",
+        instructions: "For the conformance suite."
+      },
+      offers: () => offers
+    })
+    return asHttp(response, message.body, openEnded(request.method, undefined, undefined, Effect.never))
+  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
+  return HttpRouter.add("*", "/mcp-fixtures", answer)
+})
+
+/** Serves `/mcp-fixtures`. */
+export const mcpFixtures = Layer.unwrap(fixtureRoutes)
 
 type List = "tools" | "prompts"
 
-/** Everything that the suite calls. */
-export const fixtureOffer = Effect.map(PubSub.sliding<List>(16), (changes): Offer => ({
-  tools: [...fixtureTools((list) => PubSub.publish(changes, list)), ...fixtureQuestions],
+/** The tools, prompts and resources that the suite uses. */
+const fixtureOffer = Effect.map(PubSub.sliding<List>(16), (changes): Offer => ({
+  tools: fixtureTools((list) => PubSub.publish(changes, list)),
   prompts: [...prompts, fixtureAskingPrompt],
   resources,
   complete: ({ argument: { value } }) =>
