@@ -65,6 +65,22 @@ describe("An outage of a provider is nobody's failure", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("streams that go silent are given up after the pause of the definition", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const model = { provider: "openai-compatible", name: "m", silenceTimeoutMs: 1_000 }
+      const agent = yield* story.post("/agents", reader({ model }))
+      yield* provider.goAway({ type: "halfOpen" })
+      const beganMs = performance.now()
+      const objects = yield* happen(story, 5)
+      yield* waitingOf(story, agent, 5)
+      expect(performance.now() - beganMs).toBeLessThan(60_000)
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      yield* allWereHandled(story, agent, objects)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("asks a provider that answers 429 with Retry-After 90 no sooner, and then again", () =>
     Effect.gen(function* () {
       const { provider, story } = yield* outageStory
