@@ -29,7 +29,7 @@ export const entryPoints: ReadonlyArray<string> = ["packages/server/src/main.ts"
 
 /** Who may write the graph's tables, and which statement: the gateway's own files and the migrations any, the outbox one. */
 export const graphWriters: ReadonlyArray<{ readonly folder: string; readonly statement: RegExp }> = [
-  ...["object-writes", "relationship-writes", "merging", "recording"].map((name) => ({
+  ...["creations", "entity-writes", "recording"].map((name) => ({
     folder: `packages/server/src/graph/${name}.ts`,
     statement: /[\s\S]/
   })),
@@ -39,8 +39,8 @@ export const graphWriters: ReadonlyArray<{ readonly folder: string; readonly sta
 
 /** Who may open files without Effect's FileSystem, and why. */
 export const rawFileReaders: ReadonlyArray<string> = [
-  "packages/server/src/database/data-folder-lock.ts", // flock needs a descriptor that stays open
-  "packages/server/src/database/postgres-process.ts" // PostgreSQL outlives a killed program and keeps its log's descriptor
+  "packages/server/src/database/data-folder.ts", // flock needs a descriptor that stays open
+  "packages/server/src/database/postgres-programs.ts" // PostgreSQL outlives a killed program and keeps its log's descriptor
 ]
 
 /** Words that say nothing about what a thing is. */
@@ -262,7 +262,7 @@ const findForeignPlaces = inEach(
 /** Every rule by name; `tidy-rules.test.ts` proves each. */
 export const rules = {
   staircase: {
-    sentence: "a file imports from its own folder and from folders further down the stairs",
+    sentence: "a file imports from its own module and the public files of modules further down the stairs",
     find: findClimbs
   },
   header: { sentence: "a file opens with a comment that is at least one sentence", find: findHeaderFaults },

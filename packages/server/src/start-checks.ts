@@ -7,8 +7,8 @@
  */
 import { Effect, Predicate, type Redacted, Schema } from "effect"
 import { HttpServerError } from "effect/http"
-import { type ClusterAddress, listensAt } from "./cluster/cluster-address.ts"
-import { type ListenAddress, type ListenFault, tryListening } from "./http/listening.ts"
+import { type ClusterAddress, listensAt } from "./cluster/peers.ts"
+import { type ListenAddress, type ListenFault, tryListening } from "./http/listener.ts"
 import { FlagUnmet, isKeyGiven } from "./settings.ts"
 
 /** The server could not start; `message` says why and what to do. */

@@ -5,11 +5,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { AddressTaken, enter, watchForAbsent } from "../src/cluster/absent-servers.ts"
-import { nameOf } from "../src/cluster/cluster-address.ts"
-import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { nameOf } from "../src/cluster/peers.ts"
+import { clusterLimits } from "../src/cluster/limits.ts"
 import { poolLayer } from "../src/database/pool.ts"
-import { WakeUps } from "../src/outbox/wake-ups.ts"
-import { Presence } from "../src/run/presence.ts"
+import { Notifier } from "../src/outbox/notifier.ts"
+import { PeerVisibility } from "../src/runs/liveness.ts"
 import { StartFailure } from "../src/start-checks.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
@@ -146,8 +146,8 @@ describe("A server that has just started", () => {
       )
       yield* watchForAbsent("here:4500", "here:4500#own").pipe(
         Effect.provide(
-          Presence.layer.pipe(
-            Layer.provideMerge(WakeUps.layer),
+          PeerVisibility.layer.pipe(
+            Layer.provideMerge(Notifier.layer),
             Layer.provideMerge(
               poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
             )

@@ -3,8 +3,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { nameOf } from "../src/cluster/cluster-address.ts"
-import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { nameOf } from "../src/cluster/peers.ts"
+import { clusterLimits } from "../src/cluster/limits.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { streamLimits } from "../src/http/stream-limits.ts"
+import { streamLimits } from "../src/http/limits.ts"
 import { conversationLimits } from "../src/limits.ts"
 import { fileOf } from "../testing/lockfiles.ts"
 import { beginSending, hasCommitted } from "../testing/import-sender.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { todoLimits } from "../src/task/task-limits.ts"
+import { todoLimits } from "../src/review/limits.ts"
 import { answered } from "../testing/chat-words.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"

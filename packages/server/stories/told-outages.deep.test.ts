@@ -3,7 +3,7 @@
  */
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { clusterLimits } from "../src/cluster/limits.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"

@@ -3,7 +3,7 @@
  */
 import { expect } from "@effect/vitest"
 import { ConfigProvider, Effect, Scope } from "effect"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
+import type { ClusterAddress } from "../src/cluster/peers.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { chatChunk, chatEnd, type FakeAnswer, type FakeModelServer, toEvent } from "./fake-model-server.ts"
 import { type EventStream, type Heard, openStream } from "./event-stream.ts"

@@ -5,7 +5,7 @@
  */
 import type { Properties } from "@tropism/domain/json"
 import { Cause, Effect, Exit, type Schema } from "effect"
-import { InvalidLockfile, type LockGraph, readPackageLock } from "../src/graph/package-lock.ts"
+import { InvalidLockfile, type LockGraph, readPackageLock } from "../src/graph/import/package-lock.ts"
 
 export type Entries = Readonly<Record<string, Schema.Json>>
 

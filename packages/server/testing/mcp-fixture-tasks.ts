@@ -7,12 +7,10 @@
 import { ProtocolErrorCode, type Server } from "@modelcontextprotocol/server"
 import { Clock, Effect, Schema } from "effect"
 import { Ids } from "../src/ids.ts"
-import { fault } from "../src/mcp/door-server.ts"
+import { fault, anyParams, readParams } from "../src/mcp/server.ts"
 import { answering, form, givenTo, nameForm, plainTool } from "./mcp-fixture-tools.ts"
-import { anyParams, readParams } from "../src/mcp/method-params.ts"
-import type { Answering, Offer, PartTool, RunForServer } from "../src/mcp/part.ts"
-import { noTask } from "../src/mcp/task-faults.ts"
-import { knowsTasks, requireExtension, tasksExtension } from "../src/mcp/tasks-extension.ts"
+import type { Answering, Offer, CapabilityTool, RunForServer } from "../src/mcp/capability.ts"
+import { noTask, knowsTasks, requireExtension, tasksExtension } from "../src/mcp/tasks.ts"
 
 /** Tasks that are kept, and how long one may take. */
 const tasksMax = 1_000
@@ -103,12 +101,12 @@ export const fixtureTasks = Effect.map(Ids, (ids): Offer => {
   const { begin, find } = makeStore(ids)
 
   /** A tool that is a task to whoever knows tasks, and to others what they are told. */
-  const taskTool = (name: string, plan: Plan, otherwise: PartTool["call"]): PartTool =>
+  const taskTool = (name: string, plan: Plan, otherwise: CapabilityTool["call"]): CapabilityTool =>
     plainTool(name, "Is answered with a task", (args, context) =>
       knowsTasks(context) ? begin(plan) : otherwise(args, context)
     )
 
-  const required: PartTool["call"] = (_args, context) =>
+  const required: CapabilityTool["call"] = (_args, context) =>
     Effect.andThen(requireExtension(context), Effect.fail(noTask()))
 
   const slowCompute = plainTool("slow_compute", "Takes its time", ({ label, seconds }, context) => {
@@ -119,7 +117,7 @@ export const fixtureTasks = Effect.map(Ids, (ids): Offer => {
       : Effect.delay(answering({ type: "text", text: words }), takes * 1_000)
   })
 
-  const tools: ReadonlyArray<PartTool> = [
+  const tools: ReadonlyArray<CapabilityTool> = [
     plainTool("greet", "Answers at once", ({ name }) =>
       answering({ type: "text", text: `Hello, ${String(name)}!` })
     ),

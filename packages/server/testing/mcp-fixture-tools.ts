@@ -17,8 +17,8 @@ import {
   type Tool
 } from "@modelcontextprotocol/server"
 import { Effect, Predicate, type Schema } from "effect"
-import { badParams } from "../src/mcp/door-server.ts"
-import type { PartPrompt, PartTool } from "../src/mcp/part.ts"
+import { badParams } from "../src/mcp/server.ts"
+import type { CapabilityPrompt, CapabilityTool } from "../src/mcp/capability.ts"
 
 /** A red pixel, and a moment of silence. */
 export const pixelPng =
@@ -31,27 +31,31 @@ const embedded = (uri: string, mimeType: string, words: string) =>
   ({ type: "resource", resource: { uri, mimeType, text: words } }) as const
 
 /** A tool without arguments. */
-export const plainTool = (name: string, description: string, call: PartTool["call"]): PartTool => ({
+export const plainTool = (
+  name: string,
+  description: string,
+  call: CapabilityTool["call"]
+): CapabilityTool => ({
   listed: { name, description, inputSchema: { type: "object" } },
   call
 })
 
 export const answering = (...content: CallToolResult["content"]) => Effect.succeed({ content })
 
-const always = (name: string, description: string, ...content: CallToolResult["content"]): PartTool =>
+const always = (name: string, description: string, ...content: CallToolResult["content"]): CapabilityTool =>
   plainTool(name, description, () => answering(...content))
 
 /** Sends something while a call goes on. */
 const saying = (send: () => Promise<unknown>) => Effect.promise(send)
 
-const withLogging: PartTool["call"] = (_args, { mcpReq }) =>
+const withLogging: CapabilityTool["call"] = (_args, { mcpReq }) =>
   Effect.gen(function* () {
     for (const words of ["Tool execution started", "Tool processing data", "Tool execution completed"])
       yield* saying(() => mcpReq.log("info", words))
     return { content: [text("It was logged.")] }
   })
 
-const withProgress: PartTool["call"] = (_args, { mcpReq }) =>
+const withProgress: CapabilityTool["call"] = (_args, { mcpReq }) =>
   Effect.gen(function* () {
     const progressToken = mcpReq._meta?.progressToken
     if (progressToken !== undefined)
@@ -72,7 +76,7 @@ const declaredBy = ({ mcpReq: { envelope } }: ServerContext): object =>
     ? envelope[CLIENT_CAPABILITIES_META_KEY]
     : {}
 
-const needingSampling: PartTool["call"] = (_args, context) =>
+const needingSampling: CapabilityTool["call"] = (_args, context) =>
   "sampling" in declaredBy(context)
     ? answering(text("The client can sample."))
     : Effect.fail(new MissingRequiredClientCapabilityError({ requiredCapabilities: { sampling: {} } }))
@@ -106,7 +110,7 @@ const wideSchema: Tool["inputSchema"] = {
 /** The tools; some of them say that a list has changed, though none ever does. */
 export const fixtureTools = (
   changed: (list: "tools" | "prompts") => Effect.Effect<unknown>
-): ReadonlyArray<PartTool> => [
+): ReadonlyArray<CapabilityTool> => [
   always("test_simple_text", "Answers text", text("This is a simple text response for testing.")),
   always("test_image_content", "Answers an image", image),
   always("test_audio_content", "Answers a sound", { type: "audio", data: silentWav, mimeType: "audio/wav" }),
@@ -191,7 +195,7 @@ const told = (...given: ReadonlyArray<unknown>) =>
 
 /** Asks until everything was answered, then tells what the answers were. */
 const untilAnswered =
-  (asked: Asked): PartTool["call"] =>
+  (asked: Asked): CapabilityTool["call"] =>
   (_args, context) => {
     const given = Object.keys(asked).map((name) => givenTo(context, name))
     return given.every((one) => one !== undefined) ? told(...given) : Effect.succeed(asking(asked))
@@ -199,7 +203,7 @@ const untilAnswered =
 
 export const nameForm = form("What is your name?", { name: { type: "string" } })
 
-const askName: PartTool["call"] = (_args, context) => {
+const askName: CapabilityTool["call"] = (_args, context) => {
   const content = givenTo(context, "user_name")?.["content"]
   return Predicate.isObject(content) && "name" in content && typeof content.name === "string"
     ? answering({ type: "text", text: `Hello, ${content.name}!` })
@@ -224,7 +228,7 @@ const sealed = (state: string) => Effect.promise(() => codec.mint(state))
 
 /** Asks in rounds, each remembered by the state that the client brings back. */
 const inRounds =
-  (rounds: ReadonlyArray<Asked>, last: string): PartTool["call"] =>
+  (rounds: ReadonlyArray<Asked>, last: string): CapabilityTool["call"] =>
   (_args, context) =>
     Effect.gen(function* () {
       const state = yield* stateOf(context)
@@ -240,7 +244,7 @@ const inRounds =
 
 const confirm = form("Please confirm", { ok: { type: "boolean" } })
 
-const wherePossible: PartTool["call"] = (_args, context) => {
+const wherePossible: CapabilityTool["call"] = (_args, context) => {
   const declared = declaredBy(context)
   const asked: Asked = {
     ...("elicitation" in declared ? { user_name: nameForm } : {}),
@@ -276,7 +280,7 @@ const defaults = {
   verified: { type: "boolean", default: true }
 }
 
-const question = (name: string, argument: string, ask: (words: string) => InputRequest): PartTool => ({
+const question = (name: string, argument: string, ask: (words: string) => InputRequest): CapabilityTool => ({
   listed: {
     name,
     description: "Asks its client what it was told to ask",
@@ -286,10 +290,10 @@ const question = (name: string, argument: string, ask: (words: string) => InputR
 })
 
 const prefix = "test_input_required_result"
-const input = (name: string, call: PartTool["call"]) =>
+const input = (name: string, call: CapabilityTool["call"]) =>
   plainTool(`${prefix}_${name}`, "Asks its client before it answers", call)
 
-const questions: ReadonlyArray<PartTool> = [
+const questions: ReadonlyArray<CapabilityTool> = [
   question("test_sampling", "prompt", (words) => sampling(words, 100)),
   question("test_elicitation", "message", (words) =>
     form(words, {
@@ -333,7 +337,7 @@ const questions: ReadonlyArray<PartTool> = [
   input("capabilities", wherePossible)
 ]
 
-export const fixtureAskingPrompt: PartPrompt = {
+export const fixtureAskingPrompt: CapabilityPrompt = {
   listed: { name: `${prefix}_prompt`, description: "Asks its client before it answers" },
   get: (_args, context) => {
     const content = givenTo(context, "user_context")?.["content"]

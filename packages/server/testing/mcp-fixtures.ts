@@ -7,17 +7,22 @@
 import { Effect, Layer, PubSub, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
 import { Standing } from "../src/http/origins.ts"
-import { asHttp, toServerFault } from "../src/mcp/answers.ts"
-import { makeDoor } from "../src/mcp/door.ts"
-import type { ListenFilter, Offer, PartPrompt, PartResources, Telling } from "../src/mcp/part.ts"
-import { judgeStranger, readMessage, webRequest } from "../src/mcp/requests.ts"
-import { makeSessionStream } from "../src/mcp/session-stream.ts"
+import { asHttp, toServerFault } from "../src/mcp/server.ts"
+import { makeEndpoint, judgeStranger, readMessage, webRequest } from "../src/mcp/endpoint.ts"
+import type {
+  ListenFilter,
+  Offer,
+  CapabilityPrompt,
+  CapabilityResources,
+  Telling
+} from "../src/mcp/capability.ts"
+import { makeSessionStream } from "../src/mcp/sessions.ts"
 import { fixtureTasks } from "./mcp-fixture-tasks.ts"
 import { fixtureAskingPrompt, fixtureTools, pixelPng } from "./mcp-fixture-tools.ts"
 
 const fixtureRoutes = Effect.gen(function* () {
   const standing = yield* Standing
-  const door = yield* makeDoor
+  const door = yield* makeEndpoint
   const offers = [yield* fixtureOffer, yield* fixtureTasks]
   const openEnded = yield* makeSessionStream
   const answer = Effect.gen(function* () {
@@ -99,7 +104,7 @@ const contentOf = (uri: string) => {
   }
 }
 
-const resources: PartResources = {
+const resources: CapabilityResources = {
   list: () =>
     Effect.succeed({
       resources: ["static-text", "static-binary", "watched-resource"].map((name) => ({
@@ -120,7 +125,7 @@ const said = (text: string): Message => ({ role: "user", content: { type: "text"
 
 const argument = (name: string, description: string) => ({ name, description, required: true })
 
-const prompts: ReadonlyArray<PartPrompt> = [
+const prompts: ReadonlyArray<CapabilityPrompt> = [
   {
     listed: { name: "test_simple_prompt", description: "A prompt without arguments" },
     get: () => Effect.succeed({ messages: [said("This is a simple prompt for testing.")] })

@@ -12,8 +12,8 @@ import {
   type ModelPart,
   type ModelRequest,
   ModelUnavailable
-} from "../src/model/model-request.ts"
-import { Models } from "../src/model/models.ts"
+} from "../src/models/model-request.ts"
+import { Models } from "../src/models/models.ts"
 
 /** `Models` on a server with the given environment variables. */
 export const modelsIn = (env: Record<string, string>) =>

@@ -19,8 +19,8 @@ import {
   Schedule,
   type Scope
 } from "effect"
-import { DispatchPauseMs } from "../src/dispatch/dispatcher.ts"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
+import { DispatchPauseMs } from "../src/reactions/dispatcher.ts"
+import type { ClusterAddress } from "../src/cluster/peers.ts"
 import { type Ready, type ServeOptions, serveOn } from "../src/main.ts"
 import { contractFault } from "./contract-faults.ts"
 import { freshDatabase } from "./fresh-database.ts"

@@ -24,7 +24,7 @@ import { printable } from "../terminal/text.ts"
 import { formatDuration } from "../terminal/time.ts"
 
 /** Whoever may end the program early is told by it what to end first. */
-export { Lasting } from "@tropism/server/database/lasting"
+export { ExitHooks } from "@tropism/server/database/postgres-programs"
 
 /** Hears that a command has begun that goes on until it is stopped: stopping it is its success. */
 export class StandingBegan extends Context.Reference<() => void>("@tropism/cli/commands/StandingBegan", {

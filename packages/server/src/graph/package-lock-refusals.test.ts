@@ -3,8 +3,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
-import { graphLimits } from "../limits.ts"
 import { fileOf, read, refusal } from "../../testing/lockfiles.ts"
+import { graphLimits } from "../limits.ts"
 
 describe("what is refused", () => {
   it.each<[string, string, RegExp]>([
