@@ -9,8 +9,10 @@
 export const modelLimits = {
   /** One attempt, from the request to the last part of the answer. */
   requestTimeoutMs: 900_000,
-  /** Between two parts of an answer, and before the first: slow thinkers and slow machines are not dead. */
-  silenceTimeoutMs: 240_000,
+  /** Between two pieces of an answer; a definition may say otherwise. */
+  silenceTimeoutMs: 120_000,
+  /** Before the first piece, and before the first of a thought or of a call's arguments: twice the above, at most this. */
+  firstPieceTimeoutMs: 240_000,
   /** Requests that one server has open at one provider's model; an operator may say otherwise. */
   concurrency: 256,
   mostConcurrency: 10_000,

@@ -1374,6 +1374,7 @@ export interface ModelConfig {
   readonly name: string
   readonly price?: ModelPrice | null | undefined
   readonly contextWindow?: number | null | undefined
+  readonly silenceTimeoutMs?: number | null | undefined
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly reasoning?: "none" | "low" | "medium" | "high" | null | undefined
@@ -1385,6 +1386,7 @@ export interface ModelConfig {
     readonly name: string
     readonly price?: ModelPrice | null | undefined
     readonly contextWindow?: number | null | undefined
+    readonly silenceTimeoutMs?: number | null | undefined
   } | null | undefined
   readonly race?: boolean | null | undefined
   readonly guard?: {

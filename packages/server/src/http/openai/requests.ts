@@ -608,6 +608,7 @@ const readResponseFiles = (
 const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | undefined> => {
   switch (part.type) {
     case "input_image":
+    case "image_url":
     case "input_file": {
       const fileName = part.type === "input_file" ? (part.filename ?? null) : null
       const [field, url] = addressOf(part)
@@ -632,11 +633,13 @@ const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | 
   }
 }
 
-type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "input_file" }>
+type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "image_url" | "input_file" }>
 
 const addressOf = (part: FilePart) =>
-  part.type === "input_image"
-    ? (["image_url", part.image_url] as const)
+  part.type !== "input_file"
+    ? typeof part.image_url === "object"
+      ? (["image_url.url", part.image_url?.url] as const)
+      : (["image_url", part.image_url] as const)
     : part.file_data
       ? (["file_data", part.file_data] as const)
       : (["file_url", part.file_url] as const)
