@@ -109,7 +109,7 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
       missedBefore = new Set(missed)
     })
 
-    /** Reports whether peers reach this server; after an absence its visibility is read again first. */
+    /** Warns after enough checks without being reached by peers, and when they reach it again; after a pause that takes a few checks. */
     const tellReach = Effect.fnUntraced(function* (isReached: boolean) {
       const before = looksUnreached
       looksUnreached = isReached ? 0 : before + 1
