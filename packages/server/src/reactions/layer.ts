@@ -1,4 +1,4 @@
-/** What begins runs: events, schedules, external events, webhooks and people. It needs the run engine. */
+/** Provides everything that triggers runs: events, schedules, external events, webhooks and people. It needs the run engine. */
 import { Layer } from "effect"
 import { BacktestReading } from "./backtest-reports.ts"
 import { Backtester, Backtests } from "./backtests.ts"
