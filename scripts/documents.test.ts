@@ -102,10 +102,10 @@ describe("Migration plan, phase 6: testing and documentation", () => {
   it("S001-R57 every link between documents leads to a file and to a heading that are there", () => {
     for (const path of ["README.md", "AGENTS.md", ...documents])
       expect([path, findDeadLinks(path, read(path))]).toEqual([path, []])
-    const dead = "[a](docs/never.md), [b](docs/operating.md#never) and [c](#never)"
-    expect(findDeadLinks("README.md", `${dead}, [d](docs/operating.md#upgrade)`)).toEqual([
+    const dead = "[a](docs/never.md), [b](docs/operations.md#never) and [c](#never)"
+    expect(findDeadLinks("README.md", `${dead}, [d](docs/operations.md#upgrade)`)).toEqual([
       "docs/never.md",
-      "docs/operating.md#never",
+      "docs/operations.md#never",
       "#never"
     ])
   })
@@ -150,12 +150,11 @@ describe("the settings", () => {
         .filter((name) => name.match(isSetting)?.[0] === name)
     )
   )
-  const readme = read("README.md")
-  const table = readme.slice(readme.indexOf("## Settings"), readme.indexOf("The HTTP API is documented"))
+  const [, table = ""] = read("docs/configuration.md").split(/^## /m)
   const rows = table.split("\n").filter((line) => line.startsWith("|"))
   const told = new Set(rows.flatMap((row) => [...row.matchAll(isSetting)].map(([name]) => name)))
 
-  it("are all told in the README's table, those of OpenTelemetry where spans are told of", () => {
+  it("are all in the table of docs/configuration.md, those of OpenTelemetry in docs/observability.md", () => {
     expect(known.size).toBeGreaterThan(30)
     const elsewhere = read("docs/observability.md")
     const untold = [...known].filter(
@@ -165,7 +164,7 @@ describe("the settings", () => {
     expect(untold).toEqual([])
   })
 
-  it("that the table tells of are read by the program", () => {
+  it("in the table are all read by the program", () => {
     expect([...told].filter((name) => !known.has(name))).toEqual([])
   })
 })
