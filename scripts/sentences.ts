@@ -39,7 +39,7 @@ interface Text {
 export const isTest = (path: string): boolean => /\.(?:test|soak)\.tsx?$/.test(path)
 
 const isProduct = ({ path }: SourceFile): boolean =>
-  /\.tsx?$/.test(path) && !isTest(path) && !/-for-tests\.|\.gen\.ts$/.test(path)
+  /\.tsx?$/.test(path) && !isTest(path) && !path.endsWith(".gen.ts")
 
 /** The sentences of a surface as text: each file's after its path, in the order of the source. */
 export const sentencesOf = (files: ReadonlyArray<SourceFile>, surface: RegExp): string =>
