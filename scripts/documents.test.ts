@@ -110,6 +110,13 @@ describe("Migration plan, phase 6: testing and documentation", () => {
     ])
   })
 
+  it("S001-R57 the README leads to every page, and the glossary has at most forty words", () => {
+    const pages = documents.filter((path) => !path.includes("decisions/"))
+    expect(pages.length).toBeGreaterThan(20)
+    expect(pages.filter((path) => !read("README.md").includes(`](${path})`))).toEqual([])
+    expect(read("docs/glossary.md").match(/^\| [a-z].+ \|$/gm)?.length).toBeLessThanOrEqual(40)
+  })
+
   it("S001-R57 the checklist, what is left of it and its decisions refer to files, lines and records that are there", () => {
     const decisions = "docs/decisions/0002-where-the-specifications-disagree.md"
     for (const path of ["specs/requirements.md", "specs/later.md", decisions])
