@@ -185,7 +185,7 @@ describe("docs/agents.md", () => {
       expect(yield* endedRuns(story, yield* agentOf("triage"), 1)).toHaveLength(1)
 
       expect((yield* tropism("run", "answer", "--input", answerInput)).out.join("\n")).toContain(
-        "Thank you for telling us! We send somebody today."
+        "Thank you for telling us! We send someone today."
       )
       expect((yield* tropism("run", "ticket-digest")).out.join("\n")).toContain("Tickets: 1.")
       expect((yield* tropism("agents", "schedule", "ticket-digest")).out.join("\n")).toContain(

@@ -24,11 +24,7 @@ const requiredBy = (revision: string): ReadonlyArray<string> =>
 
 /** The scenarios of the page's table, by revision. */
 const excusedFor = (revision: string): ReadonlyArray<string> =>
-  [
-    ...read("docs/mcp.md").matchAll(
-      /^\| (?<revision>\S+) \| `(?<scenario>[a-z0-9-]+)` \| .+ \|$/gm
-    )
-  ]
+  [...read("docs/mcp.md").matchAll(/^\| (?<revision>\S+) \| `(?<scenario>[a-z0-9-]+)` \| .+ \|$/gm)]
     .filter(({ groups }) => groups?.["revision"] === revision)
     .map(({ groups }) => groups?.["scenario"] ?? "")
     .toSorted()
