@@ -9,8 +9,10 @@
 export const modelLimits = {
   /** One attempt, from the request to the last part of the answer. */
   requestTimeoutMs: 900_000,
-  /** Between two parts of an answer, and before the first: slow thinkers and slow machines are not dead. */
-  silenceTimeoutMs: 240_000,
+  /** Between two pieces of an answer; a definition may say otherwise. */
+  silenceTimeoutMs: 120_000,
+  /** Before the first piece, and before the first of a thought or of a call's arguments: twice the above, at most this. */
+  firstPieceTimeoutMs: 240_000,
   /** Requests that one server has open at one provider's model; an operator may say otherwise. */
   concurrency: 256,
   mostConcurrency: 10_000,
@@ -438,6 +440,8 @@ export const graphLimits = {
 export const transferLimits = {
   /** Of one line, or one CSV record: an object of the largest size with every character escaped would not fit, and none is. */
   lineMaxBytes: 1_048_576,
+  /** The beginning of a CSV file that decides how its columns write numbers; no longer than one line may be. */
+  numberSampleBytes: 262_144,
   /** Lines that an import commits together. */
   batchLines: 100,
   /** Bytes of lines after which a batch is committed before it is full. */

@@ -35,8 +35,12 @@ export const importCommand = Command.make(
     ),
     delimiter: Flag.String("delimiter").pipe(
       Flag.withDescription(
-        "CSV: what stands between fields (default: as the first line shows; tab is a tab)"
+        "CSV: what stands between fields, or its name: comma, semicolon, tab, pipe (default: as the first line shows)"
       ),
+      Flag.optional
+    ),
+    decimal: Flag.Literals("decimal", ["comma", "point"]).pipe(
+      Flag.withDescription("CSV: the decimal mark of all numbers (default: as each column shows)"),
       Flag.optional
     ),
     untrusted: Flag.Boolean("untrusted").pipe(
@@ -64,6 +68,7 @@ export const importCommand = Command.make(
               type: Option.getOrUndefined(flags.type),
               key: Option.getOrUndefined(flags.key),
               delimiter: Option.getOrUndefined(flags.delimiter),
+              decimal: Option.getOrUndefined(flags.decimal),
               untrusted: flags.untrusted,
               resume: Option.getOrUndefined(flags.resume)
             },

@@ -3,6 +3,7 @@
  *
  */
 import { Api } from "@tropism/api/api"
+import type { Principal } from "@tropism/api/authorization"
 import { problemPages, type ProblemPage } from "@tropism/api/problem-pages"
 import { MethodNotAllowed, NotFound, Unauthorized, ForeignPage } from "@tropism/api/problems"
 import type { UserId } from "@tropism/domain/ids"
@@ -309,7 +310,7 @@ type Request = HttpServerRequest.HttpServerRequest
 const personOf = Effect.fnUntraced(function* (request: Request) {
   const tokens = yield* Tokens
   const found = yield* Effect.forEach([bearerOf(request), sessionOf(request)], tokens.find)
-  return found.find((principal) => principal !== undefined)?.userId
+  return found.find((principal) => principal !== undefined)
 })
 
 const broughtBy = ({ url }: Request) => {
@@ -327,7 +328,7 @@ const broughtBy = ({ url }: Request) => {
 }
 
 /** Uses the state, and looks at a server whose tools nobody knows yet. */
-const finish = Effect.fnUntraced(function* (request: Request, person: UserId | undefined) {
+const finish = Effect.fnUntraced(function* (request: Request, person: Principal | undefined) {
   const { brought, state } = broughtBy(request)
   const done = yield* Effect.result((yield* SignIns).finish(state, brought, person))
   if (done._tag === "Failure") return toolRefusedPage(done.failure.detail)

@@ -21,6 +21,7 @@ import { inProject, looking, reading, unlessRecalled } from "./access.ts"
 import { originOf } from "./origins.ts"
 import { onVersion, taggedLoosely, pageById } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./problems.ts"
+import { CurrentRequest } from "./request-context.ts"
 
 const known = orNotFound("MCP server")
 
@@ -103,8 +104,13 @@ const signer = Effect.fnUntraced(function* ({ mcpServerId, projectId }: Params) 
   const servers = yield* McpServers
   const server: KeptServer = yield* known(looking(projectId, "viewer", () => servers.find(mcpServerId)))
   const role: Role = oauthOf(server.config)?.per === "member" ? "viewer" : "admin"
+  const visit = yield* CurrentRequest
   const asker = yield* looking(projectId, role, (principal) =>
-    Effect.succeed({ userId: principal.userId, mayPin: includesRole(principal.role, "admin") })
+    Effect.succeed({
+      userId: principal.userId,
+      credential: visit?.admitted?.credential,
+      mayPin: includesRole(principal.role, "admin")
+    })
   )
   return { server, role, asker }
 })

@@ -34,12 +34,17 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
       "import",
       Effect.fn("http.import")(function* ({ params: { projectId }, payload, query }) {
         const { userId: by } = yield* looking(projectId, "editor", Effect.succeed)
-        const { format, name, id, resume, type, key, delimiter } = query
+        const { format, name, id, resume, type, key, delimiter, decimal } = query
         const untrusted = query.untrusted === "true" ? true : undefined
         if (format === "package-lock") return yield* importLock(projectId, by, payload, { name, untrusted })
-        const [extra] = Object.entries({ type, key, delimiter }).filter(([, value]) => value !== undefined)
+        const [extra] = Object.entries({ type, key, delimiter, decimal }).filter(
+          ([, value]) => value !== undefined
+        )
         if (format !== "csv" && extra !== undefined)
-          return yield* invalid(extra[0], "Only a CSV file takes a type, a key and a delimiter")
+          return yield* invalid(
+            extra[0],
+            "Only a CSV file takes a type, a key, a delimiter and a decimal mark"
+          )
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const length = headers["content-length"]
         const importer = yield* LineImporter
@@ -47,7 +52,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
         const opening = importer.open({
           projectId,
           by,
-          file: { format, name, settings: { type, key, delimiter, untrusted } },
+          file: { format, name, settings: { type, key, delimiter, decimal, untrusted } },
           id,
           resume,
           totalBytes: length === undefined ? null : Number(length),

@@ -10,7 +10,9 @@ import { beginningOf } from "@tropism/domain/text-beginning"
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
-import { errorMessageIn, namesRateLimit, rateLimitHeader } from "./lenient-wire.ts"
+import { errorMessageIn, kindInHeaders } from "./lenient-wire.ts"
+import { kindOfRefusal, type RefusalKind } from "./provider-codes.ts"
+import { saysTooLong } from "./window.ts"
 
 /** Who tells of an error. */
 export interface Teller {
@@ -30,13 +32,11 @@ export const toAiError = Effect.fnUntraced(function* (
   if (status !== undefined) {
     const now = yield* Clock.currentTimeMillis
     const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
-    const isRateLimit =
-      status === 429 ||
-      ([400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)) ||
-      (APICallError.isInstance(error)
-        ? error.responseHeaders?.[rateLimitHeader] !== undefined
-        : namesRateLimit(error))
-    return fail(reasonOfStatus(status, message, isRateLimit, retryAfter))
+    const kind = APICallError.isInstance(error) ? kindInHeaders(error.responseHeaders) : kindOfRefusal(error)
+    if (kind === "page")
+      return fail(new AiError.InvalidRequestError({ description: `${where} ${message}; ${checkAddress}` }))
+    const isWorded = [400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)
+    return fail(reasonOfStatus(status, message, kind ?? (isWorded ? "rateLimit" : undefined), retryAfter))
   }
   if (isUnreached(error)) return cutShort(`${where} cannot be reached${codeOf(error)}`)
   if (isNotUnderstood(error)) return unallowed(where)
@@ -49,7 +49,8 @@ export const toAiError = Effect.fnUntraced(function* (
   if (refusal !== undefined) return yield* toAiError(refusal, { scrub, where })
   if (isKind(error, badAnswer)) return unallowed(where, spokenIn(error, scrub))
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
-  if (namesRateLimit(error)) return fail(new AiError.RateLimitError({ metadata: { description: message } }))
+  const kind = kindOfRefusal(error)
+  if (kind !== undefined) return fail(reasonOfKind(kind, message, undefined))
   if (namesBadRequest(error)) return fail(new AiError.InvalidRequestError({ description: message }))
   // An error that a server streamed without a status: overloads come so, and go.
   if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
@@ -67,6 +68,8 @@ export const unallowed = (where: string, spoken = ""): AiError.AiError =>
       description: `${where} sent an answer that its API does not allow, which was not understood${spoken}`
     })
   )
+
+const checkAddress = "check the base URL of the provider, which often ends with /v1"
 
 /** So it looks too where something else than a model's server listens at the address. */
 export const endedTooEarly = (where: string): string =>
@@ -169,24 +172,56 @@ const codeOf = (error: unknown): string => {
 const reasonOfStatus = (
   status: number,
   message: string,
-  isRateLimit: boolean,
+  kind: RefusalKind | undefined,
   retryAfter: Duration.Duration | undefined
 ): AiError.AiErrorReason => {
   const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
-  if (isRateLimit) {
-    // Google words a limit by the minute like an account that is used up, but says when to come back.
-    return retryAfter === undefined && /insufficient_quota|exceeded your current quota|billing/i.test(message)
-      ? new AiError.QuotaExhaustedError({ metadata: { description } })
-      : new AiError.RateLimitError({
-          metadata: { description },
-          ...(retryAfter === undefined ? {} : { retryAfter })
-        })
+  const known = kind === undefined || kind === "refused" ? kindOfStatus(status) : kind
+  // Google words a limit by the minute like an account that is used up, but says when to come back.
+  const isLimit = known === "rateLimit" || (known === "quota" && status === 429)
+  if (!isLimit) return reasonOfKind(known, description, retryAfter, status)
+  const isUsedUp = retryAfter === undefined && (known === "quota" || saysQuota.test(message))
+  return reasonOfKind(isUsedUp ? "quota" : "rateLimit", description, retryAfter)
+}
+
+const saysQuota = /insufficient_quota|exceeded your current quota|billing/i
+
+/** What a status says where no code does. 501 is a server's that has no such method at all. */
+const kindOfStatus = (status: number): RefusalKind => {
+  if (status === 429) return "rateLimit"
+  if (status === 401 || status === 403) return "authentication"
+  if (status === 402) return "quota"
+  return (status >= 500 && status !== 501) || status === 408 || status === 409 ? "away" : "refused"
+}
+
+const reasonOfKind = (
+  kind: RefusalKind,
+  description: string,
+  retryAfter: Duration.Duration | undefined,
+  status?: number
+): AiError.AiErrorReason => {
+  switch (kind) {
+    case "rateLimit":
+      return new AiError.RateLimitError({
+        metadata: { description },
+        ...(retryAfter === undefined ? {} : { retryAfter })
+      })
+    case "quota":
+      return new AiError.QuotaExhaustedError({ metadata: { description } })
+    case "away":
+      return new AiError.InternalProviderError({ description })
+    case "authentication":
+      return new AiError.AuthenticationError({
+        kind: status === 403 ? "InsufficientPermissions" : "InvalidKey",
+        description
+      })
+    case "tooLong":
+      return new AiError.InvalidRequestError({
+        description: saysTooLong(description) ? description : `${description} (context length exceeded)`
+      })
+    case "refused":
+      return new AiError.InvalidRequestError({ description })
   }
-  if (status === 401) return new AiError.AuthenticationError({ kind: "InvalidKey", description })
-  if (status === 403) return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
-  if (status >= 500 || status === 408 || status === 409)
-    return new AiError.InternalProviderError({ description })
-  return new AiError.InvalidRequestError({ description })
 }
 
 const StreamedError = Schema.Struct({

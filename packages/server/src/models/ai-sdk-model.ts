@@ -4,7 +4,7 @@
  * One adapter for every provider: the packages speak the wire formats, this
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
  * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
- * model alike. Only a request that was refused for the order of its roles, for its
+ * model alike. Only a request that was refused for its roles, for an option, for its
  * `tool_choice`, for its pictures or for what calls of another model lack is made again
  * at once, as the model may take it.
  */
@@ -31,9 +31,10 @@ import {
   hasUnthoughtCalls,
   type PicturePlace,
   toAiSdkPrompt,
+  withInstructionsByUser,
   withSignedCalls
 } from "./ai-sdk-prompt.ts"
-import { makeThinkingReader } from "./lenient-wire.ts"
+import { type BodyEdits, editsHeader, kindInHeaders, makeThinkingReader } from "./lenient-wire.ts"
 import type { ModelPort, PortRequest, ModelRequest, OfferedTool } from "./model-request.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 
@@ -53,6 +54,8 @@ export interface AiSdkModelOptions extends Teller {
   /** Whether a request must name each tool that the prompt has calls of. */
   readonly namesCalledTools: boolean
   readonly schemaRules: SchemaRules
+  /** Whether the bodies of requests may be changed after the package wrote them. */
+  readonly mayEdit: boolean
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   readonly reasoning?: ReasoningEffort | undefined
@@ -64,6 +67,10 @@ export interface AiSdkModelOptions extends Teller {
 export interface Habits {
   /** It takes no system message in the middle of a conversation. */
   readonly tagsNotices: boolean
+  /** It takes no system message at all. */
+  readonly instructsByUser: boolean
+  /** Options that it refuses, by their names on the wire, and names that it has for others. */
+  readonly edits: BodyEdits
   /** It takes no user directly behind a tool's result. */
   readonly answersTools: boolean
   /** It does not know `tool_choice: none`, so the tools are left out; those that must be named are forbidden by words alone. */
@@ -105,7 +112,8 @@ export const fromAiSdk =
           const lateSystemMessages = !tagsNotices
           const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages, pictures }
           const translated = toAiSdkPrompt(request.prompt, asked)
-          const prompt = wantsSignatures ? withSignedCalls(translated) : translated
+          const instructed = habits.instructsByUser ? withInstructionsByUser(translated) : translated
+          const prompt = wantsSignatures ? withSignedCalls(instructed) : instructed
           return Effect.tryPromise({
             try: () =>
               Promise.resolve(
@@ -114,11 +122,22 @@ export const fromAiSdk =
             catch: (error) => error
           }).pipe(
             Effect.tap(() =>
-              habits === known ? Effect.void : Effect.sync(() => options.habits.learned(habits))
+              habits === known
+                ? Effect.void
+                : Effect.andThen(
+                    Effect.sync(() => options.habits.learned(habits)),
+                    Effect.logInfo(
+                      "A model refuses what others take; it is asked in another way from now on",
+                      {
+                        model: name,
+                        habits: differing(known, habits)
+                      }
+                    )
+                  )
             ),
             Effect.catch((error) => {
               // Each refusal teaches one habit more, so this ends.
-              const other = habitsAfter(habits, error, prompt, request)
+              const other = habitsAfter(habits, error, prompt, request, options)
               return other === undefined ? Effect.fail(error) : open(other)
             })
           )
@@ -153,14 +172,19 @@ export const fromAiSdk =
       })
     )
 
+/** What is new among a model's habits. */
+const differing = (known: Habits, habits: Habits): Partial<Habits> =>
+  Object.fromEntries(Object.entries(habits).filter(([name, value]) => known[name as keyof Habits] !== value))
+
 /** How a refused request may be made again; undefined where the refusal says nothing of it. */
 const habitsAfter = (
   habits: Habits,
   error: unknown,
   prompt: LanguageModelV4Prompt,
-  request: PortRequest
+  request: PortRequest,
+  options: AiSdkModelOptions
 ): Habits | undefined => {
-  if (!APICallError.isInstance(error)) return undefined
+  if (!APICallError.isInstance(error) || kindInHeaders(error.responseHeaders) === "page") return undefined
   const { toolChoice, tools } = request
   const status = error.statusCode ?? 0
   const words = `${error.message} ${error.responseBody ?? ""}`
@@ -173,16 +197,73 @@ const habitsAfter = (
     return { ...habits, leavesOutEncrypted: true }
   const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
   if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
+  const edits = isRefusal ? editsAfter(habits.edits, error.requestBodyValues, words, options) : undefined
+  if (edits !== undefined) return { ...habits, edits }
   // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
   if ((isRefusal || status === 500) && /system|template|role/i.test(words)) {
     if (!habits.tagsNotices && prompt.slice(1).some(({ role }) => role === "system"))
       return { ...habits, tagsNotices: true }
     if (!habits.answersTools && hasUserAfterTool(prompt)) return { ...habits, answersTools: true }
+    if (!habits.instructsByUser && prompt[0]?.role === "system" && refuses("system", words))
+      return { ...habits, instructsByUser: true, tagsNotices: true }
   }
   return !habits.leavesOutPictures && mayRefusePictures(status, words) && hasPictures(request.prompt)
     ? { ...habits, leavesOutPictures: true }
     : undefined
 }
+
+export const noEdits: BodyEdits = { without: [], renamed: {}, withoutDeveloper: false }
+
+/** Options that change no answer's meaning: a server that does not know one of them is asked without it. */
+const dispensable = [
+  "stream_options",
+  "parallel_tool_calls",
+  "temperature",
+  "top_p",
+  "reasoning_effort",
+  "reasoning",
+  "store",
+  "cache_control"
+]
+
+/** OpenAI's newer models have another name for the limit of an answer, which other servers do not know. */
+const limitNames: Readonly<Record<string, string>> = {
+  max_tokens: "max_completion_tokens",
+  max_completion_tokens: "max_tokens"
+}
+
+/** How the body may be changed after a refusal of one of its fields; undefined where it names none that can be. */
+const editsAfter = (
+  edits: BodyEdits,
+  body: unknown,
+  words: string,
+  { mayEdit, temperature }: AiSdkModelOptions
+): BodyEdits | undefined => {
+  const sent: Readonly<Record<string, unknown>> = Object(body)
+  const isSent = (field: string): boolean =>
+    mayEdit ? sent[field] !== undefined : field === "temperature" && temperature !== undefined
+  const refused = dispensable.filter(
+    (field) => isSent(field) && !edits.without.includes(field) && refuses(field, words)
+  )
+  if (refused.length > 0) return { ...edits, without: [...edits.without, ...refused] }
+  if (!mayEdit) return undefined
+  const renamed = Object.entries(limitNames).find(
+    ([field]) => sent[field] !== undefined && edits.renamed[field] === undefined && refuses(field, words)
+  )
+  if (renamed !== undefined) return { ...edits, renamed: { ...edits.renamed, [renamed[0]]: renamed[1] } }
+  const saysDeveloper = [sent["messages"], sent["input"]]
+    .flat()
+    .some((message) => Object(message).role === "developer")
+  return saysDeveloper && !edits.withoutDeveloper && /\bdeveloper\b/i.test(words)
+    ? { ...edits, withoutDeveloper: true }
+    : undefined
+}
+
+/** Whether a refusal says of a field or a role that it is unknown or not taken, near its name. */
+const refuses = (name: string, words: string): boolean =>
+  new RegExp(`${notTaken}[^.;]{0,80}\\b${name}\\b|\\b${name}\\b[^.;]{0,80}${notTaken}`, "i").test(words)
+
+const notTaken = String.raw`(?:unknown|unsupported|unrecogni[sz]ed|unexpected|extra_forbidden|extra(?:neous)? (?:inputs?|fields?|keys?)|additional propert|invalid (?:parameter|argument|field|role)|not (?:be )?(?:supported|permitted|allowed|recogni[sz]ed|accepted|available|enabled)|(?:n't| not) (?:support|accept|allow|recogni[sz]e|take|know)|deprecated)`
 
 /** "Encrypted content is not supported with this model." */
 const isEncryptedUnknown = /encrypted[_ ]content/i
@@ -214,7 +295,9 @@ const callOptions = (
   habits: Habits,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => {
-  const { maxOutputTokens, temperature } = options
+  const { edits } = habits
+  const { maxOutputTokens } = options
+  const temperature = edits.without.includes("temperature") ? undefined : options.temperature
   const thinking = habits.wantsThinking && hasUnthoughtCalls(prompt) ? withoutThinking(options) : options
   const { reasoning } = thinking
   const requestOptions = habits.leavesOutEncrypted
@@ -223,6 +306,7 @@ const callOptions = (
   return {
     prompt,
     abortSignal,
+    ...(edits === noEdits || !options.mayEdit ? {} : { headers: { [editsHeader]: JSON.stringify(edits) } }),
     ...toolsOf(request, options, habits),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),

@@ -106,6 +106,22 @@ export const withSignedCalls = (prompt: LanguageModelV4Prompt): LanguageModelV4P
       : message
   )
 
+/** A prompt whose instructions are the beginning of the user's first message: some chat templates know no system (Gemma's). */
+export const withInstructionsByUser = (prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
+  const [first, second, ...rest] = prompt
+  if (first?.role !== "system") return prompt
+  const instructions: Array<LanguageModelV4TextPart> = [{ type: "text", text: first.content }]
+  return second?.role === "user"
+    ? [
+        {
+          ...second,
+          content: joinTexts<LanguageModelV4TextPart | LanguageModelV4FilePart>(instructions, second.content)
+        },
+        ...rest
+      ]
+    : [{ role: "user", content: instructions }, ...prompt.slice(1)]
+}
+
 /** Claude refuses an answer to go on with that ends with white space. */
 const trimmed = (message: LanguageModelV4Message): LanguageModelV4Message => {
   const last = message.role === "assistant" ? message.content.at(-1) : undefined

@@ -34,6 +34,8 @@ export interface AskedModel {
   readonly name: string
   readonly price: ModelPrice | null
   readonly port: ModelPort
+  /** How long nothing may come between two pieces of its answer, where its definition says so. */
+  readonly silenceTimeoutMs?: number
   /** Absent where there is no window. */
   readonly window?: KnownWindow
   /** Whose server answers, and where it lies; absent where there is none. */
@@ -59,6 +61,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   const measure = makeMeasure()
   const answerParts = makeAnswerParts()
   let outputBegan = false
+  let isFlowing = false
   let isFinished = false
   let broken: ModelFailure | undefined
   let odd: Response.FinishPartEncoded | undefined
@@ -145,6 +148,13 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     failure,
     failureOf,
     isFinished: () => isFinished,
+    /** How long nothing may come now: a model that thinks unseen or writes a call as a whole takes longer than one whose words flow. */
+    silenceMs: () => {
+      const silenceMs = model.silenceTimeoutMs ?? modelLimits.silenceTimeoutMs
+      return isFlowing
+        ? silenceMs
+        : Math.max(silenceMs, Math.min(2 * silenceMs, modelLimits.firstPieceTimeoutMs))
+    },
     /** Why nothing more is to come of the answer, once what came before is delivered. */
     broken: () => broken,
     /** What somebody should know of the answer, once. */
@@ -160,6 +170,8 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
         broken = faultOf(part)
         if (broken !== undefined) break
         saidChars += charsIn(part)
+        if (isPiece.has(part.type)) isFlowing = true
+        if (isOpening.has(part.type)) isFlowing = false
         answerParts.take(part)
         if (part.type === "reasoning-end" && part.id === spokenThinking) thoughtChars = textChars
         if (part.type === "text-delta" && part.delta !== "") {
@@ -175,6 +187,10 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     }
   }
 }
+
+type PartType = Response.StreamPartEncoded["type"]
+const isPiece: ReadonlySet<PartType> = new Set(["text-delta", "reasoning-delta", "tool-params-delta"])
+const isOpening: ReadonlySet<PartType> = new Set(["reasoning-start", "tool-params-start"])
 
 /** The characters of a part that a model has spoken or thought. */
 const charsIn = (part: Response.StreamPartEncoded): number => {

@@ -8,15 +8,19 @@
 import { Option, Schema } from "effect"
 import type { Response as AnswerPart } from "effect/ai"
 import { modelLimits } from "../limits.ts"
+import {
+  type Fields,
+  isFields,
+  kindOfName,
+  kindOfRefusal,
+  type RefusalKind,
+  statusOfKind
+} from "./provider-codes.ts"
 
 type Fetch = typeof globalThis.fetch
-type Fields = Readonly<Record<string, unknown>>
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const parse = (text: string): unknown => Option.getOrUndefined(decodeJson(text))
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value : undefined
@@ -25,44 +29,56 @@ const textIn = (value: unknown): string | undefined =>
 export const errorMessageIn = (body: unknown): string | undefined => {
   const value = Array.isArray(body) ? body[0] : body
   if (!isFields(value)) return textIn(value)
-  const { Message, detail, error, errors, message = Message, msg } = value
+  const {
+    Message,
+    base_resp,
+    detail,
+    error,
+    error_msg,
+    errors,
+    loc,
+    message = Message,
+    msg,
+    status_msg,
+    title
+  } = value
   if (error !== undefined && error !== null && error !== "") return errorMessageIn(error)
   return (
     textIn(message) ??
-    textIn(msg) ??
+    placed(textIn(msg), loc) ??
+    textIn(error_msg) ??
+    textIn(status_msg) ??
+    (isFields(base_resp) ? errorMessageIn(base_resp) : undefined) ??
     (detail === undefined ? undefined : errorMessageIn(detail)) ??
-    (errors === undefined ? undefined : errorMessageIn(errors))
+    (errors === undefined ? undefined : errorMessageIn(errors)) ??
+    textIn(title)
   )
 }
 
-/** The words of a body that is no JSON: a text as it is, of a page its title. */
-const plainMessageIn = (text: string): string | undefined => {
-  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
-  return textIn((title ?? (/^\s*</.test(text) ? "" : text)).replace(/\s+/g, " ").trim().slice(0, 600))
+/** A sentence of FastAPI's about one field says which only in its place. */
+const placed = (message: string | undefined, loc: unknown): string | undefined => {
+  const names = Array.isArray(loc) ? loc.filter((name) => name !== "body") : []
+  return message === undefined || names.length === 0 ? message : `${names.join(".")}: ${message}`
 }
+
+/** The words of a body that is no JSON: a text as it is, of a page its title. */
+const plainMessageIn = (text: string): string | undefined =>
+  textIn((titleIn(text) ?? (isPage(text) ? "" : text)).replace(/\s+/g, " ").trim().slice(0, 600))
+
+const titleIn = (text: string): string | undefined => /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]
+
+const isPage = (text: string): boolean => /^[\s\uFEFF]*</.test(text)
 
 const messageIn = (text: string, body: unknown): string | undefined =>
   errorMessageIn(body) ?? (body === undefined ? plainMessageIn(text) : undefined)
 
-/** Codes by which providers name a rate limit, whatever the HTTP status: OpenAI, Groq, Azure, Google, AWS. */
-const rateLimitCode =
-  /^(?:(?:user|account|org|global)?ratelimit(?:ed|exceeded|reached|reachederror|error|ing)?|resourceexhausted|capacityexceeded|toomanyrequests(?:error|exception)?|(?:request)?throttl(?:ed|ing)(?:error|exception)?|requestlimitexceeded|tokenlimitexceeded)$/
+/** What a refusal is by its codes, for which the packages have no place; `page` is no refusal but another program's answer. */
+export const refusalHeader = "x-tropism-refusal"
 
-/** Whether an error's own code, type, status or reason is that of a rate limit. */
-export const namesRateLimit = (body: unknown, depth = 5): boolean => {
-  if (depth === 0) return false
-  if (Array.isArray(body)) return body.slice(0, 10).some((each) => namesRateLimit(each, depth - 1))
-  if (!isFields(body)) return false
-  const { __type, code, reason, status, type } = body
-  return (
-    [code, type, status, reason, typeof __type === "string" ? __type.split("#").at(-1) : undefined].some(
-      (name) => typeof name === "string" && rateLimitCode.test(name.toLowerCase().replace(/[^a-z]/g, ""))
-    ) || [body["error"], body["errors"], body["details"]].some((inner) => namesRateLimit(inner, depth - 1))
-  )
-}
-
-/** A header that says of a refusal that it names a rate limit; what the packages read has lost that. */
-export const rateLimitHeader = "x-tropism-rate-limit"
+/** The kind that a response was found to have when it was read. */
+export const kindInHeaders = (
+  headers: Readonly<Record<string, string>> = {}
+): RefusalKind | "page" | undefined => headers[refusalHeader] as RefusalKind | "page" | undefined
 
 /** The form in which one package reads a refusal. */
 type ErrorForm = (message: string) => Fields
@@ -79,26 +95,76 @@ export const mistralError: ErrorForm = (message) => ({
 })
 
 /** Rewrites error bodies to the form that provider packages read, with the provider's own message. */
-export const withReadableErrors = (fetch: Fetch, form?: ErrorForm): Fetch =>
-  reading(fetch, (response) =>
-    response.ok
-      ? response
-      : response.text().then(
-          (text) =>
-            new Response(form === undefined ? readable(text) : formed(text, form), {
-              status: response.status,
-              statusText: response.statusText,
-              headers: refusalHeaders(response, text)
-            })
-        )
-  )
+export const withReadableErrors = (fetch: Fetch, form: ErrorForm = openaiError): Fetch =>
+  reading(fetch, (response) => {
+    if (!response.ok) return response.text().then((text) => readRefusal(response, text, form))
+    const type = response.headers.get("content-type") ?? ""
+    if (/\bx?html\b/i.test(type)) return response.text().then((text) => pageRefusal(response, text, form))
+    return type === "" || /^text\/plain\b/i.test(type) ? sniffed(response, form) : response
+  })
 
-const refusalHeaders = (response: Response, text: string): Headers => {
+/** OpenAI's form, with what Anthropic's and Google's packages demand besides. */
+const openaiErrorOf = (error: Fields, message: string): Fields => ({
+  type: "error",
+  error: { type: "error", code: null, status: "", ...error, message }
+})
+
+const openaiError: ErrorForm = (message) => openaiErrorOf({}, message)
+
+const readRefusal = (response: Response, text: string, form: ErrorForm): Response => {
+  const { status, statusText } = response
+  if (isPage(text) && misdirected.has(status)) return pageRefusal(response, text, form)
+  const body = parse(text)
+  const kind = kindOfRefusal(body) ?? kindOfName(response.headers.get("x-amzn-errortype")?.split(":")[0])
   const headers = headersOf(response, "application/json")
-  const isRateLimit =
-    namesRateLimit(parse(text)) || namesRateLimit({ type: headers.get("x-amzn-errortype")?.split(":")[0] })
-  if (isRateLimit) headers.set(rateLimitHeader, "1")
-  return headers
+  if (kind !== undefined) headers.set(refusalHeader, kind)
+  const written = form === openaiError ? readable(text) : formed(text, form)
+  return new Response(written, { status, statusText, headers })
+}
+
+/** With these a web server says that it knows no such address; its other pages may be those of a proxy in an outage. */
+const misdirected: ReadonlySet<number> = new Set([404, 405, 501])
+
+/** An answer that is not the API's: no model is at this address, however often it is asked. */
+const pageRefusal = (response: Response, text: string, form: ErrorForm): Response => {
+  const title = plainMessageIn(text)
+  const what = isPage(text) ? "a web page" : "a text"
+  const shown = title === undefined ? "" : `: ${title.slice(0, 100)}`
+  const headers = headersOf(response, "application/json")
+  headers.set(refusalHeader, "page")
+  const message = `answered with ${what} (HTTP ${response.status}${shown}) instead of JSON`
+  return new Response(JSON.stringify(form(message)), { status: 421, headers })
+}
+
+/** Reads the beginning of a body whose type says nothing: a page is no stream of events. */
+const sniffed = (response: Response, form: ErrorForm): Response | Promise<Response> => {
+  if (response.body === null) return response
+  const reader = response.body.getReader()
+  return reader.read().then((first) => {
+    const whole = new Response(streamOf(first, reader), response)
+    const beginning = new TextDecoder().decode(first.value).trimStart()
+    return beginning === "" || /^(?:[a-z]*:|[[{])/.test(beginning)
+      ? whole
+      : whole.text().then((text) => pageRefusal(response, text, form))
+  })
+}
+
+type Piece = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>["read"]>>
+
+/** A body of which the first piece was read already. */
+const streamOf = (
+  first: Piece,
+  reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>
+): ReadableStream<Uint8Array<ArrayBuffer>> => {
+  const give = (
+    controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>,
+    { done, value }: Piece
+  ) => (done ? controller.close() : controller.enqueue(value))
+  return new ReadableStream({
+    start: (controller) => give(controller, first),
+    pull: (controller) => reader.read().then((piece) => give(controller, piece)),
+    cancel: (reason) => reader.cancel(reason)
+  })
 }
 
 const readable = (text: string): string => {
@@ -107,13 +173,52 @@ const readable = (text: string): string => {
   const first = Array.isArray(body) ? body[0] : body
   const error = isFields(first) && isFields(first["error"]) ? first["error"] : {}
   const isRead = message === undefined || (first === body && textIn(error["message"]) !== undefined)
-  return isRead ? text : JSON.stringify({ error: { ...error, message } })
+  return isRead ? text : JSON.stringify(openaiErrorOf(error, message))
 }
 
 const formed = (text: string, form: ErrorForm): string => {
   const message = messageIn(text, parse(text))
   return message === undefined ? text : JSON.stringify(form(message))
 }
+
+/** How a body is changed for a model that refuses a part of it, for which a package has no setting. */
+export interface BodyEdits {
+  /** Fields that are left out. */
+  readonly without: ReadonlyArray<string>
+  /** Fields with another name, by the package's name for them. */
+  readonly renamed: Readonly<Record<string, string>>
+  /** Whether a developer's messages are sent as the system's. */
+  readonly withoutDeveloper: boolean
+}
+
+/** The header in which a request brings the changes of its body; it is not sent. */
+export const editsHeader = "x-tropism-edits"
+
+/** Changes the bodies of requests as they ask for it. */
+export const withBodyEdits = (fetch: Fetch): Fetch =>
+  Object.assign(
+    (input: Parameters<Fetch>[0], init?: RequestInit) => {
+      const headers = new Headers(init?.headers)
+      const edits = headers.get(editsHeader)
+      if (edits === null || typeof init?.body !== "string") return fetch(input, init)
+      headers.delete(editsHeader)
+      const body = edited(JSON.parse(init.body), JSON.parse(edits))
+      return fetch(input, { ...init, headers, body: JSON.stringify(body) })
+    },
+    { preconnect: fetch.preconnect }
+  )
+
+const edited = (body: Fields, { renamed, without, withoutDeveloper }: BodyEdits): Fields =>
+  Object.fromEntries(
+    Object.entries(body).flatMap(([name, value]) => {
+      if (without.includes(name)) return []
+      const isSaid = withoutDeveloper && (name === "messages" || name === "input") && Array.isArray(value)
+      return [[renamed[name] ?? name, isSaid ? value.map(bySystem) : value]]
+    })
+  )
+
+const bySystem = (message: unknown): unknown =>
+  isFields(message) && message["role"] === "developer" ? { ...message, role: "system" } : message
 
 /** A fetch whose responses are read and written again. */
 const reading = (
@@ -211,6 +316,7 @@ const makeReader = () => {
   let hasCalled = false
   let isFinished = false
   let isError = false
+  const places = makePlaces()
   const read = (line: string): string => {
     if (line.startsWith("event:")) isError = line.slice(6).trim() === "error"
     if (!line.startsWith("data:")) return line
@@ -224,6 +330,9 @@ const makeReader = () => {
     }
     const chunk = parse(data)
     if (!isFields(chunk)) return line
+    const isAnswer = "choices" in chunk && !("base_resp" in chunk)
+    const kind = isAnswer || "error" in chunk ? undefined : kindOfRefusal(chunk)
+    if (kind !== undefined) return refusedLine(kind, chunk)
     const fault = isError || chunk["object"] === "error" || textIn(chunk["error"]) !== undefined
     if (fault || isFields(chunk["error"])) {
       const message = errorMessageIn(chunk) ?? data
@@ -234,18 +343,24 @@ const makeReader = () => {
     if (!("choices" in chunk) && !("usage" in chunk)) return line
     const given = chunk["choices"] ?? []
     if (!Array.isArray(given)) return line
-    const choices: ReadonlyArray<unknown> = given.map(toChoice)
+    const choices: ReadonlyArray<unknown> = given.map((choice, place) => toChoice(choice, place, places))
     hasAnswered ||= choices.some((choice) => isFields(choice) && isFields(choice["delta"]))
     hasCalled ||= choices.some(callsIn)
     isFinished ||= choices.some((choice) => isFields(choice) && textIn(choice["finish_reason"]) !== undefined)
     const usage = isFields(chunk["usage"]) ? { usage: toCounts(chunk["usage"]) } : {}
     // Mistral's package reads the first choice without asking whether there is one.
     const read = choices.length === 0 ? [{ index: 0, delta: {} }] : choices
-    return `data: ${JSON.stringify({ ...chunk, choices: read, ...usage })}`
+    return `data: ${JSON.stringify({ ...chunk, ...headOf(chunk), choices: read, ...usage })}`
   }
   /** Whether an answer has begun and not ended. */
   const isOpen = () => hasAnswered && !isFinished
   return Object.assign(read, { isOpen })
+}
+
+/** A refusal in an answer with status 200, with the status that others give it. */
+const refusedLine = (kind: RefusalKind, chunk: Fields): string => {
+  const message = errorMessageIn(chunk) ?? JSON.stringify(chunk)
+  return `data: ${JSON.stringify({ error: { message, type: kind, code: statusOfKind[kind] } })}`
 }
 
 const callsIn = (choice: unknown): boolean =>
@@ -254,18 +369,69 @@ const callsIn = (choice: unknown): boolean =>
   Array.isArray(choice["delta"]["tool_calls"]) &&
   choice["delta"]["tool_calls"].length > 0
 
-const toChoice = (choice: unknown): unknown => {
-  if (!isFields(choice) || !isFields(choice["delta"]) || !Array.isArray(choice["delta"]["tool_calls"]))
-    return choice
-  const tool_calls = choice["delta"]["tool_calls"].map((call: unknown) => {
-    if (!isFields(call) || !isFields(call["function"]) || !isFields(call["function"]["arguments"]))
-      return call
-    return {
-      ...call,
-      function: { ...call["function"], arguments: JSON.stringify(call["function"]["arguments"]) }
+/** The head of a chunk, whose ids and times some servers send as numbers and others as text. */
+const headOf = ({ created, id, model }: Fields): Fields => ({
+  ...(id === undefined ? {} : { id: toText(id) }),
+  ...(created === undefined ? {} : { created: toNumber(created) }),
+  ...(model === undefined ? {} : { model: toText(model) })
+})
+
+const toText = (value: unknown): string | null =>
+  typeof value === "string" ? value : typeof value === "number" ? String(value) : null
+
+const toNumber = (value: unknown): number | null =>
+  typeof value === "number" ? value : typeof value === "string" ? toCount(value) : null
+
+/** A choice whose delta and place are those of a stream; some servers send a message in each chunk. */
+const toChoice = (choice: unknown, place: number, places: Places): unknown => {
+  if (!isFields(choice)) return choice
+  const delta = choice["delta"] ?? choice["message"]
+  return {
+    ...choice,
+    index: toNumber(choice["index"]) ?? place,
+    ...(isFields(delta) ? { delta: toDelta(delta, places) } : {})
+  }
+}
+
+const toDelta = ({ role, tool_calls, ...delta }: Fields, places: Places): Fields => ({
+  ...(role === undefined || role === "" ? {} : { role: "assistant" }),
+  ...delta,
+  ...(Array.isArray(tool_calls) ? { tool_calls: tool_calls.map((call) => toCall(call, places)) } : {})
+})
+
+/** Gives the pieces of calls their place where a server leaves it out. */
+type Places = (id: string | undefined, name: string | undefined) => number
+
+/** A known id continues its call, a name begins one, and what has neither belongs to the last. */
+const makePlaces = (): Places => {
+  const byId = new Map<string, number>()
+  let count = 0
+  let last = 0
+  return (id, name) => {
+    const known = id === undefined ? undefined : byId.get(id)
+    last = known ?? (name === undefined && count > 0 ? last : count++)
+    if (id !== undefined) byId.set(id, last)
+    return last
+  }
+}
+
+/** A piece of a call: its id and its place may be of another type or missing, its arguments an object or null. */
+const toCall = (call: unknown, places: Places): unknown => {
+  if (!isFields(call)) return call
+  const { function: given, id, index, type: _type, ...rest } = call
+  const called = isFields(given) ? given : {}
+  const args = called["arguments"]
+  const callId = toText(id)
+  return {
+    ...rest,
+    ...(id === undefined ? {} : { id: callId }),
+    index: toNumber(index) ?? places(textIn(callId), textIn(called["name"])),
+    type: "function",
+    function: {
+      ...called,
+      ...(isFields(args) || Array.isArray(args) ? { arguments: JSON.stringify(args) } : {})
     }
-  })
-  return { ...choice, delta: { ...choice["delta"], tool_calls } }
+  }
 }
 
 /** Counts that came as text. */
@@ -282,15 +448,45 @@ const toCount = (text: string): number | null => {
   return text.trim() === "" || Number.isNaN(count) ? null : count
 }
 
-// Reads what a model thinks aloud as reasoning: text in `<think>` tags at the beginning of an answer.
+// Reads what a model thinks aloud as reasoning: text in the marks of its chat template at the beginning of an answer.
 //
-// Local servers send it so where they have no parser for the model (llama.cpp, Ollama, vLLM without a reasoning parser). Some
-// chat templates hold the opening tag themselves, so an answer has the closing one alone. The first such answer of a model
+// Local servers send it so where they have no parser for the model (llama.cpp, Ollama, vLLM without a reasoning parser). What
+// opens with a mark is held back until the mark closes; a mark that does not close, or that the answer speaks of, is text. Some
+// chat templates hold the opening tag themselves, so an answer has `</think>` alone. The first such answer of a model
 // has gone on as text before that is clear: `spokenThinking` marks where its thinking ended. Later ones are held back. A tag that
 // neither begins nor ends a line, or is in a block of code, is spoken of and ends nothing.
 
-const open = "<think>"
-const close = "</think>"
+/** How a model's thinking is marked. */
+interface Mark {
+  readonly open: string
+  readonly close: string
+}
+
+const think: Mark = { open: "<think>", close: "</think>" }
+
+/** The control tokens of gpt-oss: its channels follow one another, and the final one is the answer. */
+const harmony: ReadonlyArray<Mark> = ["", "<|start|>assistant"].flatMap((begin) =>
+  ["analysis", "commentary", "final"].map((channel) => ({
+    open: `${begin}<|channel|>${channel}<|message|>`,
+    close: channel === "final" ? "" : "<|channel|>final<|message|>"
+  }))
+)
+const controlTokens = /(?:<\|(?:end|start|channel|message)\|>(?:assistant|analysis|commentary|final)?)+/g
+const endTokens = /<\|(?:return|end)\|>\s*$/
+const endTokenMaxChars = "<|return|>\n".length
+
+/** Of Qwen, DeepSeek and most others; of models that learned from Claude or Gemini; of Magistral, Kimi-VL, Seed-OSS and gpt-oss. */
+const marks: ReadonlyArray<Mark> = [
+  think,
+  { open: "<thinking>", close: "</thinking>" },
+  { open: "<reasoning>", close: "</reasoning>" },
+  { open: "<thought>", close: "</thought>" },
+  { open: "[THINK]", close: "[/THINK]" },
+  { open: "◁think▷", close: "◁/think▷" },
+  { open: "<seed:think>", close: "</seed:think>" },
+  ...harmony
+]
+
 const id = "think"
 
 /** The id of a `reasoning-end` after which all text so far counts as reasoning. */
@@ -306,26 +502,41 @@ export interface ThinkTagHabits {
   readonly closedAlone: () => void
 }
 
+type AnswerParts = ReadonlyArray<AnswerPart.StreamPartEncoded>
+
 /** Makes a reader for one answer; a part that is no text ends what is held back. */
 export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }: ThinkTagHabits) => {
-  let state: "start" | "silent" | "thinking" | "speaking" | "closed" | "after" = "start"
+  let state: "start" | "silent" | "thinking" | "overflowing" | "speaking" | "closed" | "ending" | "after" =
+    "start"
+  let mark = think
   let held = ""
+  /** How much of what is held has no closing mark. */
+  let searched = 0
   let textId = ""
   /** What has gone on as text so far. */
   let soFar = ""
-  const text = (delta: string): ReadonlyArray<AnswerPart.StreamPartEncoded> =>
+  const text = (delta: string): AnswerParts =>
     delta === "" ? [] : [{ type: "text-delta", id: textId, delta }]
-  const thought = (delta: string): ReadonlyArray<AnswerPart.StreamPartEncoded> =>
+  const thought = (delta: string): AnswerParts =>
     delta === "" ? [] : [{ type: "reasoning-delta", id, delta }]
+  const thoughtWhole = (words: string): AnswerParts => [
+    { type: "reasoning-start", id },
+    ...thought(harmony.includes(mark) ? words.replace(controlTokens, "\n").trim() : words),
+    { type: "reasoning-end", id }
+  ]
+  /** Shows that the model is alive while its thinking is held back. */
+  const alive: AnswerParts = [{ type: "reasoning-delta", id, delta: "" }]
 
-  const start = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  const start = (): AnswerParts => {
     const said = held.trimStart()
-    if (said.startsWith(open)) {
+    const found = marks.find(({ open }) => said.startsWith(open))
+    if (found !== undefined) {
+      mark = found
       state = "thinking"
-      held = said.slice(open.length)
-      return [{ type: "reasoning-start", id }, ...think()]
+      held = said.slice(found.open.length)
+      return thinking()
     }
-    if (open.startsWith(said)) return []
+    if (marks.some(({ open }) => open.startsWith(said))) return []
     if (!mayCloseAlone) {
       state = "after"
       return text(held)
@@ -334,30 +545,43 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return opensSilently ? silent() : speak()
   }
 
-  /** Holds the answer back until its thinking ends; an answer that never ends it is text. */
-  const silent = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
-    const end = held.indexOf(close)
+  /** Holds back what is thought; beyond the bound it is reasoning, whether its mark closes or not. */
+  const thinking = (): AnswerParts => {
+    const end = held.indexOf(mark.close, Math.max(0, searched - mark.close.length))
     if (end >= 0) {
-      const before = held.slice(0, end)
-      return [
-        { type: "reasoning-start", id },
-        ...thought(before),
-        { type: "reasoning-end", id },
-        ...closeAt(end)
-      ]
+      const words = held.slice(0, end)
+      if (isJoining(words)) return spoken()
+      const parts = words === "" && mark.close === "" ? [] : thoughtWhole(words)
+      return [...parts, ...closeAt(end, mark.close)]
     }
-    if (held.length <= modelLimits.answerPartsMaxChars) return [{ type: "reasoning-delta", id, delta: "" }]
+    searched = held.length
+    if (held.length <= modelLimits.answerPartsMaxChars) return alive
+    state = "overflowing"
+    return [{ type: "reasoning-start", id }, ...overflow()]
+  }
+
+  /** The answer speaks of the mark with which it begins. */
+  const spoken = (): AnswerParts => {
+    state = "after"
+    return text(mark.open + held)
+  }
+
+  /** Holds the answer back until its thinking ends; an answer that never ends it is text. */
+  const silent = (): AnswerParts => {
+    const end = held.indexOf(think.close)
+    if (end >= 0) return [...thoughtWhole(held.slice(0, end)), ...closeAt(end, think.close)]
+    if (held.length <= modelLimits.answerPartsMaxChars) return alive
     state = "after"
     return text(held)
   }
 
-  const speak = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
-    const end = held.indexOf(close)
+  const speak = (): AnswerParts => {
+    const end = held.indexOf(think.close)
     if (end < 0) {
       const sure = held.length - openEnd(held)
       const delta = held.slice(0, sure)
       // An answer that opens the tag itself, in its midst, speaks of tags.
-      if (delta.includes(open)) {
+      if (delta.includes(think.open)) {
         state = "after"
         return text(held)
       }
@@ -366,7 +590,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
       return text(delta)
     }
     const before = held.slice(0, end)
-    const after = held.slice(end + close.length)
+    const after = held.slice(end + think.close.length)
     const isAtLineStart = /(?:^|\n)[ \t]*$/.test(soFar + before)
     if (!isAtLineStart && /^[ \t]*$/.test(after)) {
       held = held.slice(end)
@@ -374,70 +598,93 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
       return text(before)
     }
     const isOnLine = isAtLineStart || /^[ \t]*\r?\n/.test(after)
-    if (!isOnLine || isFenced(soFar + before) || before.includes(open)) {
+    if (!isOnLine || isFenced(soFar + before) || before.includes(think.open)) {
       state = "after"
       return text(held)
     }
     closedAlone()
-    return [...text(before), { type: "reasoning-end", id: spokenThinking }, ...closeAt(end)]
+    return [...text(before), { type: "reasoning-end", id: spokenThinking }, ...closeAt(end, think.close)]
   }
 
-  const think = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
-    const end = held.indexOf(close)
+  const overflow = (): AnswerParts => {
+    const end = held.indexOf(mark.close)
     if (end < 0) {
-      // The end of a piece may be the beginning of the closing tag.
-      const sure = Math.max(0, held.length - close.length + 1)
+      // The end of a piece may be the beginning of the closing mark.
+      const sure = Math.max(0, held.length - mark.close.length + 1)
       const delta = held.slice(0, sure)
       held = held.slice(sure)
       return thought(delta)
     }
-    return [...thought(held.slice(0, end)), { type: "reasoning-end", id }, ...closeAt(end)]
+    return [...thought(held.slice(0, end)), { type: "reasoning-end", id }, ...closeAt(end, mark.close)]
   }
 
-  const closeAt = (end: number): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  const closeAt = (end: number, close: string): AnswerParts => {
     state = "closed"
     held = held.slice(end + close.length)
     return closed()
   }
 
-  /** The line breaks before the answer belong to the tag, in whatever pieces they come. */
-  const closed = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  /** The line breaks before the answer belong to the mark, in whatever pieces they come. */
+  const closed = (): AnswerParts => {
     held = held.trimStart()
     if (held === "") return []
+    if (harmony.includes(mark)) {
+      state = "ending"
+      return ending()
+    }
     state = "after"
     return text(held)
   }
 
-  const flush = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  /** Holds back what may be the token that ends the answer. */
+  const ending = (): AnswerParts => {
+    const token = held.lastIndexOf("<")
+    const sure = token >= 0 && held.length - token < endTokenMaxChars ? token : held.length
+    const delta = held.slice(0, sure)
+    held = held.slice(sure)
+    return text(delta)
+  }
+
+  /** What is left when the answer ends; one that was cut was still thinking. */
+  const flush = (isCut: boolean): AnswerParts => {
     const rest = held
     const before = state
     held = ""
     state = "after"
     if (before === "after") return []
-    return before === "thinking" ? [...thought(rest), { type: "reasoning-end", id }] : text(rest)
+    if (before === "overflowing") return [...thought(rest), { type: "reasoning-end", id }]
+    if (before === "ending") return text(rest.replace(endTokens, ""))
+    if (before !== "thinking") return text(rest)
+    const isThought = isCut || harmony.includes(mark) || /^[ \t]*\r?\n/.test(rest)
+    return isThought ? thoughtWhole(rest) : text(mark.open + rest)
   }
 
-  const take = { start, silent, speaking: speak, thinking: think, closed }
+  const take = { start, silent, speaking: speak, thinking, overflowing: overflow, closed, ending }
 
-  return (part: AnswerPart.StreamPartEncoded): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  return (part: AnswerPart.StreamPartEncoded): AnswerParts => {
     if (state === "after") return [part]
     if (part.type === "text-delta") {
       textId = part.id
       held += part.delta
       return take[state]()
     }
-    return part.type === "tool-call" || part.type === "finish" ? [...flush(), part] : [part]
+    if (part.type === "tool-call") return [...flush(true), part]
+    return part.type === "finish" ? [...flush(part.reason === "length"), part] : [part]
   }
 }
+
+/** Whether two marks are only named side by side. */
+const isJoining = (words: string): boolean =>
+  /^[ \t]*(?:and|or|to|und|oder|with|[,/|&…–-]|\.{3})[ \t]*$/i.test(words)
 
 /** Whether a text ends inside a block of code. */
 const isFenced = (text: string): boolean => (text.split("```").length - 1) % 2 === 1
 
 /** How many characters at the end of a piece may be the beginning of the closing tag, or of an opening one. */
 const openEnd = (piece: string): number => {
-  for (let length = Math.min(close.length - 1, piece.length); length > 0; length--) {
+  for (let length = Math.min(think.close.length - 1, piece.length); length > 0; length--) {
     const end = piece.slice(-length)
-    if (close.startsWith(end) || open.startsWith(end)) return length
+    if (think.close.startsWith(end) || think.open.startsWith(end)) return length
   }
   return 0
 }

@@ -25,7 +25,7 @@ import { Config, Context, Effect, Layer, Option, Result, Schema, Stream } from "
 import { AiError, Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { cutShort } from "./ai-sdk-error.ts"
-import { fromAiSdk, type Habits, charsOfList, tokensOf } from "./ai-sdk-model.ts"
+import { fromAiSdk, type Habits, charsOfList, noEdits, tokensOf } from "./ai-sdk-model.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import type { AskedModel } from "./delivery.ts"
 import {
@@ -199,6 +199,7 @@ export class Models extends Context.Service<
           joinsNeighbours: ref.provider !== "openai" && ref.provider !== "azure",
           namesCalledTools: ref.provider === "anthropic" || ref.provider === "amazon-bedrock",
           schemaRules: schemaRulesOf(ref.provider),
+          mayEdit: provider.signsBodies !== true,
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           reasoning: reasoning ?? undefined,
@@ -218,7 +219,19 @@ export class Models extends Context.Service<
         }
         const turn = { provider: ref.provider, name: ref.name, maxConcurrency: ref.maxConcurrency ?? null }
         const inTurn: AskedModel["inTurn"] = (parts, admitted) => queue.inTurn({ ...turn, admitted }, parts)
-        return { provider: ref.provider, name: ref.name, price, port, where, parameters, window, inTurn }
+        const { silenceTimeoutMs } = ref
+        const patience = silenceTimeoutMs ? { silenceTimeoutMs } : {}
+        return {
+          provider: ref.provider,
+          name: ref.name,
+          price,
+          port,
+          where,
+          parameters,
+          window,
+          inTurn,
+          ...patience
+        }
       })
 
       const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
@@ -276,6 +289,8 @@ const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
 /** What a model is known to refuse before it is asked. */
 const habitsOf = ({ name, provider }: ModelRef): Habits => ({
   tagsNotices: provider !== "openai" && provider !== "azure" && provider !== "openai-compatible",
+  instructsByUser: false,
+  edits: noEdits,
   answersTools: provider === "mistral",
   // Its package would take calls and results out of the conversation instead.
   leavesOutTools: provider === "amazon-bedrock",

@@ -18,7 +18,13 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { encryptedReasoning } from "./ai-sdk-model.ts"
 import type { PicturePlace } from "./ai-sdk-prompt.ts"
-import { bedrockError, mistralError, withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
+import {
+  bedrockError,
+  mistralError,
+  withBodyEdits,
+  withLenientAnswers,
+  withReadableErrors
+} from "./lenient-wire.ts"
 
 /** A provider that is reached over the network. */
 export type RemoteProvider = Exclude<ModelProvider, "scripted" | "replay">
@@ -52,6 +58,8 @@ export interface Provider {
   readonly address: string | null
   /** Whether that is the maker's own API of OpenAI's models. */
   readonly isOwnAddress?: boolean
+  /** Whether the bodies of its requests are signed, so that nothing of them can be changed later. */
+  readonly signsBodies?: boolean
   /** Where its API takes pictures of tool results: most chat completions take them from the user only. */
   readonly picturePlace: PicturePlace
   /** Loads the provider's package and makes a model; fails where a setting is wrong. */
@@ -136,7 +144,8 @@ type Environment = Config.Success<typeof Environment>
 /** Reads the keys and addresses of all providers. */
 export const loadProviders = Effect.gen(function* () {
   const plainFetch = yield* FetchHttpClient.Fetch
-  const fetch = withReadableErrors(plainFetch)
+  const editing = withBodyEdits(plainFetch)
+  const fetch = withReadableErrors(editing)
   const env = yield* Environment
   const keys = Object.values(env).flatMap((each) =>
     Object.values(each).filter((value) => Redacted.isRedacted(value))
@@ -149,7 +158,7 @@ export const loadProviders = Effect.gen(function* () {
       "google-vertex": vertex(env.vertex, fetch),
       azure: azure(env.azure, fetch),
       "amazon-bedrock": bedrock(env.bedrock, withReadableErrors(plainFetch, bedrockError)),
-      mistral: mistral(env.mistral, withReadableErrors(plainFetch, mistralError)),
+      mistral: mistral(env.mistral, withReadableErrors(editing, mistralError)),
       openrouter: openrouter(env.openrouter, fetch),
       "openai-compatible": compatible(env.compatible, fetch)
     },
@@ -334,6 +343,7 @@ const bedrock = (env: Environment["bedrock"], fetch: typeof globalThis.fetch): P
           : "set AWS_REGION to a region such as us-east-1",
     mustBeNamed: env.key === null,
     address,
+    signsBodies: true,
     picturePlace: "result",
     makeModel: (name) =>
       loaded(

@@ -166,20 +166,19 @@ type Parts = readonly [ModelPart, ...Array<ModelPart>]
 const makeClocks = (
   clock: Clock.Clock,
   request: ModelRequest,
-  { failure }: Delivery
+  { failure, silenceMs }: Delivery
 ): Effect.Effect<never, ModelFailure> => {
   const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
   const endMs = clock.currentTimeMillisUnsafe() + timeoutMs
   return Effect.suspend(() => {
     const leftMs = Math.max(0, endMs - clock.currentTimeMillisUnsafe())
-    return leftMs <= modelLimits.silenceTimeoutMs
+    const quietMs = silenceMs()
+    return leftMs <= quietMs
       ? Effect.flatMap(Effect.sleep(leftMs), () =>
           Effect.fail(failure("timeout", `The model did not finish within ${seconds(timeoutMs)}`))
         )
-      : Effect.flatMap(Effect.sleep(modelLimits.silenceTimeoutMs), () =>
-          Effect.fail(
-            failure("silent", `The model said nothing for ${seconds(modelLimits.silenceTimeoutMs)}`)
-          )
+      : Effect.flatMap(Effect.sleep(quietMs), () =>
+          Effect.fail(failure("silent", `The model said nothing for ${seconds(quietMs)}`))
         )
   })
 }

@@ -164,7 +164,7 @@ const makeBreakers = Effect.gen(function* () {
       : Effect.sync(() => known?.get(route))
 
   const admit = Effect.fnUntraced(function* (route: string, { id }: ClaimedRun) {
-    const probeSeconds = (modelLimits.silenceTimeoutMs + runLimits.leaseMs) / 1_000
+    const probeSeconds = (modelLimits.firstPieceTimeoutMs + runLimits.leaseMs) / 1_000
     const [row] = yield* retryDuringOutages(
       orDie(sql<Admission>`select * from kb.admit_to_route(${route}, ${id}::uuid, ${probeSeconds}::float8)`)
     )
@@ -234,9 +234,10 @@ const makeWait = Effect.gen(function* () {
     const outage = wasAsked ? yield* note(run, failure, route) : undefined
     const { isOver, waitMessage, waitsSince, waitTries } = row
     const message = wasAsked ? failure.message : (waitMessage ?? failure.message)
-    // The model has answered others since, and this run never: the fault is with its request.
+    // The model has answered others since, and this run never: the fault is with its request. A rate limit is nobody's.
     const isAlone =
       outage !== undefined &&
+      failure.reason !== "rateLimited" &&
       waitsSince !== null &&
       outage.since > waitsSince &&
       waitTries >= runLimits.providerTriesAlone

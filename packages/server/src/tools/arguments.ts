@@ -21,12 +21,12 @@ import { scanJson } from "@tropism/domain/json-text"
 import { keptChars } from "@tropism/domain/kept-size"
 import { schemaFaults, missing, mustBe, noField } from "@tropism/domain/schema-faults"
 import { beginningOf } from "@tropism/domain/text-beginning"
-import { Option, Result, Schema, Effect, Predicate } from "effect"
+import { Option, Result, Schema, Effect } from "effect"
 import { refused, type ChangeRefused } from "../graph/change-refused.ts"
 import { toolLimits } from "../limits.ts"
 import { lineOf } from "./external-mcp/faults.ts"
 import { externalLimits } from "./external-mcp/limits.ts"
-import { judge, type JsonSchema, lookUp, findLostRef } from "./json-schemas.ts"
+import { judge, type JsonSchema, lookUp, referredTo, findLostRef } from "./json-schemas.ts"
 
 type Json = Schema.Json
 type Fields = Readonly<Record<string, Json>>
@@ -355,31 +355,134 @@ const distanceOf = (a: string, b: string): number => {
   return row.at(-1) ?? 0
 }
 
-/** A JSON Schema of an object in one line: `{type: string, key?: string, properties: object}`. */
-const shapeOf = (schema: unknown): string => {
-  const properties = Predicate.hasProperty(schema, "properties") ? schema.properties : {}
-  const required =
-    Predicate.hasProperty(schema, "required") && Array.isArray(schema.required) ? schema.required : []
-  const fields = Object.entries(Predicate.isObject(properties) ? properties : {}).map(
-    ([name, field]) => `${name}${required.includes(name) ? "" : "?"}: ${wordOf(field)}`
-  )
-  return `{${fields.join(", ")}}`
+/** How deep and how wide a shape is shown: a model needs the names, and reads the rest in the tool's own schema. */
+const shapeBounds = { depth: 2, fields: 40, choices: 6, steps: 200, chars: 2_000 } as const
+
+interface Walk {
+  readonly root: JsonSchema
+  /** References that are being followed: one that leads back to itself is an object. */
+  readonly following: ReadonlySet<unknown>
+  readonly depth: number
+  /** Schemas that may still be looked at. */
+  readonly left: { steps: number }
 }
 
-const wordOf = (schema: unknown): string => {
-  if (Predicate.hasProperty(schema, "enum") && Array.isArray(schema.enum))
-    return schema.enum.map((value) => JSON.stringify(value)).join(" | ")
-  if (Predicate.hasProperty(schema, "type")) {
-    const types = [schema.type].flat().filter((type) => type !== "null")
-    if (types.length > 0) return types.join(" | ")
-  }
-  if (Predicate.hasProperty(schema, "anyOf") && Array.isArray(schema.anyOf)) {
-    const words = schema.anyOf.map(wordOf).filter((word) => word !== "null")
-    return [...new Set(words)].join(" | ")
-  }
-  if (Predicate.hasProperty(schema, "$ref")) return "object"
-  return Predicate.hasProperty(schema, "type") ? "null" : "any JSON"
+/** A JSON Schema of an object in one line: `{type: string, key?: string, properties: object}`, or the choice between several. */
+const shapeOf = (schema: unknown): string => {
+  if (!isJsonObject(schema)) return "{}"
+  const walk: Walk = { root: schema, following: new Set(), depth: 0, left: { steps: shapeBounds.steps } }
+  return beginningOf(objectsOf(schema, walk).map(textOfObject(walk)).join(" | "), shapeBounds.chars)
 }
+
+/** The members of one form that an object may have. */
+interface ObjectShape {
+  readonly fields: ReadonlyMap<string, unknown>
+  readonly required: ReadonlySet<string>
+}
+
+const noMembers: ObjectShape = { fields: new Map(), required: new Set() }
+
+const joined = (one: ObjectShape, other: ObjectShape): ObjectShape => ({
+  fields: new Map([...one.fields, ...other.fields]),
+  required: new Set([...one.required, ...other.required])
+})
+
+/** The forms of an object, with what references and combinations add to its own members. */
+const objectsOf = (schema: unknown, walk: Walk): ReadonlyArray<ObjectShape> => {
+  walk.left.steps -= 1
+  if (!isJsonObject(schema) || walk.left.steps < 0 || walk.following.has(schema)) return [noMembers]
+  const inside: Walk = { ...walk, following: new Set([...walk.following, schema]) }
+  const { allOf, anyOf, oneOf, properties, required } = schema
+  const own: ObjectShape = {
+    fields: new Map(isJsonObject(properties) ? Object.entries(properties) : []),
+    required: new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : [])
+  }
+  const all = [...referredTo(walk.root, schema), ...(Array.isArray(allOf) ? allOf : [])]
+  const forms = all.reduce<ReadonlyArray<ObjectShape>>(
+    (before, part) => product(before, objectsOf(part, inside)),
+    [own]
+  )
+  const choices = [anyOf, oneOf].filter((choice): choice is Array<Schema.Json> => Array.isArray(choice))
+  return choices.reduce<ReadonlyArray<ObjectShape>>(
+    (before, choice) =>
+      product(
+        before,
+        choice
+          .filter((part) => !isNull(part))
+          .slice(0, shapeBounds.choices)
+          .flatMap((part) => objectsOf(part, inside))
+      ),
+    forms
+  )
+}
+
+const isNull = (schema: unknown): boolean => isJsonObject(schema) && schema["type"] === "null"
+
+const product = (
+  before: ReadonlyArray<ObjectShape>,
+  choice: ReadonlyArray<ObjectShape>
+): ReadonlyArray<ObjectShape> =>
+  choice.length === 0
+    ? before
+    : before.flatMap((one) => choice.map((other) => joined(one, other))).slice(0, shapeBounds.choices)
+
+const textOfObject =
+  (walk: Walk) =>
+  ({ fields, required }: ObjectShape): string => {
+    // What is required and nowhere described is a member all the same.
+    const described = new Map<string, unknown>([
+      ...[...required].map((name) => [name, {}] as const),
+      ...fields
+    ])
+    const names = [...fields.keys(), ...[...required].filter((name) => !fields.has(name))]
+    const shown = names
+      .slice(0, shapeBounds.fields)
+      .map((name) => `${name}${required.has(name) ? "" : "?"}: ${wordOf(described.get(name), walk)}`)
+    return `{${[...shown, ...(names.length > shown.length ? ["…"] : [])].join(", ")}}`
+  }
+
+/** The values of a member in a word or a few. */
+const wordOf = (schema: unknown, walk: Walk): string => {
+  walk.left.steps -= 1
+  if (!isJsonObject(schema) || walk.left.steps < 0) return "any JSON"
+  if (walk.following.has(schema)) return "object"
+  const inside: Walk = {
+    ...walk,
+    depth: walk.depth + 1,
+    following: new Set([...walk.following, schema])
+  }
+  const { anyOf, enum: values, items, oneOf, properties, type } = schema
+  if ("const" in schema) return JSON.stringify(schema["const"])
+  if (Array.isArray(values)) return [...new Set(values.map((value) => JSON.stringify(value)))].join(" | ")
+  const types = [type].flat().filter((each): each is string => typeof each === "string" && each !== "null")
+  if (types.length > 0)
+    return types
+      .map((each) =>
+        each === "array" && isJsonObject(items) && inside.depth < shapeBounds.depth
+          ? arrayOf(wordOf(items, inside))
+          : each === "object" && isJsonObject(properties) && inside.depth < shapeBounds.depth
+            ? objectsOf(schema, { ...walk, depth: inside.depth })
+                .map(textOfObject(inside))
+                .join(" | ")
+            : each
+      )
+      .join(" | ")
+  if (type === "null") return "null"
+  for (const choice of [anyOf, oneOf])
+    if (Array.isArray(choice)) {
+      const words = choice.slice(0, shapeBounds.choices).map((part) => wordOf(part, inside))
+      return [...new Set(words.filter((word) => word !== "null"))].join(" | ") || "null"
+    }
+  const [referred] = [
+    ...referredTo(walk.root, schema),
+    ...(Array.isArray(schema["allOf"]) ? schema["allOf"] : [])
+  ]
+  // A reference is no step deeper: it stands for what it leads to.
+  if (referred !== undefined) return wordOf(referred, { ...inside, depth: walk.depth })
+  return isJsonObject(properties) ? "object" : "any JSON"
+}
+
+const arrayOf = (word: string): string => (word === "any JSON" ? "array" : `array of ${word}`)
 
 // What a validator of JSON Schemas complains of, in the words that every edge uses.
 //
@@ -394,7 +497,7 @@ export const placesOf = (complaints: string): ReadonlyArray<JsonFault> => {
   const places = new Map<string, Complaint>()
   for (const complaint of all)
     if (strongest.get(complaint.pointer) === complaint.strength)
-      places.set(complaint.pointer, joined(places.get(complaint.pointer), complaint))
+      places.set(complaint.pointer, joinedComplaints(places.get(complaint.pointer), complaint))
   return [...places.values()]
     .slice(0, externalLimits.argumentFaults)
     .map(({ message, pointer, types }) => ({ pointer, message: lineOf(types ? mustBe(types) : message) }))
@@ -421,7 +524,7 @@ const strongestBelow = (complaints: ReadonlyArray<Complaint>): ReadonlyMap<strin
 }
 
 /** One place wants text, says one branch of a choice, and a list, says another: it takes either. */
-const joined = (first: Complaint | undefined, next: Complaint): Complaint => {
+const joinedComplaints = (first: Complaint | undefined, next: Complaint): Complaint => {
   if (first === undefined) return next
   return first.types && next.types ? { ...first, types: [...first.types, ...next.types] } : first
 }

@@ -193,7 +193,7 @@ export const lookUp = (root: JsonSchema, ref: string): unknown => {
 }
 
 /** Everything that a part refers to; what a dynamic reference leads to depends on the way to it, so that is all of it. */
-const referredTo = (root: JsonSchema, part: JsonSchema): ReadonlyArray<unknown> => {
+export const referredTo = (root: JsonSchema, part: JsonSchema): ReadonlyArray<unknown> => {
   const { $dynamicRef, $recursiveRef, $ref } = part
   const dynamic =
     typeof $dynamicRef === "string" ? (namesIn(root).dynamic.get($dynamicRef.replace(/^#/, "")) ?? []) : []

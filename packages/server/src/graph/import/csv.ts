@@ -159,6 +159,109 @@ const closingQuote = (text: string, open: number): number => {
   return at === -1 ? text.length : at
 }
 
+// Numbers as spreadsheets write them: which character is the decimal mark is decided per column, and never guessed.
+//
+// Most numbers have one meaning by themselves (`1,5`, `1.234,56`, `1'234.56`). `1.234` and `1,234` have two, and are read as the
+// rest of their column is written. The beginning of the file shows that, so a file that is sent again is read the same way.
+
+type DecimalMark = "comma" | "point"
+
+/**
+ * How the numbers of a column are written. `mixed` shows both marks, `unknown` none; `assumed` is unknown in a file whose fields are
+ * separated by commas, where programs write a point.
+ */
+type NumberForm = DecimalMark | "mixed" | "unknown" | "assumed"
+
+/** What a text says as a number, in JSON: one meaning and the mark that it shows, or two meanings. */
+type Reading =
+  | { readonly mark: DecimalMark | undefined; readonly json: string }
+  | {
+      readonly mark: "either"
+      readonly separator: DecimalMark
+      readonly whole: string
+      readonly fraction: string
+    }
+
+const markOf = (character: string | undefined): DecimalMark | undefined =>
+  character === undefined ? undefined : character.startsWith(",") ? "comma" : "point"
+
+/** One group of three digits after one mark: a fraction or thousands. */
+const ambiguous = /^-?[1-9]\d{0,2}([.,])\d{3}$/
+const ungrouped = /^-?(?:0|[1-9]\d*)(?:([.,])\d+)?(?:[eE][+-]?\d+)?$/
+/** Thousands separated by dots, commas, apostrophes or spaces, the same everywhere. */
+const grouped = /^-?[1-9]\d{0,2}([.,'’ \u00a0\u2009\u202f])\d{3}(?:\1\d{3})*([.,]\d+)?$/
+
+const read = (text: string): Reading | undefined => {
+  const either = ambiguous.exec(text)?.[1]
+  if (either !== undefined)
+    return {
+      mark: "either",
+      separator: either === "," ? "comma" : "point",
+      whole: text.replace(either, ""),
+      fraction: text.replace(either, ".")
+    }
+  const plain = ungrouped.exec(text)
+  if (plain) return { mark: markOf(plain[1]), json: text.replace(",", ".") }
+  const [, separator, fraction] = grouped.exec(text) ?? []
+  if (separator === undefined || fraction?.startsWith(separator) === true) return undefined
+  const whole = text.slice(0, text.length - (fraction?.length ?? 0)).replaceAll(separator, "")
+  const json = whole + (fraction?.replace(",", ".") ?? "")
+  if (fraction !== undefined) return { mark: markOf(fraction), json }
+  // Dots that separate thousands leave the comma for the fraction, and commas the dot.
+  const shown = separator === "." ? "comma" : separator === "," ? "point" : undefined
+  return { mark: shown, json }
+}
+
+/** What one column has shown so far. */
+export interface NumberEvidence {
+  /** Takes a text of the column; answers whether it is a number with two meanings. */
+  readonly see: (text: string) => boolean
+  readonly form: (delimiter: string) => NumberForm
+}
+
+export const numberEvidence = (): NumberEvidence => {
+  const marks = new Set<DecimalMark>()
+  return {
+    see: (text) => {
+      const mark = read(text.trim())?.mark
+      if (mark === "comma" || mark === "point") marks.add(mark)
+      return mark === "either"
+    },
+    form: (delimiter) => {
+      const [mark, other] = marks
+      if (mark === undefined) return delimiter === "," ? "assumed" : "unknown"
+      return other === undefined ? mark : "mixed"
+    }
+  }
+}
+
+/** The JSON of a number in a column of this form, or why it has none. */
+export const readNumber = (text: string, form: NumberForm): Result.Result<string, string> => {
+  const reading = read(text)
+  if (reading === undefined)
+    return Result.fail(
+      "This must be a number such as 12 or -1.5, without a unit, a percent sign or a currency"
+    )
+  if (reading.mark === "either") {
+    const { fraction, separator, whole } = reading
+    if (form === separator || (form === "assumed" && separator === "point")) return Result.succeed(fraction)
+    if (form === "comma" || form === "point") return Result.succeed(whole)
+    const both = `${text} may be ${whole} or ${fraction.replace(".", separator === "comma" ? "." : ",")}`
+    return Result.fail(
+      form === "mixed"
+        ? `${both}, and its column has decimal commas and decimal points: write all numbers of the column alike`
+        : `${both}, and nothing in the column shows which: give the decimal mark beside the file (--decimal, ?decimal=)`
+    )
+  }
+  const { json, mark } = reading
+  const expected = form === "assumed" ? "point" : form
+  if (mark !== undefined && (expected === "comma" || expected === "point") && mark !== expected)
+    return Result.fail(
+      `${text} has a decimal ${mark}, and the numbers of this column have a decimal ${expected}: write all of them alike`
+    )
+  return Result.succeed(json)
+}
+
 // What the rows of a CSV file say, as the lines that a JSONL file would have.
 //
 // The first record names the columns. `type` and `key` say which object a row
@@ -179,6 +282,8 @@ export interface CsvSettings {
   readonly key: string | undefined
   /** What stands between fields; undefined where the first line shows it. */
   readonly delimiter?: string | undefined
+  /** The decimal mark of all numbers; undefined where each column shows its own. */
+  readonly decimal?: DecimalMark | undefined
 }
 
 type Kind = "string" | "number" | "boolean" | "json"
@@ -190,6 +295,8 @@ interface Column {
 
 export interface CsvHeader {
   readonly columns: ReadonlyArray<Column>
+  /** How each column writes its numbers. */
+  readonly forms: ReadonlyArray<NumberForm>
   readonly settings: CsvSettings
   readonly delimiter: string
 }
@@ -222,7 +329,38 @@ export const readCsvHeader = (
     )
   if (settings.key !== undefined && !names.includes(settings.key))
     return Result.fail(`There is no column ${settings.key}; there are ${beginningOf(names.join(", "), 200)}`)
-  return Result.succeed({ columns, settings, delimiter })
+  const form = settings.decimal ?? numberEvidence().form(delimiter)
+  return Result.succeed({ columns, forms: columns.map(() => form), settings, delimiter })
+}
+
+/** Whether the first rows decide how numbers are written. */
+export const needsSample = ({ columns, settings }: CsvHeader): boolean =>
+  settings.decimal === undefined && columns.some(({ kind }) => kind === "number")
+
+/** What the first rows of a file show of its numbers. */
+export interface ColumnEvidence {
+  /** Takes a row; answers whether it has a number with two meanings. */
+  readonly see: (record: string) => boolean
+  /** The header, with what its columns have shown so far. */
+  readonly header: () => CsvHeader
+}
+
+export const columnEvidence = (named: CsvHeader): ColumnEvidence => {
+  const { columns, delimiter } = named
+  const evidence = columns.map(({ kind }) => (kind === "number" ? numberEvidence() : undefined))
+  return {
+    see: (record) => {
+      const fields = csvFields(record, delimiter)
+      // Each column sees its field: one number with two meanings does not end the look at the others.
+      return fields.length === columns.length
+        ? fields.map(({ text }, index) => evidence[index]?.see(text) === true).includes(true)
+        : false
+    },
+    header: () => ({
+      ...named,
+      forms: named.forms.map((form, index) => evidence[index]?.form(delimiter) ?? form)
+    })
+  }
 }
 
 /** `name:number` is the column `name` of numbers; what follows another colon belongs to the name. */
@@ -235,7 +373,7 @@ const columnOf = (text: string): Column => {
 /** Reads a row; undefined when its line is empty. */
 export const readCsvRow = (
   record: string,
-  { columns, delimiter, settings }: CsvHeader
+  { columns, delimiter, forms, settings }: CsvHeader
 ): Result.Result<TransferLine, JsonFault> | undefined => {
   const fields = csvFields(record, delimiter)
   const [first] = fields
@@ -256,7 +394,7 @@ export const readCsvRow = (
     if (column.name === "type") type = field.text
     else if (column.name === (settings.key ?? "key")) key = field.text
     if (column.name === "type" || (column.name === "key" && settings.key === undefined)) continue
-    const value = valueOf(field, column.kind, delimiter)
+    const value = valueOf(field, column.kind, forms[index] ?? "unknown")
     if (Result.isFailure(value)) return Result.fail({ pointer: column.name, message: value.failure })
     properties.set(column.name, value.success)
   }
@@ -269,26 +407,13 @@ export const readCsvRow = (
 
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Json))
 
-const valueOf = ({ text }: CsvField, kind: Kind, delimiter: string): Result.Result<Schema.Json, string> => {
+const valueOf = ({ text }: CsvField, kind: Kind, form: NumberForm): Result.Result<Schema.Json, string> => {
   const trimmed = text.trim()
   switch (kind) {
     case "string":
       return Result.succeed(text)
     case "number":
-      if (delimiter !== ",") {
-        // Where no comma stands between fields, one may stand in a number, and dots between its thousands.
-        if (/^-?(?:0|[1-9]\d*),\d+$/.test(trimmed)) return json(trimmed.replace(",", "."))
-        if (/^-?[1-9]\d{0,2}(?:(?:\.\d{3})+,\d+|(?:\.\d{3}){2,})$/.test(trimmed))
-          return json(trimmed.replaceAll(".", "").replace(",", "."))
-      }
-      // Spreadsheets that write semicolons write 1.234 for a thousand, programs for a fraction.
-      if (delimiter === ";" && /^-?[1-9]\d{0,2}\.\d{3}$/.test(trimmed))
-        return Result.fail(
-          `${trimmed} may be ${trimmed.replace(".", "")} or ${trimmed.replace(".", ",")} in a file with semicolons: write it as one of these`
-        )
-      return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(trimmed)
-        ? json(trimmed)
-        : Result.fail(`This must be a number such as 12 or -1.5, and reads ${shorten(text)}`)
+      return Result.flatMap(readNumber(trimmed, form), json)
     case "boolean":
       return /^(?:true|false)$/i.test(trimmed)
         ? Result.succeed(trimmed.toLowerCase() === "true")

@@ -336,9 +336,10 @@ export interface ImportSource {
 export const makeImportSource = Effect.fnUntraced(function* <E>(body: Stream.Stream<Uint8Array, E>) {
   const scope = yield* Scope.make()
   const pull = yield* Scope.provide(Stream.toPull(body), scope)
-  const next = pull.pipe(
+  let isAtEnd = false
+  const pulled = pull.pipe(
     Effect.map((pieces): ReadonlyArray<Uint8Array> | undefined => pieces),
-    Pull.catchDone(() => Effect.succeed(undefined)),
+    Pull.catchDone(() => Effect.sync(() => void (isAtEnd = true))),
     Effect.catch(() => Effect.fail(new FileBrokeOff({ detail: "The file is larger than an import takes" }))),
     Effect.catchDefect(() =>
       Effect.fail(new FileBrokeOff({ detail: "The connection broke before the whole file had come" }))
@@ -353,6 +354,8 @@ export const makeImportSource = Effect.fnUntraced(function* <E>(body: Stream.Str
         )
     })
   )
+  // Whoever reads the beginning twice reaches the end twice.
+  const next = Effect.suspend(() => (isAtEnd ? Effect.succeed(undefined) : pulled))
   return { next, close: Scope.close(scope, Exit.void) } satisfies ImportSource
 })
 

@@ -10,7 +10,6 @@ import type { BadLine, ImportLine, LineCounts, Import } from "@tropism/api/trans
 import { direct } from "@tropism/domain/actor"
 import type { ImportId, ProjectId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
-import { beginningOf } from "@tropism/domain/text-beginning"
 import { readTransferLine } from "@tropism/domain/transfer-line"
 import { Cause, Context, Effect, Layer, Predicate, Schedule, Stream, Result } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,8 +22,10 @@ import {
   namesDelimiter,
   type CsvHeader,
   loneReturns,
+  needsSample,
   readCsvHeader,
-  readCsvRow
+  readCsvRow,
+  columnEvidence
 } from "./csv.ts"
 import { ImportBatch, type ReadLine } from "./import-batch.ts"
 import {
@@ -56,6 +57,7 @@ import {
   skipBytes,
   type ImportedFile
 } from "./imports.ts"
+import { findSyntaxFault } from "./json-syntax.ts"
 
 /** An import that somebody is sending a file for. */
 interface Session {
@@ -386,7 +388,7 @@ const whyNotOpened = (cause: Cause.Cause<FileBrokeOff | ImportRefused>): string 
     : "The server failed; its log says why"
 }
 
-/** Opens behind what was skipped. Of a CSV file the header is read, from where it stands at the beginning. */
+/** Opens after what was skipped. The beginning of a CSV file is read for its columns, and for how they write numbers. */
 const openAt = Effect.fnUntraced(function* (
   file: ImportedFile,
   source: ImportSource,
@@ -404,24 +406,83 @@ const openAt = Effect.fnUntraced(function* (
       start: { ...start, hash: seen }
     })
   const pieces = [...rest]
+  // A sender that waits for leave to send its body (Expect: 100-continue) has it before the answer begins.
+  if (pieces.length === 0) pieces.push(...((yield* source.next) ?? []))
+  const otherFile = otherFileIn(head.length > 0 ? head : (pieces[0] ?? head))
+  if (otherFile !== undefined) return yield* importRefused("invalid", otherFile)
   if (file.format === "jsonl") {
     const pieceReader = { reader: makeReader(place, lineScanner()), source, pieces }
-    // A sender that waits for leave to send its body (Expect: 100-continue) has it before the answer begins.
-    if (pieces.length === 0) yield* feed(pieceReader)
     return openReader(pieceReader, place.lines, readJsonRecord)
   }
-  const { delimiter } = file.settings
-  const scanner = csvScanner(delimiter)
-  if (place.bytes === 0) {
-    const pieceReader = { reader: makeReader(place, scanner), source, pieces }
-    const header = yield* headerOf(nextRecord(pieceReader), file, scanner)
-    return openReader(pieceReader, 0, (text) => readCsvRow(text, header))
+  const scanner = csvScanner(file.settings.delimiter)
+  const beginning = {
+    reader: makeReader({ bytes: 0, lines: 0 }, scanner, nothingSkipped().hash),
+    source: keeping(source, pieces),
+    pieces: [head, ...pieces]
   }
-  const beginning = makeReader({ bytes: 0, lines: 0 }, scanner, nothingSkipped().hash)
-  beginning.push(head)
-  const header = yield* headerOf(Effect.sync(beginning.next), file, scanner)
-  const pieceReader = { reader: makeReader(place, csvScanner(header.delimiter)), source, pieces }
-  return openReader(pieceReader, place.lines, (text) => readCsvRow(text, header))
+  const header = yield* headerOf(nextRecord(beginning), file, scanner)
+  const { lines: headerLines } = beginning.reader.place()
+  const sample = needsSample(header) ? makeSample(header, beginning) : undefined
+  const pieceReader = {
+    reader: makeReader(place, csvScanner(header.delimiter)),
+    source: sample === undefined ? source : shownTo(sample, source),
+    pieces
+  }
+  if (place.bytes === 0) while (pieceReader.reader.place().lines < headerLines) yield* nextRecord(pieceReader)
+  return openReader(
+    pieceReader,
+    place.lines,
+    (text) => readCsvRow(text, sample?.header() ?? header),
+    sample?.isAwaited
+  )
+})
+
+/** A source that also keeps what it gives: the beginning of a file is read twice. */
+const keeping = (source: ImportSource, pieces: Array<Uint8Array>): ImportSource => ({
+  ...source,
+  next: Effect.tap(source.next, (more) => Effect.sync(() => more && pieces.push(...more)))
+})
+
+/** The rows in the first bytes of a file, which decide how its columns write numbers; each sending of the file has the same ones. */
+interface Sample {
+  readonly take: (pieces: ReadonlyArray<Uint8Array> | undefined) => void
+  /** Whether a number with two meanings came and the sample is not whole: until then rows have one meaning by themselves. */
+  readonly isAwaited: () => boolean
+  readonly header: () => CsvHeader
+}
+
+/** Goes on after the header with what has come. */
+const makeSample = (named: CsvHeader, { reader, pieces }: PieceReader): Sample => {
+  const evidence = columnEvidence(named)
+  let whole: CsvHeader | undefined
+  let isUnclear = false
+  const look = (): void => {
+    while (whole === undefined) {
+      const record = reader.next()
+      if (!record) return
+      const text = textOf(record)
+      if (reader.place().bytes > transferLimits.numberSampleBytes) whole = evidence.header()
+      else if (Result.isSuccess(text) && evidence.see(text.success)) isUnclear = true
+    }
+  }
+  const take: Sample["take"] = (more) => {
+    if (whole !== undefined) return
+    for (const piece of more ?? []) reader.push(piece)
+    if (more === undefined) reader.finish()
+    look()
+    if (more === undefined) whole ??= evidence.header()
+  }
+  take(pieces.splice(0))
+  return {
+    take,
+    isAwaited: () => isUnclear && whole === undefined,
+    header: () => whole ?? evidence.header()
+  }
+}
+
+const shownTo = (sample: Sample, source: ImportSource): ImportSource => ({
+  ...source,
+  next: Effect.tap(source.next, (more) => Effect.sync(() => sample.take(more)))
 })
 
 interface PieceReader {
@@ -493,18 +554,45 @@ const isUtf16 = (bytes: Uint8Array): boolean => {
   })
 }
 
+/** What a file is that is no text, by how it begins; undefined where it may be text. */
+const otherFileIn = (bytes: Uint8Array): string | undefined => {
+  const beginning = Buffer.from(bytes.subarray(0, 512)).toString("latin1")
+  const advice = "export it as CSV (in Excel: CSV UTF-8) and import that file"
+  if (beginning.startsWith("PK\u0003\u0004"))
+    return /opendocument\.spreadsheet|xl\/|\[Content_Types\]\.xml|_rels\//.test(beginning)
+      ? `This is a spreadsheet file (.xlsx or .ods): ${advice}`
+      : `This is a ZIP archive, as the spreadsheet files .xlsx and .ods are: unpack it, or if it is a spreadsheet ${advice}`
+  if (Buffer.from(bytes.subarray(0, 8)).equals(oldOffice))
+    return `This is a spreadsheet file (.xls): ${advice}`
+  if (/^\s*(?:<!doctype html|<html|<table|<\?xml)/i.test(beginning.replace(/^\u00ef\u00bb\u00bf/, "")))
+    return `This is HTML or XML, which some programs write into spreadsheet files: open it in a spreadsheet program and ${advice}`
+  if (beginning.startsWith("\u001f\u008b"))
+    return "This file is compressed (gzip): unpack it and import what is in it"
+  return undefined
+}
+
+/** How Office files of the old binary formats begin. */
+const oldOffice = Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1])
+
 const latin1 = new TextDecoder("latin1")
 const lineFeed = 10
 const carriageReturn = 13
 
 type ReadRecord = (text: string) => ReturnType<typeof readCsvRow>
 
-const openReader = (pieceReader: PieceReader, skippedLines: number, read: ReadRecord): OpenFile => {
+const openReader = (
+  pieceReader: PieceReader,
+  skippedLines: number,
+  read: ReadRecord,
+  isWaiting: () => boolean = () => false
+): OpenFile => {
   let hasMore = true
   const nextBatch: OpenFile["nextBatch"] = Effect.gen(function* () {
     while (true) {
-      const batch = batchOf(pieceReader.reader, read)
-      if (batch || !hasMore) return batch
+      if (!hasMore || !isWaiting()) {
+        const batch = batchOf(pieceReader.reader, read)
+        if (batch || !hasMore) return batch
+      }
       hasMore = yield* feed(pieceReader)
     }
   })
@@ -554,105 +642,4 @@ const syntaxOf = (text: string): string => {
   return place.excerpt === ""
     ? "The line is not JSON: it breaks off"
     : `The line is not JSON: column ${place.column} reads ${place.excerpt}`
-}
-
-// Finds where a text stops being JSON, which the engine's own parser does not say.
-//
-// One pass without recursion, asked only after the parser has refused a text:
-// a file of ten thousand lines with a merge conflict in it is mended in a
-// moment by somebody who knows the line. It decodes nothing.
-
-/** A place in a text, both counted from 1; the column in UTF-16 units. */
-export interface TextPlace {
-  readonly line: number
-  readonly column: number
-  /** What stands there, shortened; empty at the end of the text. */
-  readonly excerpt: string
-}
-
-/** The first place where a text breaks JSON's grammar, or undefined when it does not. */
-export const findSyntaxFault = (text: string): TextPlace | undefined => {
-  const offset = faultOffset(text)
-  return offset === undefined ? undefined : placeOf(text, offset)
-}
-
-const excerptMaxChars = 40
-
-const placeOf = (text: string, offset: number): TextPlace => {
-  const lineStart = text.lastIndexOf("\n", offset - 1) + 1
-  let line = 1
-  for (let at = text.indexOf("\n"); at !== -1 && at < lineStart; at = text.indexOf("\n", at + 1)) line += 1
-  const rest = beginningOf(text.slice(offset), excerptMaxChars).split("\n", 1)[0] ?? ""
-  return { line, column: offset - lineStart + 1, excerpt: rest.trimEnd() }
-}
-
-const space = /[ \t\n\r]*/y
-const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const plainText = /[ !#-[\]-\uffff]*/y
-const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
-
-/** Where a sticky pattern ends when it matches at a position, or undefined. */
-const matchEnd = (pattern: RegExp, text: string, at: number): number | undefined => {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : undefined
-}
-
-/** What may come next: a value, a key, or what follows a value. `first` allows the container to end at once. */
-type Expectation = "value" | "firstValue" | "key" | "firstKey" | "afterValue"
-
-const faultOffset = (text: string): number | undefined => {
-  const open: Array<"{" | "["> = []
-  let expected: Expectation = "value"
-  let at = 0
-  while (true) {
-    at = matchEnd(space, text, at) ?? at
-    const char = text[at]
-    if (expected === "afterValue" && open.length === 0) return char === undefined ? undefined : at
-    if (char === undefined) return at
-    const isClosing = char === "}" || char === "]"
-    if (isClosing && expected !== "value" && expected !== "key") {
-      if (open.at(-1) !== (char === "}" ? "{" : "[")) return at
-      open.pop()
-      expected = "afterValue"
-      at += 1
-    } else if (expected === "afterValue") {
-      if (char !== ",") return at
-      expected = open.at(-1) === "{" ? "key" : "value"
-      at += 1
-    } else if (expected === "key" || expected === "firstKey") {
-      const keyEnd = stringEnd(text, at)
-      if (!keyEnd.isWhole) return keyEnd.at
-      const colon = matchEnd(space, text, keyEnd.at) ?? keyEnd.at
-      if (text[colon] !== ":") return colon
-      expected = "value"
-      at = colon + 1
-    } else if (char === "{" || char === "[") {
-      open.push(char)
-      expected = char === "{" ? "firstKey" : "firstValue"
-      at += 1
-    } else if (char === '"') {
-      const end = stringEnd(text, at)
-      if (!end.isWhole) return end.at
-      expected = "afterValue"
-      at = end.at
-    } else {
-      const end = matchEnd(scalar, text, at)
-      if (end === undefined) return at
-      expected = "afterValue"
-      at = end
-    }
-  }
-}
-
-/** Where a string ends, or where it breaks. */
-const stringEnd = (text: string, start: number): { readonly at: number; readonly isWhole: boolean } => {
-  if (text[start] !== '"') return { at: start, isWhole: false }
-  let at = start + 1
-  while (true) {
-    at = matchEnd(plainText, text, at) ?? at
-    if (text[at] === '"') return { at: at + 1, isWhole: true }
-    const end = matchEnd(escape, text, at)
-    if (end === undefined) return { at, isWhole: false }
-    at = end
-  }
 }

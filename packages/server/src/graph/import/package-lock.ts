@@ -17,7 +17,7 @@ import {
 import { keyTwice, scanJson } from "@tropism/domain/json-text"
 import { Effect, Schema } from "effect"
 import { graphLimits } from "../../limits.ts"
-import { findSyntaxFault } from "./line-importer.ts"
+import { findSyntaxFault } from "./json-syntax.ts"
 
 /** One installed copy of a package, or one folder of the project. */
 export interface LockPackage {

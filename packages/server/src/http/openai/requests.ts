@@ -136,35 +136,56 @@ const addressed = (url: string, param: string): Pick<WantedFile, "param" | "sour
 
 /** The conversation of a user, and neither an object of that name nor one with somebody else. */
 const conversation =
-  String.raw`(?:\b(?:first|user's(?: first)?) message\b|` +
+  String.raw`(?:\b(?:first|user's(?: first)?) message\b|\buser's (?:question|query|input)\b|` +
   String.raw`\b(?:the|this|our|your|given|user's) (?:following |given |short |user's |above ){0,2}` +
   String.raw`(?:conversation|chat history|chat|dialogue|discussion|session)\b` +
-  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b))`
+  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b)` +
+  String.raw`|\ba (?:conversation|chat|dialogue)(?: session)? (?:that (?:starts|begins)\b|between a user\b))`
 
 /** A name for something, unless it is said to be that of something else. */
-const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|\d|${conversation}))`
+const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|at most\b|no more than\b|up to\b|\d|${conversation}))`
 
 /** How an instruction begins, whoever the model is told to be before it. */
-const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:you (?:will|must|should|need to) |your task is to |please )*`
+const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:detect (?:the )?user language and |in \d+ words or (?:less|fewer), )?(?:you (?:will|must|should|need to) |your task is to |please )*`
 
 /** The rest of a clause, without what is quoted in it and without anything of the graph. */
 const within = String.raw`(?:(?!\b(?:objects?|graph)\b)[^.!?"“„«]){0,80}`
 
 const matches = (...parts: ReadonlyArray<string>): RegExp => new RegExp(parts.join(""), "i")
 
-const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summari[sz]e|analy[sz]e|name|come up with|return|produce|make)\b`
+const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summari[sz]e|analy[sz]e|name|come up with|return|produce|make|find|craft)\b`
 
 /** Instructions to name a conversation, in either order of the two. */
 const namings: ReadonlyArray<RegExp> = [
   matches(beginning, labelling, within, label, within, conversation),
-  matches(beginning, labelling, " ", conversation, within, label)
+  matches(beginning, labelling, " ", conversation, within, label),
+  matches(
+    String.raw`^(?:based on|given|from) `,
+    conversation,
+    String.raw`[^,.]{0,40}, (?:please )?`,
+    labelling,
+    within,
+    label,
+    String.raw`(?! (?:objects?|(?:for|of|to|on) (?:the|our|my))\b)`
+  ),
+  /^you are a (?:conversation |chat |session |thread )?title generator\b(?! (?:for|of|in)\b)/i
 ]
 
 /** That a program reads the answer: nobody asks a person so for a name alone. */
-const formBound =
-  /\b(?:(?:only|just) (?:return|output|give|provide|respond|reply|answer)|(?:return|output|provide|give|respond|reply|answer)(?: with)? only|nothing else|(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)|(?:do not|don't) (?:use|add|include|wrap)|json)\b/i
+const formBound: ReadonlyArray<RegExp> = [
+  /\b(?:the (?:title|name) only|only the (?:title|name)|nothing else|json)\b/i,
+  /\b(?:only|just) (?:return|output|give|provide|respond|reply|answer)\b/i,
+  /\b(?:return|output|provide|give|respond|reply|answer)(?: with)? only\b/i,
+  /\b(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)/i,
+  /\b(?:do not|don't) (?:use|add|include|wrap|output)\b/i,
+  /\((?:max|maximum|under|within|at most|up to)?\.? ?\d[^)]{0,20}\b(?:words?|char(?:acter)?s?)\b[^)]{0,10}\)/i
+]
 
-/** Instructions that no person gives, whatever the form of their answer. */
+/** That the answer shall be kept somewhere: a person asks for work, in whatever form. */
+const keptSomewhere =
+  /\b(?:save|store|file|attach|append|add|put|send) (?:it|them|this|that|the (?:title|name|tags|summary))\b|\b(?:in|into|to|as|on) (?:a|an|the|our|my) (?:new )?(?:note|document|ticket|task|to-?do|wiki|page|report|issue|board|card|file|e-?mail|calendar|project)\b/i
+
+/** Instructions that no person gives, whatever the form of their answer; the clients that send them are in the tests. */
 const machineMade: ReadonlyArray<RegExp> = [
   matches(
     beginning,
@@ -175,11 +196,34 @@ const machineMade: ReadonlyArray<RegExp> = [
     String.raw`(?! for (?:the|a|an|our|my)\b)`
   ),
   matches(beginning, String.raw`reflect the (?:speaker|user|author)'s\b`, within, String.raw`\bemoji\b`),
-  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
+  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i,
+  // Titles.
+  /^name the conversation based on the chat records\b/i,
+  /^summari[sz]e in an? \d+-word title\. give the title only\b/i,
+  /^generate a title for this conversation:(?:\s|$)/i,
+  /^given the following\.{3} please reply with a (?:short summary|title)\b/i,
+  /^in this environment you have access to a set of tools you can use to generate the conversation title\b/i,
+  /^(?:请)?使用四到五个字直接返回这句话的简要主题/,
+  /^(?:总结给出的会话|将给定的(?:对话|会话)总结为)[^。]{0,40}标题/,
+  // Summaries that replace the history.
+  /^summari[sz]e the conversation by integrating new lines into the current summary\b/i,
+  /^progressively summari[sz]e the lines of conversation provided\b/i,
+  /^you're an assistant who's good at extracting key takeaways from conversations and summari[sz]ing them\b/i,
+  /^简要总结一下(?:对话内容|你和用户的对话)，用作后续的上下文提示/,
+  // Queries for a search, and answers to choose from.
+  /^given the following conversation and a follow[- ]up (?:question|input), rephrase the follow[- ]up\b/i,
+  /^you are an ai question rephraser\. your role is to rephrase follow-up queries\b/i,
+  /^you are a sidecar that extracts \S+ quick-reply suggestions\b/i
 ]
 
-/** Open WebUI's tasks quote the conversation, wherever in the text. */
-const openWebUiTask = /^\s*###\s*Task:[^]*<chat_history>/i
+/** The same where the conversation, or a list of tools, stands before the instruction's end. */
+const machineMadeWhole: ReadonlyArray<RegExp> = [
+  // Open WebUI's tasks quote the conversation, wherever in the text.
+  /^\s*###\s*Task:[^]*<chat_history>/i,
+  /^\s*Available Tools:[^]*\bYour task is to choose and return the correct tool\(s\) from the list\b/i,
+  /^\s*(?:Here are the first few user messages:[^]*)?Based on the conversation so far, provide a concise description of this session in \w+ words or less\b/i,
+  /^\s*The following text is cut-off:[^]*\bnoting that it was cut-off\.\s*Summary:\s*$/i
+]
 
 /** An instruction says what it wants in its first words; behind them comes the conversation. */
 const instructionChars = 600
@@ -192,9 +236,11 @@ const isHelperInstruction = (content: string): boolean => {
     .replace(/\s+/g, " ")
     .replace(/ \d+\. /g, " ")
   return (
-    openWebUiTask.test(content) ||
+    machineMadeWhole.some((pattern) => pattern.test(content)) ||
     machineMade.some((pattern) => pattern.test(first)) ||
-    (formBound.test(first) && namings.some((pattern) => pattern.test(first)))
+    (formBound.some((pattern) => pattern.test(first)) &&
+      !keptSomewhere.test(first) &&
+      namings.some((pattern) => pattern.test(first)))
   )
 }
 
@@ -562,6 +608,7 @@ const readResponseFiles = (
 const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | undefined> => {
   switch (part.type) {
     case "input_image":
+    case "image_url":
     case "input_file": {
       const fileName = part.type === "input_file" ? (part.filename ?? null) : null
       const [field, url] = addressOf(part)
@@ -586,11 +633,13 @@ const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | 
   }
 }
 
-type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "input_file" }>
+type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "image_url" | "input_file" }>
 
 const addressOf = (part: FilePart) =>
-  part.type === "input_image"
-    ? (["image_url", part.image_url] as const)
+  part.type !== "input_file"
+    ? typeof part.image_url === "object"
+      ? (["image_url.url", part.image_url?.url] as const)
+      : (["image_url", part.image_url] as const)
     : part.file_data
       ? (["file_data", part.file_data] as const)
       : (["file_url", part.file_url] as const)

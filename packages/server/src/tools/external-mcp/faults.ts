@@ -8,7 +8,7 @@
 import { isIP } from "node:net"
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client"
 import { signedOutText, type McpTransport } from "@tropism/domain/mcp-server"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningOf, shortenedAtWord } from "@tropism/domain/text-beginning"
 import { Predicate, Schema, Context, Effect } from "effect"
 import { ClosedAddress, isPublicAddress } from "../../agents/outside-network.ts"
 import { externalLimits } from "./limits.ts"
@@ -91,9 +91,25 @@ export const aborted = (message: string): ExternalFault =>
 export const answered = (message: string): ExternalFault =>
   new ExternalFault({ outcome: "answered", message, isBroken: false })
 
-/** One line of an error's text, within its bound. */
+/** One line of an error's text, within its bound; a longer one ends with a whole word. */
 export const lineOf = (text: string): string =>
-  beginningOf(text.replace(/[\p{Cc}\s]+/gu, " ").trim(), externalLimits.faultMaxChars).toWellFormed()
+  shortenedAtWord(text.replace(/[\p{Cc}\s]+/gu, " ").trim(), externalLimits.faultMaxChars - 1).toWellFormed()
+
+/** What was left out and why, the first ones whole, in one line within the bound. */
+export const leftOutLine = (words: string, leftOut: ReadonlyArray<string>): string => {
+  const room = externalLimits.faultMaxChars - externalLimits.leftOutRestChars
+  let line = words
+  for (const [index, one] of leftOut.entries()) {
+    const next = `${line}${index === 0 ? " " : ", "}${one}`
+    if (index > 0 && next.length > room) return `${line}, and ${leftOut.length - index} more`
+    line = next
+  }
+  return line
+}
+
+/** A thing that was left out, by its name and the reason. */
+export const leftOutFor = (name: string, reason: string): string =>
+  `${name} (${shortenedAtWord(lineOf(reason), externalLimits.leftOutReasonMaxChars)})`
 
 /** Reads an error that the SDK, or the network below it, has raised. */
 export const toFault = (error: unknown): ExternalFault => {

@@ -51,6 +51,9 @@ export const externalLimits = {
   lastWordsMs: 500,
   /** How much of a tool's name is told that cannot be offered. */
   leftOutNameMaxChars: 200,
+  /** And of the reason; what is kept free for how many more there are. */
+  leftOutReasonMaxChars: 240,
+  leftOutRestChars: 30,
   /** A call whose run goes away is waited for this long, then its outcome is unknown. */
   partingMs: 10_000,
   /** Of what a program writes to its error stream: a line of the log, and lines in a minute. */

@@ -38,7 +38,7 @@ import { Notifier } from "../../outbox/notifier.ts"
 import { findArgumentsFault, isIdentity, whyUnusable, noToolOf } from "../arguments.ts"
 import { findGivenFault, isBuiltInTool } from "../toolbox.ts"
 import { ExternalConnections } from "./connections.ts"
-import { checkPermit } from "./faults.ts"
+import { leftOutFor, leftOutLine, checkPermit } from "./faults.ts"
 import { externalLimits } from "./limits.ts"
 import type { Whom } from "./oauth-grants.ts"
 import { changedMeanwhile, type KeptServer, type Look, McpServerRefused, McpServers } from "./servers.ts"
@@ -105,11 +105,11 @@ export class ServerRegistry extends Context.Service<
             const { leftOut, tools } = pinTools(config.name, all)
             const names = new Set(all.map(({ name }) => name))
             const kept = missing === undefined ? [] : before.filter(({ name }) => !names.has(name))
-            const lacking = missing === undefined ? [] : [`further tools (${missing.message})`]
+            const lacking = missing === undefined ? [] : [leftOutFor("further tools", missing.message)]
             const without = [...lacking, ...leftOut, ...unfit]
             return {
               tools: [...tools, ...kept].slice(0, externalLimits.tools),
-              error: without.length === 0 ? null : `${leftOutWords} ${without.join(", ")}`
+              error: without.length === 0 ? null : leftOutLine(leftOutWords, without)
             }
           }
         })

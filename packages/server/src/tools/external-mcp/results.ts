@@ -7,10 +7,10 @@
 import { createHash } from "node:crypto"
 import {
   type CallToolResult,
+  specTypeSchemas,
   type Tool,
   type Client,
   type JSONRPCMessage,
-  specTypeSchemas,
   type Transport
 } from "@modelcontextprotocol/client"
 import {
@@ -30,6 +30,61 @@ import { judge } from "../json-schemas.ts"
 import { lineOf, ExternalFault, toFault } from "./faults.ts"
 import { externalLimits } from "./limits.ts"
 
+/** Whether a result is what a call answers; a list has none of these. */
+export const isCallAnswer = (result: Readonly<Record<string, unknown>>): boolean =>
+  ["content", "isError", "structuredContent"].some((key) => result[key] !== undefined)
+
+/**
+ * The answer of a call in the form that the SDK takes.
+ *
+ * **Details** The call was made, so an answer that is nearly as MCP wants it is read and not thrown away: its outcome would be
+ * unknown otherwise. Parts of no known form become their JSON as text.
+ */
+export const fitAnswer = (answer: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const { content, isError, structuredContent, ...more } = answer
+  const parts = content === undefined ? [] : [content].flat().map(fitPart)
+  const isStructure = isJsonObject(structuredContent)
+  // A structure that is no object is told as text, unless the text beside it says the same.
+  const asText =
+    structuredContent === undefined || isStructure || parts.length > 0 ? [] : [textPart(structuredContent)]
+  return {
+    ...more,
+    ...(isError === undefined ? {} : { isError: isError === true || isError === "true" || isError === 1 }),
+    ...(isStructure ? { structuredContent } : {}),
+    content: [...parts, ...asText]
+  }
+}
+
+const textPart = (value: unknown) => ({
+  type: "text",
+  text: beginningTold(
+    typeof value === "string" ? value : JSON.stringify(value),
+    externalLimits.resultMaxChars
+  )
+})
+
+const isPart = (part: unknown): boolean => {
+  const judged = specTypeSchemas.ContentBlock["~standard"].validate(part)
+  return !(judged instanceof Promise) && judged.issues === undefined
+}
+
+/** A part as it is, without what only describes it, with what is missing, or as text. */
+const fitPart = (part: unknown): unknown => {
+  if (isPart(part)) return part
+  if (!isJsonObject(part)) return textPart(part)
+  const { _meta, annotations: _annotations, icons: _icons, ...plain } = part
+  const { resource, type, uri } = plain
+  const completed = {
+    ...(type === "resource_link" ? { name: uri } : {}),
+    ...(type === "image" || type === "audio" ? { mimeType: unknownKind } : {}),
+    ...plain,
+    ...(type === "resource" && isJsonObject(resource) ? { resource: { uri: "", ...resource } } : {})
+  }
+  return [plain, completed].find(isPart) ?? textPart(plain)
+}
+
+const unknownKind = "of an unknown kind"
+
 /**
  * The answer as JSON that can be kept.
  *
@@ -44,7 +99,10 @@ export const readResult = (
   const shown = isError === true ? noPictures : picturesOf(content)
   const textOf = (part: Part) => partText(part, shown)
   const told = () => cutResult(clean(scrub(content.map(textOf).join("\n"))))
-  if (structuredContent === undefined) return told()
+  if (structuredContent === undefined) {
+    const text = told()
+    return isError === true && text.trim() === "" ? "The tool says that it failed, and gives no reason" : text
+  }
   const structure = scrubAll(structuredContent, scrub)
   const json = JSON.stringify(structure)
   const others = content.filter(({ type }) => type !== "text").map(textOf)
@@ -139,7 +197,7 @@ const partText = (part: Part, shown: ReadonlyMap<Part, FoundPicture>): string =>
     case "audio":
       return `[${part.type}: ${lineOf(part.mimeType)}, ${part.data.length} characters of base64, not shown]`
     case "resource": {
-      const { mimeType = "of an unknown kind", uri } = part.resource
+      const { mimeType = unknownKind, uri } = part.resource
       return "text" in part.resource
         ? `[resource: ${lineOf(uri)}]\n${part.resource.text}`
         : `[resource: ${lineOf(uri)}, ${lineOf(mimeType)}, ${part.resource.blob.length} characters of base64, not shown]`
@@ -296,7 +354,11 @@ const pauseOf = (wanted: unknown): number =>
   )
 
 const readAnswer = (result: unknown): Effect.Effect<CallToolResult, ExternalFault> =>
-  Effect.promise(() => Promise.resolve(specTypeSchemas.CallToolResult["~standard"].validate(result))).pipe(
+  Effect.promise(() =>
+    Promise.resolve(
+      specTypeSchemas.CallToolResult["~standard"].validate(isJsonObject(result) ? fitAnswer(result) : result)
+    )
+  ).pipe(
     Effect.flatMap((judged) =>
       judged.issues === undefined
         ? Effect.succeed(judged.value as CallToolResult)

@@ -6,7 +6,7 @@
  * dies after that leaves nobody signed in, and the link is asked for again.
  */
 import { createHash, randomBytes } from "node:crypto"
-import { includesRole, type Role } from "@tropism/api/authorization"
+import { includesRole, type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import { ProjectId, type UserId } from "@tropism/domain/ids"
 import { oauthOf, wantsSignIn } from "@tropism/domain/mcp-server"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
@@ -39,6 +39,8 @@ export interface SignInLink {
 /** Who asks for a link, and whether they may say which tools the server has. */
 export interface Asker {
   readonly userId: UserId
+  /** The SHA-256 of the credential that they ask with. */
+  readonly credential: string | undefined
   readonly mayPin: boolean
 }
 
@@ -78,7 +80,7 @@ export class SignIns extends Context.Service<
     readonly finish: (
       state: string,
       brought: Brought,
-      person: UserId | undefined
+      person: Principal | undefined
     ) => Effect.Effect<Done, SignInFault>
     /** Forgets the tokens, and answers what lets the authorization server forget them, too. */
     readonly end: (
@@ -130,7 +132,8 @@ export class SignIns extends Context.Service<
           client,
           verifier: link.codeVerifier,
           redirectUri,
-          url: holder.transport.url
+          url: holder.transport.url,
+          ...(asker.credential === undefined ? {} : { credential: asker.credential })
         }
         return Effect.map(rows.keep(server, holder, asker, state, sign), (expiresAt) => ({
           url: link.authorizationUrl.href,
@@ -142,14 +145,17 @@ export class SignIns extends Context.Service<
       const finish = Effect.fn("SignIns.finish")(function* (
         state: string,
         brought: Brought,
-        person: UserId | undefined
+        person: Principal | undefined
       ) {
         const taken = yield* rows.take(state)
         if (taken === undefined) return yield* overFault
         const { askedBy, mayPin, server, sign, userId } = taken
-        if (person !== undefined && person !== askedBy)
-          return yield* fault(`${askedBy} asked for this sign-in, and this browser is signed in as ${person}`)
-        if (server !== undefined) yield* mayStill(taken, server)
+        if (person !== undefined && person.userId !== askedBy)
+          return yield* fault(
+            `${askedBy} asked for this sign-in, and this browser is signed in as ${person.userId}`
+          )
+        const role = yield* roleOf(taken, person)
+        if (server !== undefined) yield* mayStill(taken, role, server)
         const transport = server?.config.transport
         if (server === undefined || transport?.type !== "http" || transport.url !== sign.url)
           return yield* fault(
@@ -188,8 +194,17 @@ export class SignIns extends Context.Service<
           )
         )
         if (kept === "unsealable") return yield* unsealable
-        return { server, askedBy, mayPin: mayPin && mayBe(taken, "admin") }
+        return { server, askedBy, mayPin: mayPin && mayBe(role, "admin") }
       }, Effect.provideContext(context))
+
+      /** The asker's role by now: as a member, as who is here now, or by the credential that they asked with if it is still good. */
+      const roleOf = (taken: Taken, person: Principal | undefined): Effect.Effect<Role | undefined> => {
+        const { projectId, role, sign } = taken
+        const known = role ?? (person === undefined ? undefined : roleIn(person, projectId))
+        return known !== undefined || sign.credential === undefined
+          ? Effect.succeed(known)
+          : rows.roleBy(sign.credential, projectId)
+      }
 
       const end = Effect.fn("SignIns.end")(function* (server: KeptServer, userId: UserId) {
         const holder = holderOf(server, userId)
@@ -237,20 +252,27 @@ const knownClient = (server: KeptServer, client: OAuthClient): Effect.Effect<OAu
     Effect.fail(fault(message))
   )
 
-/** Whether the asker has a role by now; who is no member is the server's admin: those of members who left are gone. */
-const mayBe = ({ role }: Pick<TakenRow, "role">, needed: Role): boolean =>
-  role === null || includesRole(role, needed)
+const mayBe = (role: Role | undefined, needed: Role): boolean =>
+  role !== undefined && includesRole(role, needed)
 
 /** Refuses what its asker may not do any more, or what another kind of sign-in was asked for. */
-const mayStill = (taken: TakenRow, { config }: KeptServer): Effect.Effect<void, SignInFault> => {
+const mayStill = (
+  { askedBy, userId }: Taken,
+  role: Role | undefined,
+  { config }: KeptServer
+): Effect.Effect<void, SignInFault> => {
   const isPerMember = oauthOf(config)?.per === "member"
-  if (isPerMember !== (taken.userId !== ""))
+  if (isPerMember !== (userId !== ""))
     return Effect.fail(fault("Who signs in to this server has changed since the link was asked for"))
-  return isPerMember || mayBe(taken, "admin")
-    ? Effect.void
-    : Effect.fail(
-        fault(`${taken.askedBy} is no admin of the project any more, and this sign-in is for admins`)
+  if (role === undefined)
+    return Effect.fail(
+      fault(
+        `${askedBy} has no access to the project any more: the token that asked for this sign-in has ended`
       )
+    )
+  return isPerMember || mayBe(role, "admin")
+    ? Effect.void
+    : Effect.fail(fault(`${askedBy} is no admin of the project any more, and this sign-in is for admins`))
 }
 
 const notForOAuth = ({ config }: KeptServer) =>
@@ -276,7 +298,9 @@ const Signing = Schema.Struct({
   client: OAuthClient,
   verifier: Schema.String,
   redirectUri: Schema.String,
-  url: Schema.String
+  url: Schema.String,
+  /** The SHA-256 of the credential that the link was asked for with. */
+  credential: Schema.optionalKey(Schema.String)
 })
 type Signing = typeof Signing.Type
 
@@ -359,8 +383,16 @@ const makeSignInRows = Effect.gen(function* () {
     const text = taken && sealing.open(signInPlace(projectId, hash), taken.sealed)
     return text === undefined || taken === undefined
       ? undefined
-      : { ...taken, sign: yield* Effect.orDie(readSigning(text)) }
+      : { ...taken, projectId, sign: yield* Effect.orDie(readSigning(text)) }
   })
+
+  const roleBy = Effect.fnUntraced(function* (credential: string, projectId: ProjectId) {
+    const [found] = yield* sql<{
+      readonly role: Role
+      readonly roles: Readonly<Record<string, Role>> | null
+    }>`select role, roles from kb.find_principal(${credential})`
+    return found && (found.roles === null ? found.role : found.roles[projectId])
+  }, orDie)
 
   const clientPlace = (server: KeptServer, issuer: string, redirectUri: string): string =>
     `mcp client ${server.projectId} ${server.id} ${issuer} ${redirectUri}`
@@ -405,8 +437,14 @@ const makeSignInRows = Effect.gen(function* () {
       )
     )
 
-  return { keep, find, take, findClient, keepClient, forgetClient }
+  return { keep, find, take, roleBy, findClient, keepClient, forgetClient }
 })
+
+interface Taken extends TakenRow {
+  readonly projectId: ProjectId
+  readonly server: KeptServer | undefined
+  readonly sign: Signing
+}
 
 interface TakenRow {
   readonly serverId: KeptServer["id"]

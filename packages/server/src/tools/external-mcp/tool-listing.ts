@@ -17,13 +17,14 @@ import {
 import { isJsonObject, canonicalJson, findFault } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
 import { offeredNameOf, type PinnedTool } from "@tropism/domain/mcp-server"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningOf, shortenedAtWord } from "@tropism/domain/text-beginning"
 import { Clock, Effect, Option, Schema } from "effect"
 import { whyUnjudgeable } from "../arguments.ts"
 import { findLostRef, type JsonSchema } from "../json-schemas.ts"
-import { answered, faultLike, type ExternalFault, lineOf } from "./faults.ts"
+import { answered, faultLike, type ExternalFault, leftOutFor, lineOf } from "./faults.ts"
 import type { Fetch } from "./fetch.ts"
 import { externalLimits } from "./limits.ts"
+import { fitAnswer, isCallAnswer } from "./results.ts"
 
 /** Where a list goes on, as the server gave it: some count their pages. */
 export type Cursor = string | number
@@ -46,23 +47,27 @@ interface Aside {
 
 const asideKey = "tropism/page"
 
-/** Listens to what comes in before the SDK does, and repairs the pages of lists. */
+/** Listens to what comes in before the SDK does, and repairs the pages of lists and the answers of calls. */
 export const repairPages = (wire: Transport, isNewRevision: () => boolean): void => {
   // The SDK calls a listener that was there before its own, with the same message.
   const { onmessage: before } = wire
   const onmessage = (message: JSONRPCMessage) => {
     before?.(message)
     if (!("result" in message) || !isJsonObject(message.result)) return
-    const { content, nextCursor, resultType, tools } = message.result
+    const { nextCursor, resultType, tools } = message.result
     // What a call answers has a content and may have whatever else.
-    if (content !== undefined || !Array.isArray(tools)) return
+    if (isCallAnswer(message.result)) {
+      Object.assign(message, { result: fitAnswer(message.result) })
+      return
+    }
+    if (!Array.isArray(tools)) return
     const fit: Array<unknown> = []
     const unfit: Array<string> = []
     for (const listed of tools) {
       const tool = repaired(listed, isNewRevision())
       const fault = faultOf(tool)
       if (fault === undefined) fit.push(tool)
-      else unfit.push(`${nameOf(tool)} (${fault})`)
+      else unfit.push(leftOutFor(nameOf(tool), fault))
     }
     const aside: Aside = { nextCursor, unfit }
     const result = {
@@ -145,41 +150,57 @@ export const repairingAnswers =
         : response
     )
 
-/** A body of JSON is one message, in as many lines as it likes. */
+/**
+ * A body of JSON is one message, in as many lines as it likes. An event is taken also where the stream ends before the empty line
+ * that ends it, if its message is whole: what broke off is asked for again.
+ */
 const repairedText = (isWhole: boolean) => {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   let rest = ""
+  /** What came of the last event. */
+  let event = ""
   return new TransformStream<Uint8Array, Uint8Array>({
     transform: (chunk, controller) => {
       rest += decoder.decode(chunk, { stream: true })
       const end = isWhole ? 0 : rest.lastIndexOf("\n") + 1
       if (end === 0) return
-      controller.enqueue(encoder.encode(withoutNullsInLines(rest.slice(0, end))))
+      const lines = withoutNullsInLines(rest.slice(0, end))
+      event = (event + lines).split(/\r?\n\r?\n/).at(-1) ?? ""
+      controller.enqueue(encoder.encode(lines))
       rest = rest.slice(end)
     },
     flush: (controller) => {
       const last = rest + decoder.decode()
-      controller.enqueue(encoder.encode(isWhole ? withoutNullsIn(last) : withoutNullsInLines(last)))
+      const text = isWhole ? withoutNullsIn(last) : withoutNullsInLines(last)
+      controller.enqueue(encoder.encode(!isWhole && isWholeEvent(event + text) ? `${text}\n\n` : text))
     }
   })
 }
 
+/** Whether the data of an event is a message. */
+const isWholeEvent = (event: string): boolean => {
+  const data = [...event.matchAll(/^data: ?(.*?)\r?$/gm)].map(([, line = ""]) => line)
+  const message = Option.getOrUndefined(decodeMessage(data.join("\n")))
+  return isJsonObject(message) && message["jsonrpc"] === "2.0"
+}
+
 /** Lines of messages in JSON, with or without the name of an event's field. */
 export const withoutNullsInLines = (lines: string): string =>
-  mayHaveNulls.test(lines)
+  mayNeedRepair.test(lines)
     ? lines.replace(/^(data: ?)?(\{.*\})(\r?)$/gm, (_line, field = "", message: string, end: string) =>
         [field, withoutNullsIn(message), end].join("")
       )
     : lines
 
-const mayHaveNulls = /:\s*null\b/
+/** Nulls, and errors that may lack what the protocol wants of them. */
+const mayNeedRepair = /:\s*null\b|"error"\s*:/
 
 const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
 /** A message without the nulls that stand for what is absent; what is no message of JSON stays as it is. */
 const withoutNullsIn = (text: string): string => {
-  if (!mayHaveNulls.test(text)) return text
+  if (!mayNeedRepair.test(text)) return text
   const message = Option.getOrUndefined(decodeMessage(text))
   if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return text
   const repaired = JSON.stringify(repairedMessage(message))
@@ -191,11 +212,29 @@ const repairedMessage = (message: Readonly<Record<string, unknown>>): Record<str
   return {
     ...rest,
     ...(isJsonObject(params) ? { params: without(params, ["_meta"]) } : {}),
-    ...(error === undefined || error === null ? {} : { error }),
+    ...(error === undefined || error === null ? {} : { error: repairedError(error) }),
     // Who answers null where an object belongs has nothing to say.
     ...(result === undefined || (result === null && error) ? {} : { result: repairedResult(result ?? {}) })
   }
 }
+
+/** An error with the code and the message that the SDK asks for: a server's own words count in whatever form. */
+const repairedError = (error: unknown): unknown => {
+  const given: Readonly<Record<string, unknown>> = isJsonObject(error) ? error : { message: error }
+  const { code, message, ...more } = given
+  return {
+    ...more,
+    code: Number.isInteger(code) ? code : internalError,
+    message:
+      typeof message === "string"
+        ? message
+        : message === undefined
+          ? "The server answered with an error and gave no reason"
+          : JSON.stringify(message)
+  }
+}
+
+const internalError = -32_603
 
 /** What may be absent of a result; other keys are the tool's own, or mean something as null. */
 const optional = ["_meta", "content", "instructions", "isError", "nextCursor", "structuredContent"]
@@ -313,7 +352,10 @@ export const pinTools = (server: string, listed: ReadonlyArray<Tool>): Pins => {
             ? "it is listed twice"
             : undefined
     if (fault === undefined && typeof pinned !== "string") tools.set(tool.name, pinned)
-    else leftOut.push(`${beginningOf(lineOf(tool.name), externalLimits.leftOutNameMaxChars)} (${fault})`)
+    else
+      leftOut.push(
+        leftOutFor(beginningOf(lineOf(tool.name), externalLimits.leftOutNameMaxChars), String(fault))
+      )
   }
   return { tools: [...tools.values()], leftOut }
 }
@@ -373,7 +415,7 @@ const whyUncallable = (tool: Tool, inputSchema: JsonSchema): string | undefined 
     return "it is called as a task of the revision 2025-11-25 only, which nobody does here"
   const lost = findLostRef(inputSchema)
   if (lost !== undefined)
-    return `its inputSchema refers to ${beginningOf(lineOf(lost), 200)}, which is not in it`
+    return `its inputSchema refers to ${shortenedAtWord(lineOf(lost), 100)}, which is not in it`
   return whyUnjudgeable(inputSchema)
 }
 
