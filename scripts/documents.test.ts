@@ -114,7 +114,9 @@ describe("Migration plan, phase 6: testing and documentation", () => {
     const pages = documents.filter((path) => !path.includes("decisions/"))
     expect(pages.length).toBeGreaterThan(20)
     expect(pages.filter((path) => !read("README.md").includes(`](${path})`))).toEqual([])
-    expect((read("docs/concepts.md").split("## Glossary")[1] ?? "").match(/^\| [a-z].+ \|$/gm)?.length).toBeLessThanOrEqual(40)
+    expect(
+      (read("docs/concepts.md").split("## Glossary")[1] ?? "").match(/^\| [a-z].+ \|$/gm)?.length
+    ).toBeLessThanOrEqual(40)
   })
 
   it("S001-R57 the checklist, what is left of it and its decisions refer to files, lines and records that are there", () => {

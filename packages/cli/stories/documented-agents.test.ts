@@ -6,8 +6,7 @@ import { join } from "node:path"
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
-import { freshDatabase } from "../../server/testing/fresh-database.ts"
-import { eventually, type Json, newProject, startServer } from "../../server/testing/platform.ts"
+import { eventually, type Json, newStory } from "../../server/testing/platform.ts"
 import { endedRuns } from "../../server/testing/story-words.ts"
 import { invokeWith } from "../testing/invoke.ts"
 
@@ -30,8 +29,7 @@ const answerInput = /run answer --input '(.*)'/.exec(text)?.[1] ?? ""
 const newDesk = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const folder = yield* files.makeTempDirectoryScoped()
-  const access = yield* freshDatabase
-  const story = yield* newProject(yield* startServer(access), access)
+  const story = yield* newStory
   const tropism = (...args: ReadonlyArray<string>) =>
     invokeWith({ TROPISM_TOKEN: story.token }, ...args, "--url", story.url)
   const write = (name: string, content: string) =>
