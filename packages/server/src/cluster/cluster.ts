@@ -5,7 +5,7 @@
  * them when one comes or goes. It places and routes: the rows stay the truth,
  * and attempt tokens fence whoever has not noticed yet that it was left out.
  * Messages between servers are wake-ups and passing words; none is stored.
- * Servers prove themselves to each other (`proofs.ts`), so that no stranger in the
+ * Servers prove themselves to each other (`peers.ts`), so that no stranger in the
  * same network joins.
  */
 import { createServer } from "node:http"

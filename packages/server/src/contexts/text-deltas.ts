@@ -2,7 +2,7 @@
  * Words of answers that are being written: they pass by, are shown to whoever watches, and are kept by nobody.
  *
  * Who watches may be at another server than the run. Here stands what is watched
- * at this server; where servers work together, `cluster/live-contexts.ts` carries
+ * at this server; where servers work together, `cluster/delta-relay.ts` carries
  * the words between them. A word that is lost on the way is in the log a moment
  * later, with the answer.
  */

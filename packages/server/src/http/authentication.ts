@@ -1,7 +1,7 @@
 /**
  * Reads the credential of a request and puts its principal before the handler.
  *
- * A cookie is believed only from our own pages (`own-pages.ts`), so no other site
+ * A cookie is believed only from our own pages (`origins.ts`), so no other site
  * can act for a person who is signed in.
  */
 import { Authorization, CurrentPrincipal, type Principal, roleIn } from "@tropism/api/authorization"

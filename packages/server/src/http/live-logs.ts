@@ -2,13 +2,13 @@
  * The logs that somebody watches: what is new is read once, whoever and however many watch.
  *
  * One reader for each log and program follows its wake-ups and puts what it reads
- * into a buffer (`recent-events.ts`); it begins with the first subscriber and ends
+ * into a buffer (`live-logs.ts`); it begins with the first subscriber and ends
  * with the last. A subscriber that is further behind, or begins in the past, reads
  * pages of the log by itself until it has caught up, a few of them at a time, so
  * none costs the others anything, and none is told what was taken out of the log
  * before it came. One that takes nothing of what it was handed for
  * `stallMs` is cut off and can come back with the id that it heard last; one whose
- * permit holds no more (`permits.ts`) is cut off, too. When the server stops all streams end.
+ * permit holds no more (`access.ts`) is cut off, too. When the server stops all streams end.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import {

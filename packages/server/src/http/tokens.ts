@@ -5,7 +5,7 @@
  * becomes a session, once: the database decides which of two browsers gets it.
  * Of the projects that a token names it reaches those whose member its user is,
  * so what changes there holds from the next request on. What a JWT is of, its
- * issuer's key says (`trusted-issuer.ts`); it reaches whatever its person does.
+ * issuer's key says (`jwt.ts`); it reaches whatever its person does.
  */
 import { createHash } from "node:crypto"
 import { type Principal, type Role, lesser } from "@tropism/api/authorization"

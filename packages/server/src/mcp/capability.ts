@@ -39,7 +39,7 @@ export interface McpCaller {
 /** Something that a part answers. */
 export type Answering<A> = Effect.Effect<A, ProtocolError>
 
-/** A tool, and what a call of it does. A client that goes away does not end a call: only what reads may heed that it has gone (`streams.ts`). */
+/** A tool, and what a call of it does. A client that goes away does not end a call: only what reads may heed that it has gone (`server.ts`). */
 export interface CapabilityTool {
   readonly listed: Tool
   readonly call: (

@@ -163,7 +163,7 @@ const serveResources = (server: Server, offers: ReadonlyArray<Offer>, run: RunFo
   )
 }
 
-/** In sessions alone: a client of 2026-07-28 listens over a stream (`listening.ts`). */
+/** In sessions alone: a client of 2026-07-28 listens over a stream (`endpoint.ts`). */
 const serveSubscriptions = (server: Server, offers: ReadonlyArray<Offer>, run: RunForServer) => {
   const kind = offers.find(({ resources }) => resources?.subscribe)?.resources
   if (kind === undefined) return

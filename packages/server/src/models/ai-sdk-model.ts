@@ -3,7 +3,7 @@
  *
  * One adapter for every provider: the packages speak the wire formats, this
  * file joins them to effect's words. Interruption aborts the HTTP request. There is no
- * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
+ * retry here and no timeout: `retry.ts` holds those for every
  * model alike. Only a request that was refused for its roles, for an option, for its
  * `tool_choice`, for its pictures or for what calls of another model lack is made again
  * at once, as the model may take it.

@@ -32,7 +32,7 @@ export const standingAlone = (engine: Liquid): Liquid => {
 //
 // The first rule whose condition holds answers. Where none holds, the script
 // says so plainly instead of inventing something. An answer is a plain value;
-// `scripted-model.ts` speaks it at its pace.
+// `models.ts` speaks it at its pace.
 
 export interface ScriptAnswer {
   readonly text: string
@@ -155,7 +155,7 @@ const tryRule = <A>(index: number, run: () => A): Result.Result<A, string> =>
 // file, sees own properties only, and is bounded in length, time and memory.
 // Everything is parsed when the script is compiled, so a mistake is found
 // before the first run. These functions throw as Liquid does; `script.ts`
-// catches. What a script sees is in `script-scope.ts`.
+// catches. What a script sees is in `script.ts`.
 
 const engine = standingAlone(
   new Liquid({

@@ -4,7 +4,7 @@
  * A model sends what it likes: characters that PostgreSQL keeps in no text,
  * counts of tokens beyond any column, ids beyond any index, text without an end.
  * Nobody behind this has to think of it. A character that comes in two pieces is put together;
- * arguments are judged elsewhere (`run/requested-call.ts`).
+ * arguments are judged elsewhere (`runs/model-answer.ts`).
  */
 import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"

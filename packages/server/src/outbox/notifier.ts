@@ -2,7 +2,7 @@
  * Tells whoever waits that something is due, here and through the courier at other servers.
  *
  * A wake-up carries no work and may be lost or doubled without harm: whoever is
- * woken reads the rows, and the lookout (`cluster/lookout.ts`) finds what no
+ * woken reads the rows, and the lookout (`cluster/work-poller.ts`) finds what no
  * wake-up told of. Wake-ups that come while nobody looks are one.
  */
 import { PgConnection } from "@effect/sql-pg"

@@ -3,7 +3,7 @@
  *
  * Every part is found by the root through an index, so the cost follows the
  * chain and not what lies beside it. Nothing is counted here that decides
- * anything: the caps are judged on the row under lock, in `run/chain-places.ts`.
+ * anything: the caps are judged on the row under lock, in `runs/chain-caps.ts`.
  */
 import {
   type Chain,

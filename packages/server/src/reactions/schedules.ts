@@ -5,14 +5,14 @@
  * storing the next instant are one transaction, and a run is unique per agent
  * and due instant: however many servers look, it fires once. The agent's row is
  * held with it, so a change of the agent comes wholly before or wholly after.
- * The clock is the database's. What is made up for is `catch-up.ts`'s.
+ * The clock is the database's. What is made up for is `schedules.ts`'s.
  */
 import { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
 import type { CatchUp, OverlapPolicy } from "@tropism/domain/schedule"
 import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { nextInstant, readCron, type CronRule, previousInstant } from "../agents/schedule.ts"
+import { nextInstant, readCron, type CronRule, previousInstant } from "../agents/cron-schedules.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"

@@ -3,7 +3,7 @@
  *
  * A webhook is found before its project is known, by a function that answers
  * where it belongs and what its deliveries are checked with. What a delivery
- * begins is `deliveries.ts`'s.
+ * begins is `webhooks.ts`'s.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import type { Agent } from "@tropism/domain/agent"

@@ -1,7 +1,7 @@
 /**
  * What agents have earned: read by people, asked for by the gate, ended by either.
  *
- * How it is earned stands in `earning.ts`, how it ends in `demoting.ts`. Whether
+ * How it is earned and how it ends stand here. Whether
  * a promotion has an effect is judged at the write, by the agents as they are.
  */
 import {

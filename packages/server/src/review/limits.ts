@@ -3,7 +3,7 @@
  *
  */
 
-/** Of `task/`: what waits for people; undos have theirs in `task/undo-limits.ts`. */
+/** Of `task/`: what waits for people; undos have theirs in `domain/undo.ts`. */
 export const taskLimits = {
   /** Of a question's title; the whole question is its payload. */
   titleMaxChars: 120,

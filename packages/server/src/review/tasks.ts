@@ -1,8 +1,8 @@
 /**
  * What waits for people: suggested by agents, read and decided by a person.
  *
- * The verbs of a task lie in files of their own: `suggesting.ts` puts a change
- * before people, `deciding.ts` takes the decision, `reading.ts` reads.
+ * The verbs of a task lie in files of their own: `suggestions.ts` puts a change
+ * before people, `decisions.ts` takes the decision, `task-queries.ts` reads.
  */
 import type { AgentId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import { type RunObjects, runObjectBounds } from "@tropism/domain/run-objects"
@@ -118,7 +118,7 @@ export class Tasks extends Context.Service<
 // For whom a task waits, and for how long.
 //
 // Time is the database's. Whose time is up can be decided no more, whether or
-// not the sweep that says so has come by: `deciding.ts` asks the same clock.
+// not the sweep that says so has come by: `decisions.ts` asks the same clock.
 
 /** What somebody says of the wait of a task; absent stays, null is nobody and never. */
 interface Wait {

@@ -2,7 +2,7 @@
  * Undos: the plans by which a person takes back what a run, an agent's version or a chain did.
  *
  * For one cause one plan waits at a time: whoever asks again gets the open one, as the graph is now.
- * A plan changes nothing in the graph; `undoing.ts` does, when it is approved.
+ * A plan changes nothing in the graph; `undo.ts` does, when it is approved.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import type { TaskId, UserId, ObjectId, RelationshipId } from "@tropism/domain/ids"

@@ -3,7 +3,7 @@
  *
  * The count is a row under lock: it survives restarts, approvals and retries,
  * and two who begin runs cannot both take the last place. What a chain has spent on
- * models stands in the same row; `spending.ts` adds to it.
+ * models stands in the same row; `budgets.ts` adds to it.
  */
 import {
   type ChainLimits,

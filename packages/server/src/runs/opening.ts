@@ -118,7 +118,7 @@ const unspokenOccasion = ({ definition }: AgentVersion, { events, occurrences }:
   return texts.find((text) => text.length <= runLimits.promptMaxChars)
 }
 
-/** What an agent was handed by another: `run/children.ts` makes such a trigger. */
+/** What an agent was handed by another: `runs/sub-runs.ts` makes such a trigger. */
 const handedOver = ({ input, type }: Trigger): { readonly [key: string]: Schema.Json } | undefined =>
   type === "agent" && typeof input === "object" && input !== null && !Array.isArray(input)
     ? (input as { readonly [key: string]: Schema.Json })

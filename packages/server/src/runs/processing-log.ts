@@ -12,7 +12,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, orDie, ProjectTransaction, brokenUniqueKey, retryTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { makeAttempts, type Attempts, makeEntryCompletion } from "./entry-completion.ts"
+import { makeAttempts, type Attempts, makeEntryCompletion } from "./completion-and-retry.ts"
 import { type EntryRow, entryTold, toEntry, askedRun, failedRun } from "./run-queries.ts"
 import { noWorkerSentence } from "./run-texts.ts"
 
@@ -247,7 +247,7 @@ const subjectOf = (sql: SqlClient.SqlClient) =>
 // The processing entries that wait: pending, with no run yet.
 //
 // Whoever decides about the waiting entries of an agent holds a lock of theirs
-// (`dispatch/standing.ts`), so two servers never decide at once. Entries of one agent and object are a
+// (`reactions/agent-capacity.ts`), so two servers never decide at once. Entries of one agent and object are a
 // line; those that are parked are passed over until the head of their line, or
 // the run at work on their object, is out of the way. What an entry may do is
 // the releaser's business, not this file's.
@@ -510,7 +510,7 @@ const makeLook = Effect.gen(function* () {
 
 // What foreign servers told, as it is read back.
 //
-// An occurrence never changes. It is written by the poller (`dispatch/telling.ts`)
+// An occurrence never changes. It is written by the poller (`reactions/external-events.ts`)
 // with the log entries of whoever it concerns, and removed with the last of them.
 
 /** An occurrence with what narrows its source. */

@@ -3,7 +3,7 @@
  *
  * Spawning is a tool's effect: the child is queued in the transaction that
  * records the call, and the end of the child brings the call's outcome
- * (`reporting.ts`). The child belongs to the chain of its parent and takes a
+ * (`entry-completion.ts`). The child belongs to the chain of its parent and takes a
  * place there. Whom an agent may spawn stands in the version that its run pins;
  * whether that agent may run is judged now.
  */

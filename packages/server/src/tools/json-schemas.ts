@@ -108,7 +108,7 @@ const countedValue = (value: unknown, spend: (count: number) => void): unknown =
 // A reference is a few words and may stand for as much as one likes: two that
 // lead to two each, and so on, double the work with every line. What is counted
 // here is what is visited for one place of a value. A step into the value begins
-// anew: how deep that goes, the value says (`bounded-judging.ts`).
+// anew: how deep that goes, the value says (`json-schemas.ts`).
 
 /** Why a schema takes too long to judge anything by. */
 export const whyTooMuch = (root: JsonSchema): string | undefined => {

@@ -70,7 +70,7 @@ export const externalLimits = {
   schemaParts: 2_000,
   /** Of a schema that is to judge: parts that are visited for one place of a value, references followed. */
   schemaVisits: 2_000,
-  /** Of one judgement, as `bounded-judging.ts` counts: a part of the schema that is visited is ten and more. */
+  /** Of one judgement, as `json-schemas.ts` counts: a part of the schema that is visited is ten and more. */
   judgingSteps: 1_000_000,
   /** Of the judgement that only tries whether a schema can be used. */
   tryingSteps: 50_000,

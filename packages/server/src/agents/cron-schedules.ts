@@ -3,7 +3,7 @@
  *
  * One that can never fire, or fires more often than this server takes, is
  * refused when it is saved, not discovered by silence or by a bill. When an
- * expression is due is `cron.ts`'s; what becomes of missed time is `dispatch`'s.
+ * expression is due is `cron-schedules.ts`'s; what becomes of missed time is `dispatch`'s.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { SchedulePreview } from "@tropism/domain/schedule"
