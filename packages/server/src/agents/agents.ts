@@ -30,7 +30,7 @@ import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { Notifier } from "../outbox/notifier.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./definition-checks.ts"
-import { MinScheduleSeconds, nextInstant, readCron } from "./schedule.ts"
+import { MinScheduleSeconds, nextInstant, readCron } from "./cron-schedules.ts"
 
 /** What a run pins: the definition at one version. */
 export interface AgentVersion {

@@ -15,7 +15,7 @@ import { isClientPattern, isWithin } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
 import { builtInScriptNames } from "../models/built-in-scripts.ts"
 import { findScriptFault } from "../models/script.ts"
-import { checkFloor, checkTimezone, readSchedule } from "./schedule.ts"
+import { checkFloor, checkTimezone, readSchedule } from "./cron-schedules.ts"
 import { findPromptFault, findStepPromptFault } from "./template.ts"
 
 /** An error in an agent's definition, with its JSON pointer. */

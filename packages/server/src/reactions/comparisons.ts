@@ -24,7 +24,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { Admission, type TriggerRefused } from "../runs/admission.ts"
 import { ContextBeginnings, type ForkRefused } from "./new-contexts.ts"
-import { openToPeople, Triggers } from "./triggers.ts"
+import { openToPeople, Triggers } from "./manual-triggers.ts"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 

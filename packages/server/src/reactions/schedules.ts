@@ -10,7 +10,7 @@ import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/id
 import type { CatchUp, OverlapPolicy } from "@tropism/domain/schedule"
 import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { nextInstant, readCron, type CronRule, previousInstant } from "../agents/schedule.ts"
+import { nextInstant, readCron, type CronRule, previousInstant } from "../agents/cron-schedules.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"

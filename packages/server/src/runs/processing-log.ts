@@ -11,7 +11,7 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, orDie, ProjectTransaction, brokenUniqueKey, retryTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { makeAttempts, type Attempts, makeEntryCompletion } from "./entry-completion.ts"
+import { makeAttempts, type Attempts, makeEntryCompletion } from "./completion-and-retry.ts"
 import { type EntryRow, entryTold, toEntry, askedRun, failedRun } from "./run-queries.ts"
 import { noWorkerSentence } from "./run-texts.ts"
 

@@ -2,8 +2,8 @@
  * Spawns sub-runs: one agent delegates a task to another.
  *
  * Spawning is the effect of a tool: the child is queued in the transaction that records the call, and the end of the child delivers the
- * call's outcome (`entry-completion.ts`). The child belongs to its parent's chain and takes a place there. The version that the parent's
- * run pins lists the agents it may spawn; whether such an agent may run is checked now.
+ * call's outcome (`completion-and-retry.ts`). The child belongs to its parent's chain and takes a place there. The version that the
+ * parent's run pins lists the agents it may spawn; whether such an agent may run is checked now.
  */
 import { ContextName } from "@tropism/domain/context-event"
 import type { FlowStep } from "@tropism/domain/flow"
