@@ -41,10 +41,10 @@ import { Contexts, replayContext, type ContextHead } from "../contexts/contexts.
 import { ProjectTransaction } from "../database/database.ts"
 import { Comparisons } from "../reactions/comparisons.ts"
 import { ContextBeginnings } from "../reactions/new-contexts.ts"
-import { ofBacktestSentence, Triggers } from "../reactions/triggers.ts"
+import { ofBacktestSentence, Triggers } from "../reactions/manual-triggers.ts"
 import { ClientResults, type ClientOutcome } from "../runs/client-results.ts"
 import { findMixedFault, findToolDefinitionFault } from "../tools/external-mcp/registry.ts"
-import { ToolServers } from "../tools/tool-servers.ts"
+import { ToolServers } from "../tools/offered-tools.ts"
 import {
   inProject,
   looking,

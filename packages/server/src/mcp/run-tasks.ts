@@ -21,7 +21,7 @@ import { inProject, reading, readableRun, spokenRun, mayRead } from "../http/acc
 import { pageById } from "../http/paging.ts"
 import { answerProblem, invalid, keepable } from "../http/problems.ts"
 import { approving, rejecting } from "../http/review-routes.ts"
-import { Resumptions } from "../reactions/retries.ts"
+import { Resumptions } from "../reactions/manual-retries.ts"
 import { QuestionTasks } from "../review/questions.ts"
 import { Tasks } from "../review/tasks.ts"
 import { RunCancellation } from "../runs/cancellation.ts"

@@ -11,7 +11,7 @@ import { SignIns } from "./external-mcp/sign-ins.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import { TodoEffects } from "./todo-tools.ts"
 import { ToolCalls } from "./tool-calls.ts"
-import { ExternalOffers, ToolServers } from "./tool-servers.ts"
+import { ExternalOffers, ToolServers } from "./offered-tools.ts"
 import { Toolbox } from "./toolbox.ts"
 /** The records of calls that were made and of those that were refused. They need the graph. */
 export const toolRecords = Layer.merge(ToolCalls.layer, Denials.layer)
