@@ -417,7 +417,7 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
     )
 )
 
-/** The content type of a file: from its header, or from `type` where the header says only bytes. */
+/** The content type of a file: from its header, or from `type` where the header says only bytes. Two different types are refused. */
 const saidType = (header: string, type: string | undefined) => {
   const said = saysBytes(header) ? undefined : mimeTypeOf(header)
   const mimeType = said ?? mimeTypeOf(type ?? "")
