@@ -122,7 +122,7 @@ export const dispatchLimits = {
   batchEvents: 100,
   /** The pause after a round that left no events: under load the next round then takes the events of several milliseconds. */
   roundPauseMs: 5,
-  /** With less capacity left below its maxPendingRuns, an agent's row is locked while runs are counted; no agent takes more at once. */
+  /** Below this remaining capacity an agent's row is locked while its runs are counted; no agent takes more than this at once. */
   sparePlaces: 500,
   /** Refusals by limits that a chain shows; all are stored with their events. */
   chainStopsShown: 20,

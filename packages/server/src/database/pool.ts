@@ -180,7 +180,7 @@ const makeBeginnings = () => {
       last = Effect.void
       return beginning
     },
-    /** Fails if the last one failed. */
+    /** Fails if the last BEGIN failed. */
     begun: Effect.suspend(() => last)
   }
 }
