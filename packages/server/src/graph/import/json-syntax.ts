@@ -1,9 +1,7 @@
 /**
- * Finds where a text stops being JSON, which the engine's own parser does not say.
+ * Finds where a text stops being JSON, which the engine's parser does not report.
  *
- * One pass without recursion, asked only after the parser has refused a text:
- * a file of ten thousand lines with a merge conflict in it is mended in a
- * moment by somebody who knows the line. It decodes nothing.
+ * One pass without recursion, run only after the parser has refused a text. It decodes nothing.
  */
 import { beginningOf } from "@tropism/domain/text-beginning"
 
@@ -11,11 +9,11 @@ import { beginningOf } from "@tropism/domain/text-beginning"
 export interface TextPlace {
   readonly line: number
   readonly column: number
-  /** What stands there, shortened; empty at the end of the text. */
+  /** The text at this place, shortened; empty at the end. */
   readonly excerpt: string
 }
 
-/** The first place where a text breaks JSON's grammar, or undefined when it does not. */
+/** Returns the first place that violates JSON's grammar; undefined when there is none. */
 export const findSyntaxFault = (text: string): TextPlace | undefined => {
   const offset = faultOffset(text)
   return offset === undefined ? undefined : placeOf(text, offset)
@@ -36,13 +34,13 @@ const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const plainText = /[ !#-[\]-\uffff]*/y
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
 
-/** Where a sticky pattern ends when it matches at a position, or undefined. */
+/** Returns where a sticky pattern that matches at a position ends; undefined when it does not match. */
 const matchEnd = (pattern: RegExp, text: string, at: number): number | undefined => {
   pattern.lastIndex = at
   return pattern.test(text) ? pattern.lastIndex : undefined
 }
 
-/** What may come next: a value, a key, or what follows a value. `first` allows the container to end at once. */
+/** What may follow: a value, a key, or what comes after a value. `first` also allows the container to end. */
 type Expectation = "value" | "firstValue" | "key" | "firstKey" | "afterValue"
 
 const faultOffset = (text: string): number | undefined => {
@@ -89,7 +87,7 @@ const faultOffset = (text: string): number | undefined => {
   }
 }
 
-/** Where a string ends, or where it breaks. */
+/** Returns where a string ends or where it breaks. */
 const stringEnd = (text: string, start: number): { readonly at: number; readonly isWhole: boolean } => {
   if (text[start] !== '"') return { at: start, isWhole: false }
   let at = start + 1

@@ -1,10 +1,9 @@
 /**
- * Imports a file of lines while it comes: read, committed and told in batches.
+ * Imports a file of lines as it arrives: reads, commits and reports in batches.
  *
- * Each batch is one transaction that also says in the import's record how far
- * the file is committed. So whatever dies, sending the file again with the
- * import's id goes on behind the last committed line, and no line works twice;
- * the digest of what is skipped shows that it is the same file.
+ * **Invariant** Each batch is one transaction that also records how far the file is committed. After any crash, sending
+ * the file again with the import's id continues after the last committed line, and no line is applied twice. The digest
+ * of the skipped bytes proves that it is the same file.
  */
 import type { BadLine, ImportLine, LineCounts, Import } from "@tropism/api/transfer-api"
 import { direct } from "@tropism/domain/actor"
@@ -59,7 +58,7 @@ import {
 } from "./imports.ts"
 import { findSyntaxFault } from "./json-syntax.ts"
 
-/** An import that somebody is sending a file for. */
+/** An import whose file is being sent. */
 interface Session {
   readonly request: LineImport<unknown>
   readonly sending: Sending
@@ -73,7 +72,7 @@ interface Session {
 export class LineImporter extends Context.Service<
   LineImporter,
   {
-    /** Reads as much as it needs to judge whether the import may begin or go on; the rest is read while the answer is sent. */
+    /** Reads enough to decide whether the import may start or resume; reads the rest while the answer is sent. */
     readonly open: <E>(request: LineImport<E>) => Effect.Effect<Stream.Stream<ImportLine>, ImportRefused>
   }
 >()("@tropism/server/graph/LineImporter") {
@@ -86,7 +85,7 @@ export class LineImporter extends Context.Service<
       const batch = yield* ImportBatch
       const turns = yield* ImportTurns
 
-      /** Commits a batch together with how far it is; done again when other writers were in its way. */
+      /** Commits a batch together with its position; retries when other writers were in its way. */
       const commit = (
         session: Session,
         { lines, badLines, place }: FileBatch,
@@ -127,7 +126,7 @@ export class LineImporter extends Context.Service<
         )
       }
 
-      /** Commits all that comes, until the file ends. */
+      /** Commits batches until the file ends. */
       const work = Effect.fn("LineImporter.work")(function* (session: Session) {
         const { file, sending, request } = session
         const count = countAsGrown(sql, session.lines)
@@ -141,7 +140,7 @@ export class LineImporter extends Context.Service<
         yield* session.answer.tell(finishedOf(session))
       })
 
-      /** Leaves an import so that it can be gone on with, and says so. */
+      /** Marks the import as interrupted and resumable, and reports it. */
       const leave = (session: Session, reason: string) =>
         database.inProject(session.request.projectId, imports.interrupt(session.sending, reason)).pipe(
           Effect.catchCause((cause) => Effect.logWarning("An import's end could not be kept", cause)),
@@ -168,7 +167,7 @@ export class LineImporter extends Context.Service<
         const error = Cause.squash(cause)
         if (isTagged(error, "SendingLost")) return lost(session)
         if (isTagged(error, "FileBrokeOff")) return leave(session, (error as FileBrokeOff).detail)
-        // What is held, or away, may be there when the file is sent again.
+        // A lock or an outage may be gone when the file is sent again.
         const passing = passingFault(error)
         if (passing !== undefined) return leave(session, passing)
         return Effect.andThen(
@@ -177,7 +176,7 @@ export class LineImporter extends Context.Service<
         )
       }
 
-      /** Works until the file ends, or its sender goes or may import no more. */
+      /** Runs until the file ends, its sender disconnects, or the sender's authority is gone. */
       const run = (session: Session): Stream.Stream<ImportLine> =>
         Stream.unwrap(
           Effect.gen(function* () {
@@ -223,7 +222,7 @@ export class LineImporter extends Context.Service<
 
 const isTagged = (error: unknown, tag: string): boolean => Predicate.isTagged(error, tag)
 
-/** Whatever a line holds, what is wrong with it can be kept and told. */
+/** Makes the message of a bad line storable, whatever the line contains. */
 const keepable = ({ line, message }: BadLine): BadLine => ({
   line,
   message: keepableText(message, transferLimits.badLineMaxChars)
@@ -256,29 +255,27 @@ const finishedOf = ({ sending, counts, lines }: Session): ImportLine => ({
   relationshipsDeleted: 0
 })
 
-// Opens a file of lines at the place from which it is to be imported.
+// Opens a file of lines at the position from which to import it.
 //
-// A new file is opened at its beginning; a file that is sent again behind what
-// is committed of it, after its bytes up to there have shown to be the same.
-// Only then does the sender take the import over, by a statement that succeeds
-// where the import still stands at that place.
+// A new file opens at its beginning. A file that is sent again opens after its committed bytes, once their digest matches. Only
+// then does the sender take the import over, by a statement that requires the import to be at that position still.
 
-/** What somebody sends to be imported. */
+/** A request to import a file. */
 interface LineImport<E = never> {
   readonly projectId: ProjectId
   readonly by: UserId
   readonly file: ImportedFile
-  /** The id that a new import is to have. */
+  /** The id for a new import. */
   readonly id: ImportId | undefined
-  /** The import to go on with. */
+  /** The import to resume. */
   readonly resume: ImportId | undefined
   readonly totalBytes: number | null
   readonly body: Stream.Stream<Uint8Array, E>
-  /** Done once the sender may import no more. */
+  /** Completes when the sender's authority is gone. */
   readonly lost: Effect.Effect<void>
 }
 
-/** Lines to be committed together, and the place behind them. */
+/** Lines to commit together, and the position after them. */
 interface FileBatch {
   readonly lines: ReadonlyArray<ReadLine>
   readonly badLines: ReadonlyArray<BadLine>
@@ -287,7 +284,7 @@ interface FileBatch {
 
 interface OpenFile {
   readonly skippedLines: number
-  /** What has come and is not committed yet, at most a batch of it; undefined at the end of the file. */
+  /** The lines that have arrived and are not committed, at most a batch; undefined at the end of the file. */
   readonly nextBatch: Effect.Effect<FileBatch | undefined, FileBrokeOff>
   readonly close: Effect.Effect<void>
 }
@@ -295,7 +292,7 @@ interface OpenFile {
 export interface Opened {
   readonly sending: Sending
   readonly file: OpenFile
-  /** What was committed before; undefined for a new import. */
+  /** The record of an earlier sending; undefined for a new import. */
   readonly record: Import | undefined
 }
 
@@ -304,7 +301,7 @@ interface Keepers {
   readonly imports: Imports["Service"]
 }
 
-/** Opens the file and takes the import; nothing stays open when that is refused. */
+/** Opens the file and takes the import; closes the file when that is refused. */
 const openFile = Effect.fnUntraced(function* <E>(request: LineImport<E>, keepers: Keepers) {
   const source = yield* makeImportSource(request.body)
   const opening: Effect.Effect<Opened, FileBrokeOff | ImportRefused> =
@@ -328,7 +325,7 @@ const openNew = Effect.fnUntraced(function* (
   return { sending, file: open, record: undefined } satisfies Opened
 })
 
-/** An id is one import's on the whole server; whether it is another project's is not this one's affair. */
+/** Ids of imports are unique on the server; an id of another project reads as taken. */
 const whoseIdIs = Effect.fnUntraced(function* (
   projectId: ProjectId,
   id: ImportId | undefined,
@@ -340,7 +337,7 @@ const whoseIdIs = Effect.fnUntraced(function* (
     : `The id ${id} cannot be given to this import: choose another one`
 })
 
-/** Passes over what is committed; when that grows meanwhile, because the sender before is still at work, over that too. */
+/** Skips the committed bytes, and more when the earlier sender commits further in the meantime. */
 const openAgain = Effect.fnUntraced(function* (
   { file, projectId }: LineImport<unknown>,
   id: ImportId,
@@ -388,7 +385,7 @@ const whyNotOpened = (cause: Cause.Cause<FileBrokeOff | ImportRefused>): string 
     : "The server failed; its log says why"
 }
 
-/** Opens after what was skipped. The beginning of a CSV file is read for its columns, and for how they write numbers. */
+/** Opens the file after the skipped bytes. Reads the beginning of a CSV file for its columns and number forms. */
 const openAt = Effect.fnUntraced(function* (
   file: ImportedFile,
   source: ImportSource,
@@ -406,7 +403,7 @@ const openAt = Effect.fnUntraced(function* (
       start: { ...start, hash: seen }
     })
   const pieces = [...rest]
-  // A sender that waits for leave to send its body (Expect: 100-continue) has it before the answer begins.
+  // A sender that waits for `100 Continue` receives it before the response begins.
   if (pieces.length === 0) pieces.push(...((yield* source.next) ?? []))
   const otherFile = otherFileIn(head.length > 0 ? head : (pieces[0] ?? head))
   if (otherFile !== undefined) return yield* importRefused("invalid", otherFile)
@@ -437,21 +434,21 @@ const openAt = Effect.fnUntraced(function* (
   )
 })
 
-/** A source that also keeps what it gives: the beginning of a file is read twice. */
+/** A source that also keeps its chunks, because the beginning of a file is read twice. */
 const keeping = (source: ImportSource, pieces: Array<Uint8Array>): ImportSource => ({
   ...source,
   next: Effect.tap(source.next, (more) => Effect.sync(() => more && pieces.push(...more)))
 })
 
-/** The rows in the first bytes of a file, which decide how its columns write numbers; each sending of the file has the same ones. */
+/** The rows in the first bytes of a file, which decide its number forms; every sending of the file has the same ones. */
 interface Sample {
   readonly take: (pieces: ReadonlyArray<Uint8Array> | undefined) => void
-  /** Whether a number with two meanings came and the sample is not whole: until then rows have one meaning by themselves. */
+  /** True when a number with two readings came and the sample is incomplete; rows wait for the sample then. */
   readonly isAwaited: () => boolean
   readonly header: () => CsvHeader
 }
 
-/** Goes on after the header with what has come. */
+/** Adds the rows that have arrived after the header. */
 const makeSample = (named: CsvHeader, { reader, pieces }: PieceReader): Sample => {
   const evidence = columnEvidence(named)
   let whole: CsvHeader | undefined
@@ -488,11 +485,11 @@ const shownTo = (sample: Sample, source: ImportSource): ImportSource => ({
 interface PieceReader {
   readonly reader: RecordReader
   readonly source: ImportSource
-  /** What has come and was not given to the reader yet. */
+  /** Chunks that have arrived and are not in the reader yet. */
   readonly pieces: Array<Uint8Array>
 }
 
-/** Gives the reader more to read; false at the end of the file. */
+/** Feeds the reader; false at the end of the file. */
 const feed = Effect.fnUntraced(function* ({ reader, source, pieces }: PieceReader) {
   const next = pieces.shift()
   if (next) reader.push(next)
@@ -516,7 +513,7 @@ const nextRecord = Effect.fnUntraced(function* (pieceReader: PieceReader) {
   }
 })
 
-/** Reads the columns; before them may stand a line that names the delimiter. */
+/** Reads the header, after an optional line that names the delimiter. */
 const headerOf = Effect.fnUntraced(function* (
   nextOf: Effect.Effect<FileRecord | undefined, FileBrokeOff>,
   file: ImportedFile,
@@ -543,7 +540,7 @@ const headerOf = Effect.fnUntraced(function* (
     : header.success
 })
 
-/** By its mark; or, without one, by the empty half of each character of the first line. */
+/** Recognizes UTF-16 by its mark, or by the zero half of each character in the first line. */
 const isUtf16 = (bytes: Uint8Array): boolean => {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
@@ -554,7 +551,7 @@ const isUtf16 = (bytes: Uint8Array): boolean => {
   })
 }
 
-/** What a file is that is no text, by how it begins; undefined where it may be text. */
+/** Returns the format of a binary file by its first bytes; undefined when it may be text. */
 const otherFileIn = (bytes: Uint8Array): string | undefined => {
   const beginning = Buffer.from(bytes.subarray(0, 512)).toString("latin1")
   const advice = "export it as CSV (in Excel: CSV UTF-8) and import that file"
@@ -571,7 +568,7 @@ const otherFileIn = (bytes: Uint8Array): string | undefined => {
   return undefined
 }
 
-/** How Office files of the old binary formats begin. */
+/** The first bytes of Office files in the old binary formats. */
 const oldOffice = Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1])
 
 const latin1 = new TextDecoder("latin1")
@@ -599,7 +596,7 @@ const openReader = (
   return { skippedLines, nextBatch, close: pieceReader.source.close }
 }
 
-/** The whole records that are here, at most a batch of them. */
+/** Returns the whole records that have arrived, at most a batch. */
 const batchOf = (reader: RecordReader, read: ReadRecord): FileBatch | undefined => {
   const lines: Array<ReadLine> = []
   const badLines: Array<BadLine> = []
