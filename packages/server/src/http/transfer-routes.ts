@@ -1,7 +1,4 @@
-/**
- * Files that come and go: imports, what is known of them, and exports.
- *
- */
+/** Endpoints for imports, their status, and exports. */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import type { RestoreLine } from "@tropism/api/dumps-api"
@@ -104,7 +101,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
     )
 )
 
-/** A lockfile is understood as a whole or refused as a whole, before anything is written. */
+/** A lockfile is parsed whole or refused whole, before anything is written. */
 const importLock = Effect.fnUntraced(function* <E>(
   projectId: ProjectId,
   by: UserId,
@@ -127,7 +124,7 @@ const importLock = Effect.fnUntraced(function* <E>(
   })
 })
 
-/** What comes of a file before anything of it is imported, while its sender may still import. */
+/** Opens a file before anything of it is imported, unless its sender loses the right to import. */
 const unlessLost = <A, E, R>(lost: Effect.Effect<void>, opening: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(opening, Effect.andThen(lost, Effect.fail(importUnauthorized)))
 
@@ -135,7 +132,7 @@ const importUnauthorized = new Unauthorized({
   detail: "Your token is not good any more, or has another role by now: nothing of what you sent was imported"
 })
 
-/** All bytes of a body that is as small as a lockfile may be, and comes as soon as one must. */
+/** All bytes of a body within a lockfile's size and time limits. */
 const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
   let length = 0
   return payload.pipe(
@@ -144,7 +141,7 @@ const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
       return length > lockfileMaxBytes ? Effect.fail("tooLarge" as const) : Effect.void
     }),
     Stream.mkUint8Array,
-    // Reading that is interrupted tears the request down, and its answer with it.
+    // Interrupting the read would destroy the request and its answer.
     Effect.forkDetach,
     Effect.flatMap(Fiber.join),
     Effect.catch(() => tooLarge(lockfileMaxBytes)),
@@ -172,8 +169,7 @@ const exportFilter = Effect.fnUntraced(function* ({
   return { types: listed, asOf: yield* momentOf(asOf) }
 })
 
-// Whole projects that come and go: dumps and restores.
-//
+// Endpoints for dumps and restores of whole projects.
 
 export const dumpsHandlers = HttpApiBuilder.group(Api, "dumps", (handlers) =>
   handlers
@@ -222,12 +218,12 @@ const checkFree = Effect.fnUntraced(function* (id: ProjectId) {
   if (found) return yield* new Conflict({ reason: "idTaken", detail: idTaken })
 })
 
-/** What whoever sends a dump is told who may restore none any more. */
+/** The answer to a sender of a dump who may not restore any more. */
 const restoreUnauthorized = new Unauthorized({
   detail: "Your token is not good any more, or has another role by now: nothing of what you sent was restored"
 })
 
-/** What a restore says, until its sender may restore no more; whoever reads slowly misses some of the progress and holds nothing up. */
+/** The progress of a restore, until its sender loses the right to restore. A slow reader misses some progress and delays nothing. */
 const restoring = (
   restore: Restorer["Service"]["restore"],
   dump: JudgedDump,

@@ -1,9 +1,9 @@
 /**
- * Reads what servers send that speak OpenAI's wire nearly right, as OpenAI's own clients understand it.
+ * Repairs answers of servers that implement OpenAI's API imprecisely, as OpenAI's own clients tolerate them.
  *
- * The provider packages refuse an answer for one field of another type. What is unambiguous is put right before they read it:
- * counts as text, arguments as an object, `choices` that is null, an end without a reason, JSON where a stream was asked for.
- * Errors of any form get the one form that the packages read, so that people see the provider's words.
+ * The provider packages reject an answer for one field of a wrong type. Unambiguous deviations are repaired before they read it: counts as
+ * text, arguments as an object, null `choices`, a missing finish reason, JSON instead of a stream. Errors of any form are mapped to the
+ * form that the packages read, so that people see the provider's message.
  */
 import { Option, Schema } from "effect"
 import type { Response as AnswerPart } from "effect/ai"
@@ -25,7 +25,7 @@ const parse = (text: string): unknown => Option.getOrUndefined(decodeJson(text))
 const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value : undefined
 
-/** The provider's own words in the body of a refusal, wherever it puts them. */
+/** The provider's message in a refusal's body, in any of its known places. */
 export const errorMessageIn = (body: unknown): string | undefined => {
   const value = Array.isArray(body) ? body[0] : body
   if (!isFields(value)) return textIn(value)
@@ -55,13 +55,13 @@ export const errorMessageIn = (body: unknown): string | undefined => {
   )
 }
 
-/** A sentence of FastAPI's about one field says which only in its place. */
+/** A FastAPI message about one field names it only in its location. */
 const placed = (message: string | undefined, loc: unknown): string | undefined => {
   const names = Array.isArray(loc) ? loc.filter((name) => name !== "body") : []
   return message === undefined || names.length === 0 ? message : `${names.join(".")}: ${message}`
 }
 
-/** The words of a body that is no JSON: a text as it is, of a page its title. */
+/** The message of a body that is not JSON: plain text as it is, the title of an HTML page. */
 const plainMessageIn = (text: string): string | undefined =>
   textIn((titleIn(text) ?? (isPage(text) ? "" : text)).replace(/\s+/g, " ").trim().slice(0, 600))
 
@@ -72,18 +72,18 @@ const isPage = (text: string): boolean => /^[\s\uFEFF]*</.test(text)
 const messageIn = (text: string, body: unknown): string | undefined =>
   errorMessageIn(body) ?? (body === undefined ? plainMessageIn(text) : undefined)
 
-/** What a refusal is by its codes, for which the packages have no place; `page` is no refusal but another program's answer. */
+/** The kind of a refusal by its codes, which the packages have no field for; `page` is the answer of another program. */
 export const refusalHeader = "x-tropism-refusal"
 
-/** The kind that a response was found to have when it was read. */
+/** The kind that was detected when the response was read. */
 export const kindInHeaders = (
   headers: Readonly<Record<string, string>> = {}
 ): RefusalKind | "page" | undefined => headers[refusalHeader] as RefusalKind | "page" | undefined
 
-/** The form in which one package reads a refusal. */
+/** The form in which a package reads errors. */
 type ErrorForm = (message: string) => Fields
 
-/** AWS puts the message at the top; a `type` would be shown before it. */
+/** AWS has the message at the top level; a `type` would be shown before it. */
 export const bedrockError: ErrorForm = (message) => ({ message })
 
 export const mistralError: ErrorForm = (message) => ({
@@ -94,7 +94,7 @@ export const mistralError: ErrorForm = (message) => ({
   code: null
 })
 
-/** Rewrites error bodies to the form that provider packages read, with the provider's own message. */
+/** Rewrites error bodies to the form that packages read, with the provider's message. */
 export const withReadableErrors = (fetch: Fetch, form: ErrorForm = openaiError): Fetch =>
   reading(fetch, (response) => {
     if (!response.ok) return response.text().then((text) => readRefusal(response, text, form))
@@ -103,7 +103,7 @@ export const withReadableErrors = (fetch: Fetch, form: ErrorForm = openaiError):
     return type === "" || /^text\/plain\b/i.test(type) ? sniffed(response, form) : response
   })
 
-/** OpenAI's form, with what Anthropic's and Google's packages demand besides. */
+/** OpenAI's form, plus the fields that Anthropic's and Google's packages require. */
 const openaiErrorOf = (error: Fields, message: string): Fields => ({
   type: "error",
   error: { type: "error", code: null, status: "", ...error, message }
@@ -122,10 +122,10 @@ const readRefusal = (response: Response, text: string, form: ErrorForm): Respons
   return new Response(written, { status, statusText, headers })
 }
 
-/** With these a web server says that it knows no such address; its other pages may be those of a proxy in an outage. */
+/** With these a web server reports an unknown address; other pages may be a proxy's during an outage. */
 const misdirected: ReadonlySet<number> = new Set([404, 405, 501])
 
-/** An answer that is not the API's: no model is at this address, however often it is asked. */
+/** The answer is not the API's: there is no model at this address, and a retry does not help. */
 const pageRefusal = (response: Response, text: string, form: ErrorForm): Response => {
   const title = plainMessageIn(text)
   const what = isPage(text) ? "a web page" : "a text"
@@ -136,7 +136,7 @@ const pageRefusal = (response: Response, text: string, form: ErrorForm): Respons
   return new Response(JSON.stringify(form(message)), { status: 421, headers })
 }
 
-/** Reads the beginning of a body whose type says nothing: a page is no stream of events. */
+/** Inspects the beginning of a body with an inconclusive type: an HTML page is not an event stream. */
 const sniffed = (response: Response, form: ErrorForm): Response | Promise<Response> => {
   if (response.body === null) return response
   const reader = response.body.getReader()
@@ -151,7 +151,7 @@ const sniffed = (response: Response, form: ErrorForm): Response | Promise<Respon
 
 type Piece = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>["read"]>>
 
-/** A body of which the first piece was read already. */
+/** A body whose first chunk was already read. */
 const streamOf = (
   first: Piece,
   reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>
@@ -181,20 +181,20 @@ const formed = (text: string, form: ErrorForm): string => {
   return message === undefined ? text : JSON.stringify(form(message))
 }
 
-/** How a body is changed for a model that refuses a part of it, for which a package has no setting. */
+/** Edits of a request body for a model that refuses a part of it, where the package has no setting. */
 export interface BodyEdits {
-  /** Fields that are left out. */
+  /** Fields to remove. */
   readonly without: ReadonlyArray<string>
-  /** Fields with another name, by the package's name for them. */
+  /** Fields to rename, by the package's name. */
   readonly renamed: Readonly<Record<string, string>>
-  /** Whether a developer's messages are sent as the system's. */
+  /** Whether developer messages are sent as system messages. */
   readonly withoutDeveloper: boolean
 }
 
-/** The header in which a request brings the changes of its body; it is not sent. */
+/** The internal header that carries a request's edits; it is not sent. */
 export const editsHeader = "x-tropism-edits"
 
-/** Changes the bodies of requests as they ask for it. */
+/** Applies the edits to request bodies. */
 export const withBodyEdits = (fetch: Fetch): Fetch =>
   Object.assign(
     (input: Parameters<Fetch>[0], init?: RequestInit) => {
@@ -220,7 +220,7 @@ const edited = (body: Fields, { renamed, without, withoutDeveloper }: BodyEdits)
 const bySystem = (message: unknown): unknown =>
   isFields(message) && message["role"] === "developer" ? { ...message, role: "system" } : message
 
-/** A fetch whose responses are read and written again. */
+/** A fetch that rewrites response bodies. */
 const reading = (
   fetch: Fetch,
   read: (response: Response, init: RequestInit | undefined) => Response | Promise<Response>
@@ -231,7 +231,7 @@ const reading = (
     { preconnect: fetch.preconnect }
   )
 
-/** The headers of a response whose body was read and written again. */
+/** The headers of a rewritten response. */
 const headersOf = ({ headers }: Response, contentType: string): Headers => {
   const kept = new Headers(headers)
   for (const name of ["content-length", "content-encoding", "transfer-encoding"]) kept.delete(name)
@@ -240,10 +240,9 @@ const headersOf = ({ headers }: Response, contentType: string): Headers => {
 }
 
 /**
- * Answers of chat completions, put right as they come.
+ * Repairs chat completions as they stream.
  *
- * **Details** `breaksWithoutEnd` is for a package that takes a stream without an end for a whole answer (OpenRouter's): a
- * call whose arguments were cut would be made.
+ * `breaksWithoutEnd` is for a package that accepts a stream without an end (OpenRouter's): it would run a call with truncated arguments.
  */
 export const withLenientAnswers = (fetch: Fetch, breaksWithoutEnd = false): Fetch =>
   reading(fetch, (response, init) => {
@@ -261,7 +260,7 @@ export const withLenientAnswers = (fetch: Fetch, breaksWithoutEnd = false): Fetc
         )
   })
 
-/** A whole answer as the stream that was asked for. */
+/** A whole answer as the requested stream. */
 const asEvents = (text: string): string => {
   const body = parse(text)
   const reader = makeReader()
@@ -279,7 +278,7 @@ const asEvents = (text: string): string => {
     : `${reader(`data: ${JSON.stringify(chunk)}`)}\n\n${reader("data: [DONE]")}\n\n`
 }
 
-/** Calls of a whole message have no place; those of a stream need one. */
+/** Calls of a whole message have no index; those of a stream need one. */
 const withPlaces = (message: unknown): unknown =>
   isFields(message) && Array.isArray(message["tool_calls"])
     ? {
@@ -288,7 +287,7 @@ const withPlaces = (message: unknown): unknown =>
       }
     : message
 
-/** Puts right the lines of a stream of events; a last line without its end is taken as whole. */
+/** Repairs the lines of an event stream; a last line without a line break counts as complete. */
 const lenientEvents = (breaksWithoutEnd: boolean): TransformStream<string, string> => {
   const reader = makeReader()
   let rest = ""
@@ -306,11 +305,11 @@ const lenientEvents = (breaksWithoutEnd: boolean): TransformStream<string, strin
   })
 }
 
-/** The connection broke within this line; what its package drops as unfinished is not an answer that its API does not allow. */
+/** The connection broke within this line, so it is not a violation of the API. */
 const isHalfLine = (line: string): boolean =>
   line.startsWith("data:") && line.slice(5).trim() !== "[DONE]" && parse(line.slice(5)) === undefined
 
-/** Reads one line after another of one answer. */
+/** Reads the lines of one answer in order. */
 const makeReader = () => {
   let hasAnswered = false
   let hasCalled = false
@@ -322,7 +321,7 @@ const makeReader = () => {
     if (!line.startsWith("data:")) return line
     const data = line.slice(5).trim()
     if (data === "[DONE]") {
-      // [DONE] ends the answer even if no finish_reason came.
+      // [DONE] ends the answer even without a finish_reason.
       if (isFinished || !hasAnswered) return line
       isFinished = true
       const choice = { index: 0, delta: {}, finish_reason: hasCalled ? "tool_calls" : "stop" }
@@ -339,7 +338,7 @@ const makeReader = () => {
       const error = isFields(chunk["error"]) ? chunk["error"] : { code: chunk["code"] ?? chunk["status"] }
       return `data: ${JSON.stringify({ error: { ...error, message } })}`
     }
-    // Not a chat completion: leave it to the package, which reports it.
+    // Not a chat completion: the package reports it.
     if (!("choices" in chunk) && !("usage" in chunk)) return line
     const given = chunk["choices"] ?? []
     if (!Array.isArray(given)) return line
@@ -348,7 +347,7 @@ const makeReader = () => {
     hasCalled ||= choices.some(callsIn)
     isFinished ||= choices.some((choice) => isFields(choice) && textIn(choice["finish_reason"]) !== undefined)
     const usage = isFields(chunk["usage"]) ? { usage: toCounts(chunk["usage"]) } : {}
-    // Mistral's package reads the first choice without asking whether there is one.
+    // Mistral's package reads the first choice without checking that there is one.
     const read = choices.length === 0 ? [{ index: 0, delta: {} }] : choices
     return `data: ${JSON.stringify({ ...chunk, ...headOf(chunk), choices: read, ...usage })}`
   }
@@ -357,7 +356,7 @@ const makeReader = () => {
   return Object.assign(read, { isOpen })
 }
 
-/** A refusal in an answer with status 200, with the status that others give it. */
+/** Maps an error inside a 200 answer to the status that other providers use. */
 const refusedLine = (kind: RefusalKind, chunk: Fields): string => {
   const message = errorMessageIn(chunk) ?? JSON.stringify(chunk)
   return `data: ${JSON.stringify({ error: { message, type: kind, code: statusOfKind[kind] } })}`
@@ -369,7 +368,7 @@ const callsIn = (choice: unknown): boolean =>
   Array.isArray(choice["delta"]["tool_calls"]) &&
   choice["delta"]["tool_calls"].length > 0
 
-/** The head of a chunk, whose ids and times some servers send as numbers and others as text. */
+/** The head of a chunk, whose ids and times may be numbers or text. */
 const headOf = ({ created, id, model }: Fields): Fields => ({
   ...(id === undefined ? {} : { id: toText(id) }),
   ...(created === undefined ? {} : { created: toNumber(created) }),
@@ -382,7 +381,7 @@ const toText = (value: unknown): string | null =>
 const toNumber = (value: unknown): number | null =>
   typeof value === "number" ? value : typeof value === "string" ? toCount(value) : null
 
-/** A choice whose delta and place are those of a stream; some servers send a message in each chunk. */
+/** A choice in stream form; some servers send a `message` in each chunk. */
 const toChoice = (choice: unknown, place: number, places: Places): unknown => {
   if (!isFields(choice)) return choice
   const delta = choice["delta"] ?? choice["message"]
@@ -399,10 +398,10 @@ const toDelta = ({ role, tool_calls, ...delta }: Fields, places: Places): Fields
   ...(Array.isArray(tool_calls) ? { tool_calls: tool_calls.map((call) => toCall(call, places)) } : {})
 })
 
-/** Gives the pieces of calls their place where a server leaves it out. */
+/** Assigns an index to call pieces that have none. */
 type Places = (id: string | undefined, name: string | undefined) => number
 
-/** A known id continues its call, a name begins one, and what has neither belongs to the last. */
+/** A known id continues its call, a name begins one, and a piece with neither belongs to the last call. */
 const makePlaces = (): Places => {
   const byId = new Map<string, number>()
   let count = 0
@@ -415,7 +414,7 @@ const makePlaces = (): Places => {
   }
 }
 
-/** A piece of a call: its id and its place may be of another type or missing, its arguments an object or null. */
+/** A call piece: its id and index may be missing or of another type, its arguments an object or null. */
 const toCall = (call: unknown, places: Places): unknown => {
   if (!isFields(call)) return call
   const { function: given, id, index, type: _type, ...rest } = call
@@ -434,7 +433,7 @@ const toCall = (call: unknown, places: Places): unknown => {
   }
 }
 
-/** Counts that came as text. */
+/** Parses counts sent as text. */
 const toCounts = (usage: Fields): Fields =>
   Object.fromEntries(
     Object.entries(usage).map(([name, value]) => [
@@ -448,15 +447,15 @@ const toCount = (text: string): number | null => {
   return text.trim() === "" || Number.isNaN(count) ? null : count
 }
 
-// Reads what a model thinks aloud as reasoning: text in the marks of its chat template at the beginning of an answer.
+// Extracts reasoning that a model sends as text in its chat template's tags.
 //
-// Local servers send it so where they have no parser for the model (llama.cpp, Ollama, vLLM without a reasoning parser). What
-// opens with a mark is held back until the mark closes; a mark that does not close, or that the answer speaks of, is text. Some
-// chat templates hold the opening tag themselves, so an answer has `</think>` alone. The first such answer of a model
-// has gone on as text before that is clear: `spokenThinking` marks where its thinking ended. Later ones are held back. A tag that
-// neither begins nor ends a line, or is in a block of code, is spoken of and ends nothing.
+// Local servers without a parser for the model send it so (llama.cpp, Ollama, vLLM). Text after an opening tag is held back until the tag
+// closes; a tag that never closes, or that the answer only mentions, is text. Some chat templates contain the opening tag themselves, so
+// only `</think>` arrives. The first such answer has been delivered as text by then: `spokenThinking` marks where its reasoning ended.
+// Later answers of that model are held back. A tag that neither begins nor ends a line, or is in a code block, is a mention and ends
+// nothing.
 
-/** How a model's thinking is marked. */
+/** The tags of a model's reasoning. */
 interface Mark {
   readonly open: string
   readonly close: string
@@ -475,7 +474,7 @@ const controlTokens = /(?:<\|(?:end|start|channel|message)\|>(?:assistant|analys
 const endTokens = /<\|(?:return|end)\|>\s*$/
 const endTokenMaxChars = "<|return|>\n".length
 
-/** Of Qwen, DeepSeek and most others; of models that learned from Claude or Gemini; of Magistral, Kimi-VL, Seed-OSS and gpt-oss. */
+/** The tags of Qwen, DeepSeek and most others; of models trained on Claude or Gemini; of Magistral, Kimi-VL, Seed-OSS and gpt-oss. */
 const marks: ReadonlyArray<Mark> = [
   think,
   { open: "<thinking>", close: "</thinking>" },
@@ -489,14 +488,14 @@ const marks: ReadonlyArray<Mark> = [
 
 const id = "think"
 
-/** The id of a `reasoning-end` after which all text so far counts as reasoning. */
+/** The id of a `reasoning-end` that turns all text so far into reasoning. */
 export const spokenThinking = "think-spoken"
 
-/** What is known of a model's thinking before it answers. */
+/** What is known about a model's reasoning before it answers. */
 export interface ThinkTagHabits {
-  /** Whether a closing tag without an opening one ends its thinking; hosted models speak of tags without thinking in them. */
+  /** Whether a closing tag alone ends its reasoning; hosted models only mention such tags. */
   readonly mayCloseAlone: boolean
-  /** Whether its answers are known to begin inside the thinking. */
+  /** Whether its answers are known to begin inside the reasoning. */
   readonly opensSilently: boolean
   /** Called at the first closing tag without an opening one. */
   readonly closedAlone: () => void
@@ -504,16 +503,16 @@ export interface ThinkTagHabits {
 
 type AnswerParts = ReadonlyArray<AnswerPart.StreamPartEncoded>
 
-/** Makes a reader for one answer; a part that is no text ends what is held back. */
+/** Creates a reader for one answer; a part that is not text releases held text. */
 export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }: ThinkTagHabits) => {
   let state: "start" | "silent" | "thinking" | "overflowing" | "speaking" | "closed" | "ending" | "after" =
     "start"
   let mark = think
   let held = ""
-  /** How much of what is held has no closing mark. */
+  /** Length of the held text that was already searched for the closing tag. */
   let searched = 0
   let textId = ""
-  /** What has gone on as text so far. */
+  /** The text that was delivered so far. */
   let soFar = ""
   const text = (delta: string): AnswerParts =>
     delta === "" ? [] : [{ type: "text-delta", id: textId, delta }]
@@ -524,7 +523,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     ...thought(harmony.includes(mark) ? words.replace(controlTokens, "\n").trim() : words),
     { type: "reasoning-end", id }
   ]
-  /** Shows that the model is alive while its thinking is held back. */
+  /** Signals progress while reasoning is held back. */
   const alive: AnswerParts = [{ type: "reasoning-delta", id, delta: "" }]
 
   const start = (): AnswerParts => {
@@ -545,7 +544,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return opensSilently ? silent() : speak()
   }
 
-  /** Holds back what is thought; beyond the bound it is reasoning, whether its mark closes or not. */
+  /** Holds reasoning back; beyond the limit it is reasoning whether or not its tag closes. */
   const thinking = (): AnswerParts => {
     const end = held.indexOf(mark.close, Math.max(0, searched - mark.close.length))
     if (end >= 0) {
@@ -560,13 +559,13 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return [{ type: "reasoning-start", id }, ...overflow()]
   }
 
-  /** The answer speaks of the mark with which it begins. */
+  /** The answer only mentions the tag that it begins with. */
   const spoken = (): AnswerParts => {
     state = "after"
     return text(mark.open + held)
   }
 
-  /** Holds the answer back until its thinking ends; an answer that never ends it is text. */
+  /** Holds the answer back until its reasoning ends; if it never does, the answer is text. */
   const silent = (): AnswerParts => {
     const end = held.indexOf(think.close)
     if (end >= 0) return [...thoughtWhole(held.slice(0, end)), ...closeAt(end, think.close)]
@@ -580,7 +579,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     if (end < 0) {
       const sure = held.length - openEnd(held)
       const delta = held.slice(0, sure)
-      // An answer that opens the tag itself, in its midst, speaks of tags.
+      // An answer that contains the opening tag itself only mentions tags.
       if (delta.includes(think.open)) {
         state = "after"
         return text(held)
@@ -609,7 +608,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
   const overflow = (): AnswerParts => {
     const end = held.indexOf(mark.close)
     if (end < 0) {
-      // The end of a piece may be the beginning of the closing mark.
+      // The end of a piece may be the start of the closing tag.
       const sure = Math.max(0, held.length - mark.close.length + 1)
       const delta = held.slice(0, sure)
       held = held.slice(sure)
@@ -624,7 +623,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return closed()
   }
 
-  /** The line breaks before the answer belong to the mark, in whatever pieces they come. */
+  /** Line breaks before the answer belong to the tag, in whatever pieces they come. */
   const closed = (): AnswerParts => {
     held = held.trimStart()
     if (held === "") return []
@@ -636,7 +635,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return text(held)
   }
 
-  /** Holds back what may be the token that ends the answer. */
+  /** Holds back what may be the answer's final token. */
   const ending = (): AnswerParts => {
     const token = held.lastIndexOf("<")
     const sure = token >= 0 && held.length - token < endTokenMaxChars ? token : held.length
@@ -645,7 +644,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return text(delta)
   }
 
-  /** What is left when the answer ends; one that was cut was still thinking. */
+  /** Releases the rest at the end; a truncated answer was still reasoning. */
   const flush = (isCut: boolean): AnswerParts => {
     const rest = held
     const before = state
@@ -673,14 +672,14 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
   }
 }
 
-/** Whether two marks are only named side by side. */
+/** Whether two tags are only mentioned side by side. */
 const isJoining = (words: string): boolean =>
   /^[ \t]*(?:and|or|to|und|oder|with|[,/|&…–-]|\.{3})[ \t]*$/i.test(words)
 
-/** Whether a text ends inside a block of code. */
+/** Whether a text ends inside a code block. */
 const isFenced = (text: string): boolean => (text.split("```").length - 1) % 2 === 1
 
-/** How many characters at the end of a piece may be the beginning of the closing tag, or of an opening one. */
+/** The number of characters at the end of a piece that may begin a tag. */
 const openEnd = (piece: string): number => {
   for (let length = Math.min(think.close.length - 1, piece.length); length > 0; length--) {
     const end = piece.slice(-length)

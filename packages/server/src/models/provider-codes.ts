@@ -1,8 +1,8 @@
 /**
- * What a refusal means by the provider's own codes, whatever its HTTP status.
+ * Classifies a refusal by the provider's own error codes, whatever its HTTP status.
  *
- * Codes of words are the same at several providers. Numbers are read only in the shape of the provider whose table has them. Sources,
- * as of 2026-11: docs.bigmodel.cn and docs.z.ai (api-code), platform.minimax.io (errorcode), cloud.baidu.com/doc/qianfan-api and
+ * Textual codes mean the same at several providers. Numeric codes are read only in the shape of the provider that defines them. Sources, as
+ * of 2026-11: docs.bigmodel.cn and docs.z.ai (api-code), platform.minimax.io (errorcode), cloud.baidu.com/doc/qianfan-api and
  * doc/WENXINWORKSHOP (错误码), help.aliyun.com/model-studio (error-code).
  */
 
@@ -11,10 +11,10 @@ export type Fields = Readonly<Record<string, unknown>>
 export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
-/** What a refused request can do: wait, be cut, or fail. */
+/** The kinds of refusals, which decide whether to wait, to shorten the prompt or to fail. */
 export type RefusalKind = "rateLimit" | "quota" | "tooLong" | "away" | "authentication" | "refused"
 
-/** The HTTP status with which other providers say the same. */
+/** The HTTP status that other providers use for the same. */
 export const statusOfKind: Readonly<Record<RefusalKind, number>> = {
   rateLimit: 429,
   quota: 402,
@@ -24,7 +24,7 @@ export const statusOfKind: Readonly<Record<RefusalKind, number>> = {
   refused: 400
 }
 
-/** Codes of words, without capitals and separators: OpenAI, Groq, Azure, Google, AWS, DashScope, Baidu, Moonshot. */
+/** Textual codes, without capitals and separators: OpenAI, Groq, Azure, Google, AWS, DashScope, Baidu, Moonshot. */
 const namedCodes: ReadonlyArray<readonly [RefusalKind, RegExp]> = [
   [
     "rateLimit",
@@ -72,7 +72,7 @@ const baidu = table({
   authentication: [6, 13, 14, 15, 110, 111]
 })
 
-/** The kind of a refusal by its own codes; undefined where they say nothing. */
+/** The kind of a refusal by its own codes; undefined without a known code. */
 export const kindOfRefusal = (body: unknown, depth = 5): RefusalKind | undefined => {
   if (depth === 0) return undefined
   if (Array.isArray(body)) return firstOf(body.slice(0, 10), (each) => kindOfRefusal(each, depth - 1))
@@ -91,7 +91,7 @@ export const kindOfRefusal = (body: unknown, depth = 5): RefusalKind | undefined
   )
 }
 
-/** A number of a shape that one provider alone has: what its table does not have is a refusal, and zero is none. */
+/** A number in a shape of one provider: an unlisted code is a refusal, and zero is none. */
 const kindOfNumber = (code: unknown, codes: ReadonlyMap<number, RefusalKind>): RefusalKind | undefined => {
   const number = typeof code === "string" && code !== "" ? Number(code) : code
   return typeof number !== "number" || Number.isNaN(number) || number === 0
@@ -99,7 +99,7 @@ const kindOfNumber = (code: unknown, codes: ReadonlyMap<number, RefusalKind>): R
     : (codes.get(number) ?? "refused")
 }
 
-/** The kind that a code of words names. */
+/** The kind of a textual code. */
 export const kindOfName = (name: unknown): RefusalKind | undefined => {
   if (typeof name !== "string") return undefined
   const letters = name.toLowerCase().replace(/[^a-z]/g, "")

@@ -13,7 +13,7 @@ import { SignIns } from "./external-mcp/sign-ins.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import { TodoEffects } from "./todo-tools.ts"
 import { ToolCalls } from "./tool-calls.ts"
-import { ExternalOffers, ToolServers } from "./tool-servers.ts"
+import { ExternalOffers, ToolServers } from "./offered-tools.ts"
 import { Toolbox } from "./toolbox.ts"
 /** Records of calls and denials. They require the graph. */
 export const toolRecords = Layer.merge(ToolCalls.layer, Denials.layer)
