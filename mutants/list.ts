@@ -152,7 +152,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a run that another spawned does not report when it failed",
     edits: [
       server(
-        "runs/entry-completion.ts",
+        "runs/completion-and-retry.ts",
         "yield* report(runs.flatMap(",
         "if (ending.status === 'completed') yield* report(runs.flatMap("
       )
