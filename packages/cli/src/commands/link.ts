@@ -23,8 +23,8 @@ export const linkCommand = Command.make("link", {}, () =>
     )
   })
 ).pipe(
-  Command.withDescription("Make a link that signs the admin's browser in, once"),
+  Command.withDescription("Create a one-time login link for the admin"),
   Command.withExamples([
-    { command: "tropism link", description: "Get into the console of this machine's server" }
+    { command: "tropism link", description: "Sign in to the console of the local server" }
   ])
 )
