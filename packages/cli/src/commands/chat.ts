@@ -192,7 +192,7 @@ const findContext = (
         )
       if (asked && asked.id !== agentId)
         return yield* failure(
-          `${name} is a conversation with ${known.name}. "tropism contexts fork ${name} NAME --agent ${asked.name}" goes on with ${asked.name}.`
+          `${name} is a conversation with ${known.name}. "tropism contexts fork ${name} NAME --agent ${asked.name}" continues it with ${asked.name}.`
         )
       const found: Found = { name, agent: yield* enabled(known), isNew: false }
       return found

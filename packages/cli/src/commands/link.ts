@@ -17,7 +17,7 @@ export const linkCommand = Command.make("link", {}, () =>
         ["link", link.url],
         [
           "note",
-          `It signs one browser in as the server's admin, once, within ${formatWait(link.expiresAt, now)}.`
+          `It signs in one browser as the server's admin, once, within ${formatWait(link.expiresAt, now)}.`
         ]
       ])
     )

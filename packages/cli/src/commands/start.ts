@@ -270,7 +270,7 @@ export const readyBlock = (
   ...(info.stopped === null
     ? []
     : [
-        `  Rests   All agents are stopped: ${printable(info.stopped)}`,
+        `  Paused  All agents are stopped: ${printable(info.stopped)}`,
         "          npx tropism kill-switch off --server resumes them."
       ]),
   "  Stop    Ctrl-C",

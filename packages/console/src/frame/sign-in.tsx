@@ -131,7 +131,7 @@ const TokenForm = (): ReactNode => {
           </span>
         ) : (
           <>
-            The server's own lies in the file <code className="font-mono">token</code> of its data folder.
+            The server's own token is in the file <code className="font-mono">token</code> of its data folder.
           </>
         )}
       </p>
