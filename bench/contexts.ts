@@ -6,7 +6,7 @@
 import { atRate, type Json, newProject, nowMs, patienceMs, type Send, until, withHands } from "./doors.ts"
 import { gatherCrowd, gatherStalled } from "./fan-out.ts"
 import { quantile } from "./figures.ts"
-import type { Bench } from "./measures.ts"
+import type { AttemptContext } from "./measures.ts"
 
 interface Place {
   readonly projectId: string
@@ -36,7 +36,10 @@ const say = (send: Send, context: string, content: string) =>
   send("POST", `${context}/events`, { type: "UserMessageEvent", content, triggersAgentTurn: false })
 
 /** Messages kept per second: one writer, sixteen in one log, sixteen in a log each. */
-const measureAppends = async ({ floor, report, send, server, size }: Bench, place: Place): Promise<void> => {
+const measureAppends = async (
+  { floor, report, send, server, size }: AttemptContext,
+  place: Place
+): Promise<void> => {
   const names = Array.from({ length: 16 }, (_, index) => `writer-${index}`)
   const contexts = await Promise.all(names.map((name) => newContext(send, place, name)))
   const loads = [
@@ -71,7 +74,7 @@ const measureAppends = async ({ floor, report, send, server, size }: Bench, plac
 }
 
 /** Contexts with three messages each, as they would lie there; the first of them are read through HTTP once, as people do. */
-const makeIdle = async ({ rows, send, size }: Bench, place: Place, count: number): Promise<void> => {
+const makeIdle = async ({ rows, send, size }: AttemptContext, place: Place, count: number): Promise<void> => {
   const { agentId, path, projectId } = place
   const name = `'idle-${count}-' || number`
   await rows.alone([
@@ -87,7 +90,7 @@ const makeIdle = async ({ rows, send, size }: Bench, place: Place, count: number
   })
 }
 
-const measureIdleContexts = async (bench: Bench, place: Place): Promise<void> => {
+const measureIdleContexts = async (bench: AttemptContext, place: Place): Promise<void> => {
   const { report, send, server, size } = bench
   const perContext = async (count: number, load: string, make: () => Promise<void>) => {
     const before = await server.heapBytes()
@@ -118,7 +121,7 @@ const measureIdleContexts = async (bench: Bench, place: Place): Promise<void> =>
 }
 
 /** Events at a steady rate, and as fast as sixteen can write, to all who watch one log. */
-const measureFanOut = async ({ report, send, server, size }: Bench, place: Place): Promise<void> => {
+const measureFanOut = async ({ report, send, server, size }: AttemptContext, place: Place): Promise<void> => {
   const { stalled, subscribers } = size
   const context = await newContext(send, place, "watched")
   const path = `${context}/events`
@@ -200,7 +203,7 @@ const measureFanOut = async ({ report, send, server, size }: Bench, place: Place
   crowd.leave()
 }
 
-export const measureContexts = async (bench: Bench): Promise<void> => {
+export const measureContexts = async (bench: AttemptContext): Promise<void> => {
   const place = await newPlace(bench.send)
   await measureAppends(bench, place)
   await measureIdleContexts(bench, place)

@@ -48,7 +48,7 @@ export const until = async <A>(
 
 /** A project of the bench's own, by its path. */
 export const newProject = async (send: Send): Promise<{ readonly id: string; readonly path: string }> => {
-  const { id } = await send("POST", "/api/projects", { name: "Bench" })
+  const { id } = await send("POST", "/api/projects", { name: "AttemptContext" })
   return { id, path: `/api/projects/${id}` }
 }
 

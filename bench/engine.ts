@@ -7,7 +7,7 @@
  */
 import { newProject, until } from "./doors.ts"
 import { measureLastPrompt } from "./last-prompt.ts"
-import type { Bench } from "./measures.ts"
+import type { AttemptContext } from "./measures.ts"
 import { following, knowing, workInMemory } from "./pure-loop.ts"
 import { stepper, stepsOf } from "./stepper.ts"
 
@@ -30,7 +30,7 @@ const endsOf = (steps: ReadonlyArray<number>) => {
   return { first: mean(steps.slice(width, 2 * width)), last: mean(steps.slice(-width)) }
 }
 
-const reportEnds = ({ report, size }: Bench, name: string, steps: ReadonlyArray<number>) => {
+const reportEnds = ({ report, size }: AttemptContext, name: string, steps: ReadonlyArray<number>) => {
   const { first, last } = endsOf(steps)
   const count = size.steps.toLocaleString("en")
   report({ name: `${name}, near its first`, load: `a run of ${count} steps`, value: first, unit: "ms" })
@@ -51,7 +51,7 @@ interface Mark {
 }
 
 /** Triggers a run, follows it to its end and answers how long each step took, by the times in its log, and what it took from the processor. */
-const runThrough = async ({ rows, send, server }: Bench, path: string, agentId: string) => {
+const runThrough = async ({ rows, send, server }: AttemptContext, path: string, agentId: string) => {
   const { id } = await send("POST", `${path}/agents/${agentId}/trigger?wait=false`, {})
   const marks: Array<Mark> = []
   const look = async () => {
@@ -83,7 +83,7 @@ const runThrough = async ({ rows, send, server }: Bench, path: string, agentId: 
 
 /** Processor milliseconds of a step in the first and in the last fifth of a run. */
 const reportTime = (
-  { report, size }: Bench,
+  { report, size }: AttemptContext,
   name: string,
   marks: ReadonlyArray<Mark>,
   of: (mark: Mark) => number
@@ -101,7 +101,7 @@ const reportTime = (
   report({ name: `${name}, last fifth`, load, value: last, unit: "ms", ...(first > 0 ? { beside } : {}) })
 }
 
-const measureSteps = async (bench: Bench): Promise<void> => {
+const measureSteps = async (bench: AttemptContext): Promise<void> => {
   const { report, send, size } = bench
   const load = `a run of ${size.steps.toLocaleString("en")} steps`
   // The first run of each kind is Bun compiling what it runs.
@@ -126,7 +126,7 @@ const measureSteps = async (bench: Bench): Promise<void> => {
 }
 
 /** How much more the server holds with runs at work, and with runs that wait in the queue behind them. */
-const measureWeight = async ({ report, rows, send, server, size }: Bench): Promise<void> => {
+const measureWeight = async ({ report, rows, send, server, size }: AttemptContext): Promise<void> => {
   const { path } = await newProject(send)
   const { id } = await send("POST", `${path}/agents`, sleeper)
   const trigger = () => send("POST", `${path}/agents/${id}/trigger?wait=false`, {})
@@ -164,7 +164,7 @@ const measureWeight = async ({ report, rows, send, server, size }: Bench): Promi
   await send("PUT", `${path}/kill-switch`, { stopped: true, reason: "The bench has looked" })
 }
 
-export const measureEngine = async (bench: Bench): Promise<void> => {
+export const measureEngine = async (bench: AttemptContext): Promise<void> => {
   await measureSteps(bench)
   await measureWeight(bench)
 }

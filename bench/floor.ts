@@ -7,13 +7,13 @@ import type { Redacted } from "effect"
 import { openRows } from "./database.ts"
 import { withHands } from "./doors.ts"
 import { quantile, type Report } from "./figures.ts"
-import type { Bench } from "./measures.ts"
+import type { AttemptContext } from "./measures.ts"
 
 export const measureFloor = async (
   url: Redacted.Redacted,
   ms: number,
   report: Report
-): Promise<Bench["floor"]> => {
+): Promise<AttemptContext["floor"]> => {
   const rows = openRows(url)
   await rows.alone([
     `create table if not exists public.bench_floor (id bigint generated always as identity primary key, payload jsonb not null)`

@@ -1,12 +1,12 @@
 /**
  * What servers ask of their database when nobody asks anything of them: one by itself, and three that work together.
  */
-import { nameOf } from "@tropism/server/cluster/cluster-address"
+import { nameOf } from "@tropism/server/cluster/peers"
 import { withDatabase } from "@tropism/server/database/postgres-access"
 import { Effect } from "effect"
 import { freeAddress } from "../packages/server/testing/cluster-servers.ts"
 import { countTransactions, openRows, type Rows } from "./database.ts"
-import type { Bench, Size } from "./measures.ts"
+import type { AttemptContext, Size } from "./measures.ts"
 import { startClusterProcess } from "./server-process.ts"
 
 /** Transactions of a database in a second, and what `beside` counts meanwhile. */
@@ -22,7 +22,7 @@ const whileIdle = async (rows: Rows, { idleMs, restMs }: Size, beside: () => Pro
   return { perSecond: (count * 1_000) / idleMs, besides: ((besideAfter - besideBefore) * 1_000) / idleMs }
 }
 
-export const measureIdle = async (bench: Bench): Promise<void> => {
+export const measureIdle = async (bench: AttemptContext): Promise<void> => {
   const { report, rows, server, size } = bench
   const load = "nothing to do"
   const { besides, perSecond } = await whileIdle(rows, size, async () => {
@@ -37,7 +37,7 @@ export const measureIdle = async (bench: Bench): Promise<void> => {
 const serversTogether = 3
 
 /** The same of each of three servers, on a database of their own. */
-const measureCluster = async ({ report, server, size }: Bench): Promise<void> => {
+const measureCluster = async ({ report, server, size }: AttemptContext): Promise<void> => {
   const admin = openRows(server.adminUrl)
   await admin.ask((sql) => sql.unsafe("create database idle_cluster"))
   await admin.close()

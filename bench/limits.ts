@@ -5,7 +5,7 @@
  * what differs is the counting; both servers are new and there for this alone.
  */
 import { withHands } from "./doors.ts"
-import type { Bench } from "./measures.ts"
+import type { AttemptContext } from "./measures.ts"
 import { type ServerProcess, startServerProcess } from "./server-process.ts"
 
 const hands = 8
@@ -32,7 +32,7 @@ const ask = async ({ token, url }: ServerProcess, path: string): Promise<void> =
 }
 
 /** With a limit and without one, in one run. */
-export const measureLimits = async ({ report, size }: Bench): Promise<void> => {
+export const measureLimits = async ({ report, size }: AttemptContext): Promise<void> => {
   const servers: Array<ServerProcess> = []
   try {
     for (const limit of ["1000000", "off"])

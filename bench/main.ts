@@ -16,7 +16,7 @@ import { measureFloor } from "./floor.ts"
 import { measureIdle } from "./idle.ts"
 import { measureLimits } from "./limits.ts"
 import {
-  type Bench,
+  type AttemptContext,
   measureCrowds,
   measurePast,
   measureReactions,
@@ -28,7 +28,7 @@ import { namedIn } from "./parts.ts"
 import { startServerProcess } from "./server-process.ts"
 import { measureWall } from "./wall.ts"
 
-const parts: Readonly<Record<string, (bench: Bench) => Promise<void>>> = {
+const parts: Readonly<Record<string, (bench: AttemptContext) => Promise<void>>> = {
   idle: measureIdle,
   writes: measureWrites,
   wall: measureWall,
@@ -110,7 +110,7 @@ const server = await startServerProcess()
 const rows = openRows(server.ownerUrl)
 try {
   const floor = await measureFloor(server.ownerUrl, size.writesMs, report)
-  const bench: Bench = { server, send: doorsOf(server), rows, report, floor, size }
+  const bench: AttemptContext = { server, send: doorsOf(server), rows, report, floor, size }
   for (const [, part] of wanted) await part(bench)
 } finally {
   await rows.close()

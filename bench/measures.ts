@@ -11,7 +11,7 @@ import { quantile, type Report } from "./figures.ts"
 import { makePast } from "./past.ts"
 import type { ServerProcess } from "./server-process.ts"
 
-export interface Bench {
+export interface AttemptContext {
   readonly server: ServerProcess
   readonly send: Send
   readonly rows: Rows
@@ -53,7 +53,7 @@ export interface Size {
 }
 
 /** Graph writes per second, with nobody who reacts, and what one costs. */
-export const measureWrites = async ({ send, server, report, floor, size }: Bench): Promise<void> => {
+export const measureWrites = async ({ send, server, report, floor, size }: AttemptContext): Promise<void> => {
   const { path } = await newProject(send)
   for (const clients of [1, 16, 64]) {
     const load = clients === 1 ? "1 client" : `${clients} clients`
@@ -97,7 +97,7 @@ interface World {
 }
 
 /** A project with an agent that reacts. */
-const newWorld = async (bench: Bench, work: Work, crowd: number, past: number): Promise<World> => {
+const newWorld = async (bench: AttemptContext, work: Work, crowd: number, past: number): Promise<World> => {
   const { id, path } = await newProject(bench.send)
   const agentId = await registerAgent(bench.send, path, work)
   await registerCrowd(bench.send, path, 0, crowd - 1)
@@ -113,7 +113,7 @@ const newWorld = async (bench: Bench, work: Work, crowd: number, past: number): 
 
 /** Writes objects that wake the agent, waits until it has reacted to all, and answers when each write was sent. */
 const provoke = async (
-  { send, rows }: Bench,
+  { send, rows }: AttemptContext,
   { path, agentId }: World,
   drive: (act: (number: number) => Promise<void>) => Promise<unknown>
 ) => {
@@ -133,7 +133,7 @@ const provoke = async (
   return sent
 }
 
-const startsOf = async ({ rows }: Bench, { agentId }: World, sent: ReadonlyMap<string, number>) => {
+const startsOf = async ({ rows }: AttemptContext, { agentId }: World, sent: ReadonlyMap<string, number>) => {
   const reactions = (await reactionsOf(rows, agentId)).filter(({ objectId }) => sent.has(objectId))
   return {
     latencies: reactions.map(({ objectId, startedMs }) => startedMs - (sent.get(objectId) ?? Number.NaN)),
@@ -143,7 +143,7 @@ const startsOf = async ({ rows }: Bench, { agentId }: World, sent: ReadonlyMap<s
 }
 
 /** From the moment a write is sent to the moment its run is running, at a steady rate. */
-const measureSteady = async (bench: Bench, world: World): Promise<void> => {
+const measureSteady = async (bench: AttemptContext, world: World): Promise<void> => {
   const { steadyPerSecond: perSecond, steadySeconds } = bench.size
   const sent = await provoke(bench, world, (act) => atRate(perSecond, perSecond * steadySeconds, act))
   const { latencies } = await startsOf(bench, world, sent)
@@ -154,7 +154,7 @@ const measureSteady = async (bench: Bench, world: World): Promise<void> => {
 }
 
 /** As many events as sixteen clients can write, and what comes of them until the last is done. */
-const measureSaturated = async (bench: Bench, world: World): Promise<void> => {
+const measureSaturated = async (bench: AttemptContext, world: World): Promise<void> => {
   const { server, report, size } = bench
   const cpuBefore = await server.cpuMs()
   const start = nowMs()
@@ -187,7 +187,7 @@ const measureSaturated = async (bench: Bench, world: World): Promise<void> => {
 }
 
 /** Event to running, and reactions per second, with crowds of agents and with a past. */
-export const measureReactions = async (bench: Bench): Promise<void> => {
+export const measureReactions = async (bench: AttemptContext): Promise<void> => {
   const works: ReadonlyArray<Work> = ["says one sentence", "calls one tool, then says one sentence"]
   for (const work of works) {
     const world = await newWorld(bench, work, 1, 0)
@@ -198,7 +198,7 @@ export const measureReactions = async (bench: Bench): Promise<void> => {
   }
 }
 
-export const measureCrowds = async (bench: Bench): Promise<void> => {
+export const measureCrowds = async (bench: AttemptContext): Promise<void> => {
   for (const crowd of bench.size.crowds) {
     const world = await newWorld(bench, "says one sentence", crowd, 0)
     await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
@@ -207,7 +207,7 @@ export const measureCrowds = async (bench: Bench): Promise<void> => {
   }
 }
 
-export const measurePast = async (bench: Bench): Promise<void> => {
+export const measurePast = async (bench: AttemptContext): Promise<void> => {
   const world = await newWorld(bench, "says one sentence", 1, bench.size.past)
   await provoke(bench, world, (act) => withHands(4, { ms: patienceMs, times: 20 }, act))
   await measureSteady(bench, world)

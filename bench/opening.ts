@@ -7,7 +7,7 @@
  */
 import { newProject, nowMs, until } from "./doors.ts"
 import { quantile } from "./figures.ts"
-import type { Bench } from "./measures.ts"
+import type { AttemptContext } from "./measures.ts"
 
 /** Answers in one word. */
 export const opener = {
@@ -18,7 +18,7 @@ export const opener = {
   model: { provider: "scripted", name: "bench", script: { rules: [{ say: "Yes." }] } }
 }
 
-const makeLog = ({ rows }: Bench, projectId: string, agentId: string, count: number) =>
+const makeLog = ({ rows }: AttemptContext, projectId: string, agentId: string, count: number) =>
   rows.alone([
     `insert into kb.contexts (project_id, name, agent_id, last_event_number) values ('${projectId}', 'log-${count}', '${agentId}', ${count})`,
     `insert into kb.context_events (project_id, context_name, number, type, payload, parent_event_id, triggers_agent_turn, created_at)
@@ -30,7 +30,7 @@ const makeLog = ({ rows }: Bench, projectId: string, agentId: string, count: num
 
 /** What one context costs to look at, and to answer in, as it is now. */
 const measureOnce = async (
-  { rows, send, server, size }: Bench,
+  { rows, send, server, size }: AttemptContext,
   path: string,
   agentId: string,
   count: number
@@ -60,7 +60,7 @@ const measureOnce = async (
   return { lookMs: quantile(looks, 0.5), answerMs: after.server - before.server }
 }
 
-export const measureOpening = async (bench: Bench): Promise<void> => {
+export const measureOpening = async (bench: AttemptContext): Promise<void> => {
   const { report, send, size } = bench
   const { id: projectId, path } = await newProject(send)
   const { id: agentId } = await send("POST", `${path}/agents`, opener)

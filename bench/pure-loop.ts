@@ -10,9 +10,9 @@ import { contextEventId, ContextName, type NewEvent } from "@tropism/domain/cont
 import { readLogged } from "@tropism/domain/logged-event"
 import { noUsage } from "@tropism/domain/run"
 import type { Script } from "@tropism/domain/script"
-import { attempt } from "@tropism/server/model/attempt"
-import { compileScript } from "@tropism/server/model/script"
-import { fromScript } from "@tropism/server/model/scripted-model"
+import { attempt } from "@tropism/server/models/retry"
+import { compileScript } from "@tropism/server/models/script"
+import { fromScript } from "@tropism/server/models/models"
 import { Effect, Result, Stream } from "effect"
 import { nowMs } from "./doors.ts"
 

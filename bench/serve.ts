@@ -9,7 +9,7 @@
 import { heapStats } from "bun:jsc"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Effect, Logger, Redacted, References } from "effect"
-import { readClusterAddress } from "@tropism/server/cluster/cluster-address"
+import { readClusterAddress } from "@tropism/server/cluster/peers"
 import { serve } from "@tropism/server/main"
 
 const { HOST = "127.0.0.1", PORT = "0", TROPISM_DATA = ".tropism", TROPISM_TOKEN = "" } = process.env

@@ -12,7 +12,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { adminRole } from "@tropism/server/database/embedded-cluster"
 import { localUrl, ownerRole, serverRole } from "@tropism/server/database/postgres-access"
-import { databaseName } from "@tropism/server/database/provision"
+import { databaseName } from "@tropism/server/database/schema"
 import { Redacted } from "effect"
 
 export interface ServerProcess {

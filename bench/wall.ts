@@ -6,7 +6,7 @@
 import type { Rows } from "./database.ts"
 import { newProject, withHands } from "./doors.ts"
 import { quantile } from "./figures.ts"
-import type { Bench } from "./measures.ts"
+import type { AttemptContext } from "./measures.ts"
 
 const walled = [
   "graph_objects",
@@ -22,7 +22,7 @@ const setWall = (rows: Rows, isUp: boolean): Promise<void> =>
 const rounds = 24
 
 /** Creates and updates of objects with nobody who reacts: how long one takes, and what of it is PostgreSQL's. */
-export const measureWall = async ({ server, send, rows, report, size }: Bench): Promise<void> => {
+export const measureWall = async ({ server, send, rows, report, size }: AttemptContext): Promise<void> => {
   const { path } = await newProject(send)
   const samples = { up: sample(), down: sample() }
   for (let round = 0; round < rounds; round++) {

@@ -10,7 +10,7 @@
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { Effect } from "effect"
-import { nameOf } from "@tropism/server/cluster/cluster-address"
+import { nameOf } from "@tropism/server/cluster/peers"
 import { freeAddress } from "../packages/server/testing/cluster-servers.ts"
 import { readNumber, readOptions } from "../scripts/program-options.ts"
 import { quickFolder } from "../packages/server/testing/quick-folder.ts"

@@ -32,17 +32,17 @@ const domain = (file: string, from: string, to: string): Edit => ({
 export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "an attempt writes although another has the run",
-    edits: [server("run/holding.ts", " and attempt_token = ${run.attemptToken}", "")]
+    edits: [server("runs/fencing.ts", " and attempt_token = ${run.attemptToken}", "")]
   },
   {
     fault: "a run whose model hangs counts as making progress",
-    edits: [server("run/heartbeat.ts", "progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs)", "0")]
+    edits: [server("runs/worker.ts", "progress.look(nowMs, 2 * runLimits.heartbeatIntervalMs)", "0")]
   },
   {
     fault: "a client's answer does not let the run go on",
     edits: [
       server(
-        "run/client-results.ts",
+        "runs/client-results.ts",
         "if (length === 0) yield* runs.wake",
         "if (length < 0) yield* runs.wake"
       )
@@ -50,11 +50,11 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "a client's answer is acknowledged and not kept in the log",
-    edits: [server("run/client-results.ts", "yield* contexts.append(name, [event], { taint })", "")]
+    edits: [server("runs/client-results.ts", "yield* contexts.append(name, [event], { taint })", "")]
   },
   {
     fault: "chains have no bound of runs",
-    edits: [server("run/chain-places.ts", "if (cap !== undefined) reached.set(root, cap)", "")]
+    edits: [server("runs/chain-caps.ts", "if (cap !== undefined) reached.set(root, cap)", "")]
   },
   {
     fault: "chains have no bound of depth",
@@ -70,7 +70,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "an answered question wakes nobody",
     edits: [
       server(
-        "run/questions.ts",
+        "runs/questions.ts",
         "if (open.length === 1) yield* runs.wake",
         "if (open.length === 99) yield* runs.wake"
       )
@@ -80,7 +80,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a foreign call that may not be repeated is made again",
     edits: [
       server(
-        "tool/foreign-calls.ts",
+        "tools/external-mcp/calls.ts",
         '(!("tool" in cleared) || !mayCallAgain(cleared.server.config, cleared.tool))',
         '!("tool" in cleared)'
       )
@@ -90,7 +90,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "an outdated suggestion is approved",
     edits: [
       server(
-        "task/deciding.ts",
+        "review/decisions.ts",
         'if (state === "gone" || conflicts.length > 0 || met.added.length > 0) {',
         'if (state === "gone") {'
       )
@@ -100,7 +100,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "what a person undid ends no promotion",
     edits: [
       server(
-        "task/demoting.ts",
+        "review/autonomy.ts",
         'where promotion.ended_at is null and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})',
         'where false and promotion.id = any(${inTurn(sql, "promotion", standing, "alone")})'
       )
@@ -110,18 +110,18 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a promotion that has ended is trusted",
     edits: [
       server(
-        "task/autonomy.ts",
+        "review/autonomy.ts",
         "where operation = ${operation} and object_type = ${objectType} and ended_at is null\n            ), held as (",
         "where operation = ${operation} and object_type = ${objectType}\n            ), held as ("
       ),
-      server("task/autonomy.ts", '"shared")}) and ended_at is null', '"shared")})')
+      server("review/autonomy.ts", '"shared")}) and ended_at is null', '"shared")})')
     ]
   },
   {
     fault: "what a step used is not counted in its chain",
     edits: [
       server(
-        "run/run-appends.ts",
+        "runs/appends.ts",
         "input_tokens = budget.input_tokens + excluded.input_tokens",
         "input_tokens = budget.input_tokens"
       )
@@ -131,7 +131,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a key is not kept",
     edits: [
       server(
-        "database/idempotency-keys.ts",
+        "tenancy/idempotency-keys.ts",
         "yield* orDie(rows.keep(sealed(sealingKeyOf(request.holder), rows.place, text)))",
         ""
       )
@@ -139,24 +139,20 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "a foreign call goes on when the time of its run is up",
-    edits: [server("run/acts.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")]
+    edits: [server("runs/engine.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")]
   },
   {
     fault: "a run that is past its grace is left to its worker",
     edits: [
-      server(
-        "run/descendants.ts",
-        "const timedOut = yield* endings.timeOut(projectId)",
-        "const timedOut = 0"
-      ),
-      server("run/acts.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")
+      server("runs/sub-runs.ts", "const timedOut = yield* endings.timeOut(projectId)", "const timedOut = 0"),
+      server("runs/engine.ts", "Effect.as(timeUp(bench), abortReasons.time)", "Effect.never")
     ]
   },
   {
     fault: "a run that another spawned does not report when it failed",
     edits: [
       server(
-        "run/settling.ts",
+        "runs/entry-completion.ts",
         "yield* report(runs.flatMap(",
         "if (ending.status === 'completed') yield* report(runs.flatMap("
       )
@@ -166,7 +162,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "an answer whose commit nobody heard of is kept twice",
     edits: [
       server(
-        "run/writing.ts",
+        "runs/appends.ts",
         "if (wasAway && (yield* isKept(run, planned.events))) return",
         "if (wasAway && false && (yield* isKept(run, planned.events))) return"
       )
@@ -176,7 +172,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a run ends although somebody spoke",
     edits: [
       server(
-        "run/writing.ts",
+        "runs/appends.ts",
         "if (!(yield* contexts.write(run.contextName, planned))) return false",
         "if (!(yield* contexts.write(run.contextName, planned))) yield* contexts.append(run.contextName, events, { alongside: [...alongside, ...calls] })"
       )
@@ -186,7 +182,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "an agent that only suggests writes",
     edits: [
       server(
-        "tool/graph-effects.ts",
+        "tools/graph-effects.ts",
         "if (promotionId === undefined && isSuggested) {",
         "if (promotionId === undefined && false) {"
       )
@@ -206,7 +202,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a spawned run may more than the agents above it",
     edits: [
       server(
-        "agent/authorities.ts",
+        "agents/authority.ts",
         "const powers = above.reduce<Powers>(narrow, own.definition ?? own)",
         "const powers = own.definition ?? own"
       )
@@ -214,13 +210,13 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "what was shown untrusted narrows nothing",
-    edits: [server("agent/authorities.ts", "narrowTainted(powers, taintedBy)", "narrowTainted(powers, [])")]
+    edits: [server("agents/authority.ts", "narrowTainted(powers, taintedBy)", "narrowTainted(powers, [])")]
   },
   {
     fault: "a backtest writes for real",
     edits: [
       server(
-        "tool/graph-effects.ts",
+        "tools/graph-effects.ts",
         "return yield* wouldBe(principal.backtest, wanted, intent, principal, toolCallId)",
         ""
       )
@@ -230,7 +226,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "an agent has more runs at once than its rule allows",
     edits: [
       server(
-        "dispatch/standing.ts",
+        "reactions/agent-capacity.ts",
         "limits.push({ runs: config.maxConcurrency - liveReactions",
         "limits.push({ runs: 1000 + config.maxConcurrency - liveReactions"
       )
@@ -240,7 +236,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "an agent begins more runs in a while than its rule allows",
     edits: [
       server(
-        "dispatch/standing.ts",
+        "reactions/agent-capacity.ts",
         "runs: config.rateLimit.maxRuns - begunRuns,",
         "runs: 1000 + config.rateLimit.maxRuns - begunRuns,"
       )
@@ -249,14 +245,14 @@ export const mutants: ReadonlyArray<Mutant> = [
   {
     fault: "what a chain refuses is skipped without a reason",
     edits: [
-      server("dispatch/dispatcher.ts", "if (cap) note(refusals, match.event, match.candidate, cap)", "")
+      server("reactions/dispatcher.ts", "if (cap) note(refusals, match.event, match.candidate, cap)", "")
     ]
   },
   {
     fault: "an agent that skips is not told of a deletion while it is at work",
     edits: [
       server(
-        "dispatch/dispatcher.ts",
+        "reactions/dispatcher.ts",
         "isDroppedAtWork(candidate.config, event.type)",
         'isDroppedAtWork(candidate.config, "updated")'
       )
@@ -266,7 +262,7 @@ export const mutants: ReadonlyArray<Mutant> = [
     fault: "a batch loses all events but its first",
     edits: [
       server(
-        "dispatch/releases.ts",
+        "reactions/releases.ts",
         "reactionRun(runId, agent, [first, ...others],",
         "reactionRun(runId, agent, [first],"
       )
@@ -274,6 +270,6 @@ export const mutants: ReadonlyArray<Mutant> = [
   },
   {
     fault: "a decision is not counted",
-    edits: [server("task/deciding.ts", 'yield* reviewed([id], "rejected")', "")]
+    edits: [server("review/decisions.ts", 'yield* reviewed([id], "rejected")', "")]
   }
 ]

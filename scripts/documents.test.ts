@@ -35,7 +35,7 @@ const findDeadVerbs = (text: string): ReadonlyArray<string> =>
     })
     .map(([name]) => name)
 
-/** The files of the server, as `run/closing.ts`, that are nowhere. */
+/** The files of the server, as `runs/stopping.ts`, that are nowhere. */
 const findDeadFiles = (text: string): ReadonlyArray<string> =>
   [...text.matchAll(/`((?:[\w.-]+\/)+[\w.-]+\.ts)`/g)]
     .map(([, path = ""]) => path)
@@ -96,7 +96,7 @@ describe("Migration plan, phase 6: testing and documentation", () => {
     for (const path of documents.filter((name) => !name.includes("decisions/")))
       expect([path, findDeadFiles(read(path))]).toEqual([path, []])
     expect(findDeadVerbs("`Runs.forget` and `Runs.claim`")).toEqual(["`Runs.forget`"])
-    expect(findDeadFiles("`run/never.ts` and `run/closing.ts`")).toEqual(["run/never.ts"])
+    expect(findDeadFiles("`runs/never.ts` and `runs/stopping.ts`")).toEqual(["runs/never.ts"])
   })
 
   it("S001-R57 every link between documents leads to a file and to a heading that are there", () => {
@@ -204,7 +204,7 @@ describe("the table of what was tried with each provider", () => {
   })
 
   it("is found wanting where a test has another name, or is not named", () => {
-    const path = "../packages/server/src/model/wire-answers.test.ts"
+    const path = "../packages/server/src/models/wire-answers.test.ts"
     const cells = [`[yes](${path} "does what it never did")`, '[yes](gone.test.ts "x")', "yes"]
     expect(findEmptyClaims(["`openai`", ...cells, "untested"])).toEqual(cells)
   })

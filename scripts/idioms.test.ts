@@ -45,10 +45,10 @@ describe("Effect Idioms", () => {
     expectHeld(
       idioms.contracts,
       60,
-      bad("server/src/run/runs.ts", 'export class Runs extends Effect.Service<Runs>()("Runs", {}) {}'),
-      bad("server/src/run/runs.ts", 'const Runs = Context.Tag("Runs")'),
+      bad("server/src/runs/runs.ts", 'export class Runs extends Effect.Service<Runs>()("Runs", {}) {}'),
+      bad("server/src/runs/runs.ts", 'const Runs = Context.Tag("Runs")'),
       bad(
-        "server/src/run/runs.ts",
+        "server/src/runs/runs.ts",
         'export class Runs extends Context.Service<Runs, { readonly x: 1 }>()("@tropism/server/run/Rnus") {}'
       )
     )
@@ -58,8 +58,8 @@ describe("Effect Idioms", () => {
     expectHeld(
       idioms.spans,
       250,
-      bad("server/src/run/runs.ts", "const claim = Effect.fn(function* () {})"),
-      bad("server/src/run/runs.ts", 'const claim = Effect.fn("to claim")(function* () {})')
+      bad("server/src/runs/runs.ts", "const claim = Effect.fn(function* () {})"),
+      bad("server/src/runs/runs.ts", 'const claim = Effect.fn("to claim")(function* () {})')
     )
   })
 
@@ -79,8 +79,8 @@ describe("Effect Idioms", () => {
     expectHeld(
       idioms.errors,
       30,
-      bad("server/src/run/runs.ts", "export class RunLost extends Error {}"),
-      bad("server/src/run/runs.ts", 'export class RunLost extends Data.TaggedError("RunLost") {}')
+      bad("server/src/runs/runs.ts", "export class RunLost extends Error {}"),
+      bad("server/src/runs/runs.ts", 'export class RunLost extends Data.TaggedError("RunLost") {}')
     )
   })
 
@@ -88,8 +88,8 @@ describe("Effect Idioms", () => {
     expectHeld(
       idioms.retries,
       4,
-      bad("server/src/run/runs.ts", "const again = Effect.retry({ while: isFailing })"),
-      bad("server/src/run/runs.ts", "class RetryConfig {}")
+      bad("server/src/runs/runs.ts", "const again = Effect.retry({ while: isFailing })"),
+      bad("server/src/runs/runs.ts", "class RetryConfig {}")
     )
   })
 
@@ -97,9 +97,9 @@ describe("Effect Idioms", () => {
     expectHeld(
       idioms.mailboxes,
       3,
-      bad("server/src/run/runs.ts", "const inbox = Mailbox.make<string>()"),
-      bad("server/src/run/runs.ts", "const inbox = Queue.unbounded<string>()"),
-      bad("server/src/run/runs.ts", "const out = Stream.broadcastDynamic(events)")
+      bad("server/src/runs/runs.ts", "const inbox = Mailbox.make<string>()"),
+      bad("server/src/runs/runs.ts", "const inbox = Queue.unbounded<string>()"),
+      bad("server/src/runs/runs.ts", "const out = Stream.broadcastDynamic(events)")
     )
   })
 })
@@ -109,8 +109,8 @@ describe("Observability", () => {
     expectHeld(
       idioms.logging,
       20,
-      bad("server/src/run/runs.ts", "console.log(run)"),
-      bad("server/src/run/runs.ts", "process.stdout.write(line)")
+      bad("server/src/runs/runs.ts", "console.log(run)"),
+      bad("server/src/runs/runs.ts", "process.stdout.write(line)")
     )
   })
 })
@@ -124,7 +124,7 @@ describe("Constraints", () => {
   it("S004-R63 files are read through Effect's FileSystem", () => {
     expect(rules.rawRuntime.find(files)).toEqual([])
     expect(
-      rules.rawRuntime.find(bad("server/src/run/runs.ts", 'import { readFileSync } from "node:fs"'))
+      rules.rawRuntime.find(bad("server/src/runs/runs.ts", 'import { readFileSync } from "node:fs"'))
     ).toHaveLength(1)
   })
 
@@ -132,10 +132,10 @@ describe("Constraints", () => {
     expectHeld(
       idioms.models,
       10,
-      bad("server/src/run/runs.ts", 'import { createOpenAI } from "@ai-sdk/openai"')
+      bad("server/src/runs/runs.ts", 'import { createOpenAI } from "@ai-sdk/openai"')
     )
     const asked = files.filter(({ path }) =>
-      /^packages\/server\/src\/model\/(?:prompt|model-port)\.ts$/.test(path)
+      /^packages\/server\/src\/models\/(?:retry|model-request)\.ts$/.test(path)
     )
     expect(
       asked.map(({ text }) =>
@@ -146,14 +146,14 @@ describe("Constraints", () => {
 
   it("S004-R65 names of files are in kebab-case", () => {
     expect(rules.names.find(files)).toEqual([])
-    expect(rules.names.find(bad("server/src/run/claimedRun.ts", ""))).toHaveLength(1)
+    expect(rules.names.find(bad("server/src/runs/claimedRun.ts", ""))).toHaveLength(1)
   })
 
   it("S004-R66 a test stands beside what it tests and is called .test.ts", () => {
     expectHeld(
       idioms.tests,
       100,
-      bad("server/src/run/runs.spec.ts", 'import { Runs } from "./runs.ts"'),
+      bad("server/src/runs/runs.spec.ts", 'import { Runs } from "./runs.ts"'),
       bad("server/src/__tests__/runs.test.ts", "const nothing = 1")
     )
   })

@@ -150,7 +150,7 @@ export const models: Idiom = eachMatch(
   isHouse,
   /\bfrom\s+"(@ai-sdk\/[\w-]+|ai|openai|@anthropic-ai\/[\w-]+|effect\/ai)"/g,
   ([, from = ""], path) =>
-    path.startsWith("packages/server/src/model/") || from === "effect/ai"
+    path.startsWith("packages/server/src/models/") || from === "effect/ai"
       ? undefined
       : `imports ${from}: models are asked through the LanguageModel that model/ gives`
 )

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 
 const root = join(import.meta.dirname, "..")
 const folder = mkdtempSync(join(tmpdir(), "tropism-linter-"))
-const stage = "packages/server/src/run"
+const stage = "packages/server/src/runs"
 
 const badFiles: Readonly<Record<string, string>> = {
   [`${stage}/a.ts`]: 'import type { B } from "./b.ts"\nexport interface A {\n  readonly b: B\n}\n',

@@ -83,7 +83,7 @@ const build = () => {
   clean()
   bundleProgram()
   buildConsole()
-  cpSync(join(root, "packages/server/src/model/scripts"), join(dist, "scripts"), { recursive: true })
+  cpSync(join(root, "packages/server/src/models/scripts"), join(dist, "scripts"), { recursive: true })
   writeOrigins(readJson(join(root, "package-lock.json")).packages, readJson(join(folder, "package.json")))
 }
 

@@ -39,7 +39,7 @@ interface Text {
 export const isTest = (path: string): boolean => /\.(?:test|soak)\.tsx?$/.test(path)
 
 const isProduct = ({ path }: SourceFile): boolean =>
-  /\.tsx?$/.test(path) && !isTest(path) && !/-for-tests\.|\.gen\.ts$/.test(path)
+  /\.tsx?$/.test(path) && !isTest(path) && !path.endsWith(".gen.ts")
 
 /** All texts of a file of a surface, also those that are too short for a sentence; a name in code is none. */
 export const textsOf = (file: SourceFile, surface: RegExp): ReadonlyArray<string> =>

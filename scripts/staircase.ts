@@ -20,20 +20,55 @@ export const stairs: ReadonlyArray<string> = [
   "mcp",
   "http",
   "chat",
-  "dispatch",
-  "run",
-  "tool",
-  "task",
+  "reactions",
+  "runs",
+  "tools",
+  "review",
   "graph",
   "outbox",
+  "tenancy",
   "database"
 ]
 
-/** A narrow flight beside `graph`: it leads down to `outbox` and `database` and knows neither tool nor run. */
-export const besideGraph: ReadonlyArray<string> = ["agent", "model"]
+/** A narrow flight beside `graph`: it leads down to `outbox`, `tenancy` and `database` and knows neither tools nor runs. */
+export const besideGraph: ReadonlyArray<string> = ["agents", "contexts", "models"]
+
+/** Where the flight beside `graph` leads. */
+const belowGraph: ReadonlyArray<string> = ["outbox", "tenancy", "database"]
 
 /** The ground that every stair stands on: the bounds and the seams for tests. It knows no stair. */
 export const ground: ReadonlyArray<string> = ["limits", "ids", "crash-point", "telemetry"]
+
+/**
+ * The public files of each module: other modules import these and no others.
+ *
+ * A file that no other module imports any more leaves the list. Whoever adds one says why the module needs another door.
+ */
+export const faces: Readonly<Record<string, string>> = {
+  agents:
+    "agents authority definition-checks layer outside-network schedule template todo-assistants versions",
+  chat: "chat completions conversations layer limits turns",
+  cluster: "absent-servers cluster layer limits peers sweeps work-poller",
+  contexts: "appending attachments contexts layer passages text-deltas",
+  database:
+    "connection-errors data-folder database embedded-postgres export-backpressure fair-row-locks group-commit limits migrations pool postgres-access schema sealing",
+  graph:
+    "authority change-refused exporter gateway import/import-records import/imports import/line-importer import/package-importer import/package-lock inspector layer moments objects provenance recording relationships verification",
+  http: "access authentication edge jwt layer limits listener operations-routes origins paging problems rate-limits request-validation review-routes routes runs-routes streams tenancy-routes tokens",
+  mcp: "event-callbacks event-delivery layer people-tools routes",
+  models:
+    "ai-sdk-model built-in-scripts model-request models progress request-queue script setting-faults storable-parts tool-schemas window",
+  outbox: "fair-slots layer notifier outages outbox",
+  reactions:
+    "backtest-reports backtests chains comparisons dispatcher explain external-events health layer new-contexts releases retries schedules triggers webhooks",
+  review:
+    "autonomy decisions layer limits questions rejections task-digest task-queries tasks todos undo undo-plan",
+  runs: "admission attempt-context budgets cancellation chain-caps client-results entry-completion fencing kill-switches layer liveness processing-log provider-waits questions run-queries run-store run-texts run-types step-queries stopping sub-runs verifier worker",
+  telemetry: "metrics tracing",
+  tenancy: "dump idempotency-keys layer projects restore",
+  tools:
+    "arguments denials external-mcp/calls external-mcp/events external-mcp/faults external-mcp/oauth-grants external-mcp/oauth-protocol external-mcp/registry external-mcp/servers external-mcp/sign-ins graph-effects layer person-tools principal run-tools tool-calls tool-servers toolbox"
+}
 
 /** Which packages of the workspace a package may import. */
 const mayUse: Readonly<Record<string, ReadonlyArray<string>>> = {
@@ -51,7 +86,7 @@ export const mayImport = (from: string, to: string): boolean => {
   if (ground.includes(from)) return false
   const fromBeside = besideGraph.indexOf(from)
   const toBeside = besideGraph.indexOf(to)
-  if (fromBeside !== -1) return to === "outbox" || to === "database" || toBeside > fromBeside
+  if (fromBeside !== -1) return belowGraph.includes(to) || toBeside > fromBeside
   if (toBeside !== -1) return heightOf(from) < heightOf("graph")
   return heightOf(from) < heightOf(to)
 }
@@ -96,7 +131,41 @@ const relativeFault = (
   }
   if (stair === undefined || !isStair(stair)) return undefined
   const to = stairOf(target)
-  return mayImport(stair, to) ? undefined : `${stair} imports from ${to}: the stairs lead down only`
+  if (!mayImport(stair, to)) return `${stair} imports from ${to}: the stairs lead down only`
+  return to === stair || isPublic(target) ? undefined : `imports ${target}, which is private to ${to}`
+}
+
+/** The path of a file of the server within its module. */
+const nameIn = (path: string): string => path.split("/").slice(4).join("/").replace(/\.ts$/, "")
+
+const isPublic = (path: string): boolean => {
+  const listed = faces[stairOf(path)]
+  return listed === undefined || nameIn(path) === "" || listed.split(" ").includes(nameIn(path))
+}
+
+/** Complains of public files that no other module imports. */
+export const findUnusedFaces = (files: ReadonlyArray<SourceFile>): ReadonlyArray<Complaint> => {
+  const used = new Set(
+    files
+      .filter(({ path }) => /^packages\/server\/src\/.*\.ts$/.test(path) && !path.endsWith(".test.ts"))
+      .flatMap(({ path, text }) =>
+        importsOf(text)
+          .filter(({ specifier }) => specifier.startsWith("."))
+          .map(({ specifier }) => resolve(path, specifier))
+          .filter((target) => stairOf(target) !== stairOf(path))
+          .map((target) => `${stairOf(target)}/${nameIn(target)}`)
+      )
+  )
+  return Object.entries(faces).flatMap(([module, listed]) =>
+    listed
+      .split(" ")
+      .filter((name) => !used.has(`${module}/${name}`))
+      .map((name) => ({
+        path: "scripts/staircase.ts",
+        line: 1,
+        message: `lists ${module}/${name} as public, but no other module imports it`
+      }))
+  )
 }
 
 /** What a package ships beside its source, such as the demo's definitions, is text and not code. */
@@ -125,7 +194,7 @@ const packageFault = (path: string, packageName: string, specifier: string): str
   return undefined
 }
 
-/** `packages/server/src/run/runs.ts` stands on `run`, `packages/server/src/main.ts` on `main`. */
+/** `packages/server/src/runs/run-store.ts` stands on `run`, `packages/server/src/main.ts` on `main`. */
 const stairOf = (path: string): string => (path.split("/")[3] ?? "").replace(/(\.test)?\.[a-z]+$/, "")
 
 const isStair = (name: string): boolean =>

@@ -7,7 +7,7 @@
 import { describe, expect, it } from "vitest"
 import type { SourceFile } from "./source-text.ts"
 import { codeOnly, importsOf, withoutComments } from "./source-text.ts"
-import { mayImport } from "./staircase.ts"
+import { findUnusedFaces, mayImport } from "./staircase.ts"
 import { maxFunctionLines, rules } from "./tidy-rules.ts"
 
 interface Proof {
@@ -22,17 +22,18 @@ const header = "/**\n * Keeps the rows of runs.\n */\n"
 const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   staircase: {
     bad: [
-      [`${server}/graph/graph.ts`, 'import { Runs } from "../run/runs.ts"', "graph imports from run"],
-      [`${server}/graph/graph.ts`, 'import type { Runs } from "../run/runs.ts"', "graph imports from run"],
-      [`${server}/task/tasks.ts`, 'export * from "../tool/gate.ts"', "task imports from tool"],
-      [`${server}/task/tasks.ts`, 'const gate = import("../tool/gate.ts")', "task imports from tool"],
-      [`${server}/agent/turn.ts`, 'import { Graph } from "../graph/graph.ts"', "agent imports from graph"],
-      [`${server}/graph/graph.ts`, 'import { x } from "../model/models.ts"', "graph imports from model"],
-      [`${server}/limits.ts`, 'import { x } from "./run/runs.ts"', "limits imports from run"],
+      [`${server}/graph/graph.ts`, 'import { Runs } from "../runs/runs.ts"', "graph imports from runs"],
+      [`${server}/graph/graph.ts`, 'import type { Runs } from "../runs/runs.ts"', "graph imports from runs"],
+      [`${server}/review/tasks.ts`, 'export * from "../tools/gate.ts"', "review imports from tools"],
+      [`${server}/review/tasks.ts`, 'const gate = import("../tools/gate.ts")', "review imports from tools"],
+      [`${server}/agents/turn.ts`, 'import { Graph } from "../graph/graph.ts"', "agents imports from graph"],
+      [`${server}/graph/graph.ts`, 'import { x } from "../models/models.ts"', "graph imports from models"],
+      [`${server}/limits.ts`, 'import { x } from "./runs/runs.ts"', "limits imports from runs"],
+      [`${server}/runs/x.ts`, 'import { x } from "../outbox/never.ts"', "private to outbox"],
       [`${server}/basement/x.ts`, "", '"basement" is no stair'],
-      [`${server}/run/x.ts`, 'import { x } from "../../../domain/src/run.ts"', "outside its own package"],
+      [`${server}/runs/x.ts`, 'import { x } from "../../../domain/src/run.ts"', "outside its own package"],
       [
-        `${server}/run/x.ts`,
+        `${server}/runs/x.ts`,
         'import { x } from "../../testing/fresh-database.ts"',
         "outside its own package"
       ],
@@ -46,22 +47,22 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
     ],
     good: [
       [
-        `${server}/run/runs.ts`,
-        'import { Graph } from "../graph/graph.ts"\nimport { x } from "../agent/turn.ts"'
+        `${server}/runs/runs.ts`,
+        'import { Gateway } from "../graph/gateway.ts"\nimport { x } from "./private.ts"'
       ],
       [
         `${server}/graph/graph.ts`,
         'import { maxDepth } from "../limits.ts"\nimport { Schema } from "effect"'
       ],
       [
-        `${server}/agent/turn.ts`,
-        'import { Models } from "../model/models.ts"\nimport { x } from "../database/database.ts"'
+        `${server}/agents/turn.ts`,
+        'import { Models } from "../models/models.ts"\nimport { x } from "../database/database.ts"'
       ],
       [
         `${server}/graph/graph.ts`,
-        '// import { Runs } from "../run/runs.ts"\nconst x = \'import "../run/runs.ts"\''
+        '// import { Runs } from "../runs/runs.ts"\nconst x = \'import "../runs/runs.ts"\''
       ],
-      [`${server}/graph/graph.test.ts`, 'import { Runs } from "../run/runs.ts"'],
+      [`${server}/graph/graph.test.ts`, 'import { Runs } from "../runs/runs.ts"'],
       [
         "packages/domain/src/run.ts",
         'import { Schema } from "effect"\nimport * as S from "effect/Schema"\nimport { x } from "./ids.ts"'
@@ -89,23 +90,35 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   },
   names: {
     bad: [
-      [`${server}/run/index.ts`, "", "index file"],
-      [`${server}/run/runStore.ts`, "", "kebab-case"],
-      [`${server}/run/run-helpers.ts`, "", "says nothing"],
+      [`${server}/runs/index.ts`, "", "index file"],
+      [`${server}/runs/runStore.ts`, "", "kebab-case"],
+      [`${server}/runs/run-helpers.ts`, "", "says nothing"],
       [`${server}/utils/x.ts`, "", "says nothing"],
-      [`${server}/run/runs.ts`, "export class RunManager {}", "exports RunManager"],
-      [`${server}/run/runs.ts`, "export const runData = 1", "exports runData"],
-      [`${server}/run/runs.ts`, "export interface RunV2 {}", "exports RunV2"],
-      [`${server}/run/runs.ts`, "const a = 1\nexport { a as toolService }", "exports toolService"],
-      [`${server}/run/runs.ts`, "export const info = 1", "exports info"],
-      [`${server}/run/runs.ts`, "export const CHAT_UTILS = 1", "exports CHAT_UTILS"]
+      [`${server}/runs/runs.ts`, "export class RunManager {}", "exports RunManager"],
+      [`${server}/runs/runs.ts`, "export const runData = 1", "exports runData"],
+      [`${server}/runs/runs.ts`, "export interface RunV2 {}", "exports RunV2"],
+      [`${server}/runs/runs.ts`, "const a = 1\nexport { a as toolService }", "exports toolService"],
+      [`${server}/runs/runs.ts`, "export const info = 1", "exports info"],
+      [`${server}/runs/runs.ts`, "export const CHAT_UTILS = 1", "exports CHAT_UTILS"]
     ],
     good: [
       [
-        `${server}/run/runs.ts`,
+        `${server}/runs/runs.ts`,
         'export class Runs {}\nexport const metadata = 1\nconst x = "export class RunManager"'
       ],
       ["packages/console/src/run-list.tsx", "export const RunList = () => null"]
+    ]
+  },
+  testCode: {
+    bad: [
+      [`${server}/models/fake-clock.ts`, "", "fake-clock.ts"],
+      [`${server}/mcp/fixtures.ts`, "", "fixtures.ts"],
+      ["packages/domain/src/log-for-tests.ts", "", "log-for-tests.ts"]
+    ],
+    good: [
+      ["packages/server/testing/fake-clock.ts", ""],
+      [`${server}/runs/fake-runs.test.ts`, ""],
+      [`${server}/runs/stubborn-runs.ts`, ""]
     ]
   },
   length: {
@@ -137,47 +150,47 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
         "scripts/x.ts",
         `const f = {\n${"  x,\n".repeat(maxFunctionLines + 1)}}\nclass A {\n${"  x = 1\n".repeat(maxFunctionLines + 1)}}`
       ],
-      [`${server}/run/runs.test.ts`, `it("x", () => {\n${"  x()\n".repeat(maxFunctionLines + 1)}})`]
+      [`${server}/runs/runs.test.ts`, `it("x", () => {\n${"  x()\n".repeat(maxFunctionLines + 1)}})`]
     ]
   },
   graphWrites: {
     bad: [
       [
-        `${server}/run/runs.ts`,
+        `${server}/runs/runs.ts`,
         "sql`insert into kb.graph_objects (id) values (1)`",
         "insert into kb.graph_objects"
       ],
       [
-        `${server}/run/runs.ts`,
+        `${server}/runs/runs.ts`,
         "sql`UPDATE\n  kb.graph_relationships set x = 1`",
         "UPDATE kb.graph_relationships"
       ],
       [`${server}/graph/importer.ts`, "sql`update kb.graph_objects set x = 1`", "update kb.graph_objects"],
-      [`${server}/run/runs.ts`, 'sql`delete from ${sql("kb.graph_objects")}`', "delete from"],
-      [`${server}/run/runs.ts`, 'sql`delete from "kb"."graph_object_versions"`', "delete from"],
+      [`${server}/runs/runs.ts`, 'sql`delete from ${sql("kb.graph_objects")}`', "delete from"],
+      [`${server}/runs/runs.ts`, 'sql`delete from "kb"."graph_object_versions"`', "delete from"],
       [`${server}/outbox/outbox.ts`, "sql`delete from kb.graph_events`", "delete from kb.graph_events"],
       [`${server}/outbox/outbox.ts`, "sql`update kb.graph_objects set x = 1`", "update kb.graph_objects"],
       ["packages/cli/src/import.ts", "`truncate kb.graph_events`", "truncate kb.graph_events"]
     ],
     good: [
-      [`${server}/graph/object-writes.ts`, "sql`insert into kb.graph_objects (id) values (1)`"],
+      [`${server}/graph/creations.ts`, "sql`insert into kb.graph_objects (id) values (1)`"],
       [`${server}/database/migrations/0001-graph.ts`, "sql`update kb.graph_events set x = 1`"],
       [`${server}/outbox/outbox.ts`, "sql`update kb.graph_events set dispatched_at = now()`"],
       [
-        `${server}/run/runs.ts`,
+        `${server}/runs/runs.ts`,
         "sql`select * from kb.graph_objects for update`\n// insert into kb.graph_objects"
       ]
     ]
   },
   rawRuntime: {
     bad: [
-      [`${server}/run/runs.ts`, "try { x() } catch {}", "uses try"],
+      [`${server}/runs/runs.ts`, "try { x() } catch {}", "uses try"],
       ["packages/domain/src/run.ts", "const now = new Date()", "wall clock"],
-      [`${server}/run/runs.ts`, "const run = row as unknown as Run", "casts through unknown"],
-      [`${server}/run/runs.ts`, 'import { readFileSync } from "node:fs"', "node's file system"]
+      [`${server}/runs/runs.ts`, "const run = row as unknown as Run", "casts through unknown"],
+      [`${server}/runs/runs.ts`, 'import { readFileSync } from "node:fs"', "node's file system"]
     ],
     good: [
-      [`${server}/run/runs.ts`, "Effect.try({ try: f, catch: g })\n// try { }\nconst at = new Date(millis)"],
+      [`${server}/runs/runs.ts`, "Effect.try({ try: f, catch: g })\n// try { }\nconst at = new Date(millis)"],
       [`${server}/main.ts`, "try { x() } catch {}"],
       ["scripts/x.ts", 'import { readFileSync } from "node:fs"'],
       [`${server}/database/x.test.ts`, 'import { statSync } from "node:fs"']
@@ -185,10 +198,10 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   },
   unbounded: {
     bad: [
-      [`${server}/run/runs.ts`, "const queue = yield* Queue.unbounded<number>()", "Queue.unbounded"],
-      [`${server}/run/runs.ts`, 'Effect.forEach(x, f, { concurrency: "unbounded" })', "without a bound"]
+      [`${server}/runs/runs.ts`, "const queue = yield* Queue.unbounded<number>()", "Queue.unbounded"],
+      [`${server}/runs/runs.ts`, 'Effect.forEach(x, f, { concurrency: "unbounded" })', "without a bound"]
     ],
-    good: [[`${server}/run/runs.ts`, "Queue.bounded(limits.queue)"]]
+    good: [[`${server}/runs/runs.ts`, "Queue.bounded(limits.queue)"]]
   },
   exceptions: {
     bad: [
@@ -199,32 +212,32 @@ const proofs: Readonly<Record<keyof typeof rules, Proof>> = {
   },
   sleepers: {
     bad: [
-      [`${server}/run/runs.test.ts`, "setTimeout(done, 10)", "setTimeout"],
-      [`${server}/run/runs.test.ts`, 'yield* Effect.sleep("1 second")', "Effect.sleep"],
+      [`${server}/runs/runs.test.ts`, "setTimeout(done, 10)", "setTimeout"],
+      [`${server}/runs/runs.test.ts`, 'yield* Effect.sleep("1 second")', "Effect.sleep"],
       ["packages/server/stories/review.test.ts", "await Bun.sleep(5)", "Bun.sleep"]
     ],
     good: [
-      [`${server}/run/runs.test.ts`, 'yield* Effect.sleep("1 second")\nyield* TestClock.adjust("1 second")'],
+      [`${server}/runs/runs.test.ts`, 'yield* Effect.sleep("1 second")\nyield* TestClock.adjust("1 second")'],
       ["packages/server/simulation/simulation.deep.test.ts", 'yield* Effect.sleep("1 second")']
     ]
   },
   skipped: {
     bad: [
-      [`${server}/run/runs.test.ts`, 'it.skip("x", () => {})', "it.skip"],
-      [`${server}/run/runs.test.ts`, 'it.effect.only("x", () => f)', "it.effect.only"],
-      [`${server}/run/runs.test.ts`, 'describe.todo("x")', "describe.todo"],
-      [`${server}/run/runs.test.ts`, 'it.skipIf(true)("x", f)', "it.skipIf"],
-      [`${server}/run/runs.test.ts`, 'xit("x", f)', "xit"]
+      [`${server}/runs/runs.test.ts`, 'it.skip("x", () => {})', "it.skip"],
+      [`${server}/runs/runs.test.ts`, 'it.effect.only("x", () => f)', "it.effect.only"],
+      [`${server}/runs/runs.test.ts`, 'describe.todo("x")', "describe.todo"],
+      [`${server}/runs/runs.test.ts`, 'it.skipIf(true)("x", f)', "it.skipIf"],
+      [`${server}/runs/runs.test.ts`, 'xit("x", f)', "xit"]
     ],
     good: [
-      [`${server}/run/runs.test.ts`, 'it("says it.skip is refused", f) // it.only('],
-      [`${server}/run/x.ts`, "list.only()"]
+      [`${server}/runs/runs.test.ts`, 'it("says it.skip is refused", f) // it.only('],
+      [`${server}/runs/x.ts`, "list.only()"]
     ]
   },
   standsAlone: {
     bad: [
       ["docs/x.md", "see ../shared" + "/STYLE.md", "which a reader of this repository does not have"],
-      [`${server}/run/x.ts`, "// (DES" + "IGN §4)", "DES" + "IGN"],
+      [`${server}/runs/x.ts`, "// (DES" + "IGN §4)", "DES" + "IGN"],
       ["specs/requirements.md", "see DES" + "IGN.md", "DES" + "IGN"],
       ["README.md", "cd /ho" + "me/someone/tropism", "someone"]
     ],
@@ -256,7 +269,7 @@ describe.each(Object.entries(proofs))("the rule %s", (name, proof) => {
 
 describe("the scanner", () => {
   it("says the line of what it found", () => {
-    expect(rules.rawRuntime.find([file(`${server}/run/x.ts`, "a\n/* b\n */\ntry {")])[0]?.line).toBe(4)
+    expect(rules.rawRuntime.find([file(`${server}/runs/x.ts`, "a\n/* b\n */\ntry {")])[0]?.line).toBe(4)
   })
 
   it("sees code inside a template and nothing else of it", () => {
@@ -285,10 +298,18 @@ describe("the stairs", () => {
   it("lead down, with agent and model on a flight of their own", () => {
     expect(mayImport("main", "database")).toBe(true)
     expect(mayImport("http", "mcp")).toBe(false)
-    expect(mayImport("tool", "agent")).toBe(true)
-    expect(mayImport("agent", "outbox")).toBe(true)
-    expect(mayImport("agent", "model")).toBe(true)
-    expect(mayImport("model", "agent")).toBe(false)
+    expect(mayImport("tools", "agents")).toBe(true)
+    expect(mayImport("agents", "outbox")).toBe(true)
+    expect(mayImport("agents", "models")).toBe(true)
+    expect(mayImport("models", "agents")).toBe(false)
     expect(mayImport("database", "outbox")).toBe(false)
+  })
+
+  it("list as public only what another module imports", () => {
+    const messages = (text: string) =>
+      findUnusedFaces([file(`${server}/runs/x.ts`, text)]).map(({ message }) => message)
+    const unused = "lists graph/gateway as public, but no other module imports it"
+    expect(messages("")).toContain(unused)
+    expect(messages('import { Gateway } from "../graph/gateway.ts"')).not.toContain(unused)
   })
 })

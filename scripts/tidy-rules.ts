@@ -29,7 +29,7 @@ export const entryPoints: ReadonlyArray<string> = ["packages/server/src/main.ts"
 
 /** Who may write the graph's tables, and which statement: the gateway's own files and the migrations any, the outbox one. */
 export const graphWriters: ReadonlyArray<{ readonly folder: string; readonly statement: RegExp }> = [
-  ...["object-writes", "relationship-writes", "merging", "recording"].map((name) => ({
+  ...["creations", "entity-writes", "recording"].map((name) => ({
     folder: `packages/server/src/graph/${name}.ts`,
     statement: /[\s\S]/
   })),
@@ -39,8 +39,8 @@ export const graphWriters: ReadonlyArray<{ readonly folder: string; readonly sta
 
 /** Who may open files without Effect's FileSystem, and why. */
 export const rawFileReaders: ReadonlyArray<string> = [
-  "packages/server/src/database/data-folder-lock.ts", // flock needs a descriptor that stays open
-  "packages/server/src/database/postgres-process.ts" // PostgreSQL outlives a killed program and keeps its log's descriptor
+  "packages/server/src/database/data-folder.ts", // flock needs a descriptor that stays open
+  "packages/server/src/database/postgres-programs.ts" // PostgreSQL outlives a killed program and keeps its log's descriptor
 ]
 
 /** Words that say nothing about what a thing is. */
@@ -240,6 +240,14 @@ const findSkipped = inEach(
     )
 )
 
+/** The staircase keeps src from importing what lies outside it; this keeps code for tests from lying inside. */
+const findTestCode = inEach(isInside, ({ path, text }) => {
+  const name = /\/(?:[\w-]+-for-tests|(?:fake|fixture|mock|stub)s?(?:-[\w-]+)?)\.tsx?$/.exec(path)?.[0]
+  return name === undefined || isTest(path)
+    ? []
+    : [whole({ path, text }, `"${name.slice(1)}" is for tests: put it into the package's testing folder`)]
+})
+
 const findForeignPlaces = inEach(
   (path) => /\.(ts|tsx|mjs|js|css|sql|md|json|jsonc|ya?ml|sh|html)$/.test(path),
   (file) =>
@@ -254,7 +262,7 @@ const findForeignPlaces = inEach(
 /** Every rule by name; `tidy-rules.test.ts` proves each. */
 export const rules = {
   staircase: {
-    sentence: "a file imports from its own folder and from folders further down the stairs",
+    sentence: "a file imports from its own module and the public files of modules further down the stairs",
     find: findClimbs
   },
   header: { sentence: "a file opens with a comment that is at least one sentence", find: findHeaderFaults },
@@ -275,6 +283,7 @@ export const rules = {
   unbounded: { sentence: "every queue and every fan-out of the server has a bound", find: findUnbounded },
   exceptions: { sentence: "whoever silences a check says why", find: findUnreasonedExceptions },
   sleepers: { sentence: "nothing sleeps in a test", find: findSleepers },
+  testCode: { sentence: "fakes, fixtures and other code for tests lie outside src", find: findTestCode },
   skipped: { sentence: "no test is skipped, singled out or left for later", find: findSkipped },
   standsAlone: { sentence: "the project names no place outside itself", find: findForeignPlaces }
 } as const satisfies Record<string, Rule>

@@ -9,6 +9,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { describe, expect, it } from "vitest"
 import type { SourceFile } from "./source-text.ts"
+import { findUnusedFaces } from "./staircase.ts"
 import { rules } from "./tidy-rules.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -47,6 +48,10 @@ describe("the checkout", () => {
     for (const name of ["domain", "api", "server"]) {
       expect(files.some((file) => file.path.startsWith(`packages/${name}/src/`))).toBe(true)
     }
+  })
+
+  it("lists as public only what another module imports", () => {
+    expect(findUnusedFaces(files).map(({ message }) => message)).toEqual([])
   })
 
   for (const [name, rule] of Object.entries(rules)) {

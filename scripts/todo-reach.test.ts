@@ -26,29 +26,29 @@ describe("S003-A01 AC-001 an agent uses only MCP tools for tasks", () => {
   it("looks at the files that there are", () => {
     const paths = new Set(files.map(({ path }) => path))
     expect(paths.has(todos)).toBe(true)
-    for (const folder of ["chat", "run", "agent", "model", "tool"])
+    for (const folder of ["chat", "runs", "agents", "contexts", "models", "tools"])
       expect([...paths].filter((path) => path.startsWith(`${machine}/${folder}/`)).length).toBeGreaterThan(4)
   })
 
-  it("S003-R03 S003-R42 S003-R43 no import leads from chat, run, agent or model to the todos past a tool", () => {
+  it("S003-R03 S003-R42 S003-R43 no import leads from chat, runs, agents, contexts or models to the todos past a tool", () => {
     expect(findWaysPastTools(files)).toEqual([])
     // A way over two files is found, and named.
     const climbing = [
-      ...withFile("run/helping.ts", 'import { Todos } from "../task/todos.ts"'),
-      { path: `${machine}/chat/asking.ts`, text: 'import { help } from "../run/helping.ts"' }
+      ...withFile("runs/helping.ts", 'import { Todos } from "../review/todos.ts"'),
+      { path: `${machine}/chat/asking.ts`, text: 'import { help } from "../runs/helping.ts"' }
     ]
     expect(pathsOf(findWaysPastTools(climbing))).toEqual(
-      expect.arrayContaining([`${machine}/run/helping.ts`, `${machine}/chat/asking.ts`])
+      expect.arrayContaining([`${machine}/runs/helping.ts`, `${machine}/chat/asking.ts`])
     )
     expect(JSON.stringify(findWaysPastTools(climbing))).toContain(
-      "chat/asking.ts → run/helping.ts → task/todos.ts"
+      "chat/asking.ts → runs/helping.ts → review/todos.ts"
     )
   })
 
   it("S003-R04 S003-R49 only the tools and the door of people name the use cases of todos", () => {
     expect(findStrangers(files)).toEqual([])
-    const stranger = withFile("dispatch/stranger.ts", 'import type { Todo } from "../task/todos.ts"')
-    expect(pathsOf(findStrangers(stranger))).toEqual([`${machine}/dispatch/stranger.ts`])
+    const stranger = withFile("reactions/stranger.ts", 'import type { Todo } from "../review/todos.ts"')
+    expect(pathsOf(findStrangers(stranger))).toEqual([`${machine}/reactions/stranger.ts`])
   })
 
   it("S003-R06 the engine of all agents is our own: no package brings another framework, and a record says why", () => {
@@ -66,10 +66,10 @@ describe("S003-A01 AC-001 an agent uses only MCP tools for tasks", () => {
     expect(record).toMatch(/OpenAI Agents SDK.*S003-R06.*engine of our own/)
   })
 
-  it("S003-R41 no statement of chat, run, agent or model names the table of tasks", () => {
+  it("S003-R41 no statement of chat, runs, agents, contexts or models names the table of tasks", () => {
     expect(findStatements(files)).toEqual([])
-    const asking = withFile("model/reading.ts", "export const read = sql`select title from kb.tasks`")
-    expect(pathsOf(findStatements(asking))).toEqual([`${machine}/model/reading.ts`])
+    const asking = withFile("models/reading.ts", "export const read = sql`select title from kb.tasks`")
+    expect(pathsOf(findStatements(asking))).toEqual([`${machine}/models/reading.ts`])
   })
 })
 

@@ -3,20 +3,20 @@
  *
  * The staircase says which folder may import which; an agent's side may import
  * tools, for it calls them. These rules follow the imports further: whatever
- * leads from there to the todos goes through `tool/`.
+ * leads from there to the todos goes through `tools/`.
  */
 import { type Complaint, importsOf, lineAt, type SourceFile, withoutComments } from "./source-text.ts"
 
 const machine = "packages/server/src/"
 
 /** Where todos are kept: the use cases, and beside them nobody writes their rows. */
-export const todos = `${machine}task/todos.ts`
+export const todos = `${machine}review/todos.ts`
 
 /** Who may name them: the tools, the door of people, and the place where all layers meet. */
-const mayName: ReadonlyArray<string> = ["tool/todo-effects.ts", "http/tasks-handlers.ts", "platform.ts"]
+const mayName: ReadonlyArray<string> = ["tools/todo-tools.ts", "http/review-routes.ts", "review/layer.ts"]
 
 /** The side of the agent: what is said to it, what it is, what it works with and what it is asked. */
-const agentSide = /^packages\/server\/src\/(?:chat|run|agent|model)\//
+const agentSide = /^packages\/server\/src\/(?:chat|runs|agents|contexts|models)\//
 
 const isCode = ({ path }: SourceFile): boolean =>
   path.startsWith(machine) && path.endsWith(".ts") && !path.endsWith(".test.ts")
@@ -52,7 +52,7 @@ const wayTo = (
     if (found) return found.map((path) => path.slice(machine.length))
     ways = ways.flatMap((way) =>
       (house.get(way.at(-1) ?? "") ?? [])
-        .filter((target) => !target.startsWith(`${machine}tool/`) && !seen.has(target))
+        .filter((target) => !target.startsWith(`${machine}tools/`) && !seen.has(target))
         .map((target) => {
           seen.add(target)
           return [...way, target]

@@ -9,7 +9,7 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, type Exit, Layer } from "effect"
 import { runCommandLine } from "./command-line.ts"
-import { Lasting, StandingBegan } from "./commands/start.ts"
+import { ExitHooks, StandingBegan } from "./commands/start.ts"
 import { endingOf, failureText, fatalLine, wantsJson } from "./ending.ts"
 import { exitCodes } from "./exit-codes.ts"
 import { type Failure, outputLost, stoppedAtOnce } from "./failure.ts"
@@ -115,7 +115,7 @@ if (launcherFd > 2) {
 }
 
 runCommandLine(args).pipe(
-  Effect.provideService(Lasting, lasting),
+  Effect.provideService(ExitHooks, lasting),
   Effect.provideService(StandingBegan, () => void (isStanding = true)),
   Effect.provideService(PrintingBegan, () => void (isOnlyPrinting = true)),
   Effect.provide(Layer.mergeAll(Keyboard.layer, Layer.provideMerge(Screen.layer, NodeServices.layer))),

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { inject } from "vitest"
-import { nameOf } from "../../server/src/cluster/cluster-address.ts"
+import { nameOf } from "../../server/src/cluster/peers.ts"
 import { type PostgresAccess, withDatabase } from "../../server/src/database/postgres-access.ts"
 import { freeAddress, takenAddress } from "../../server/testing/cluster-servers.ts"
 import { freshDatabase, unmigratedDatabase } from "../../server/testing/fresh-database.ts"
@@ -29,10 +29,10 @@ const adminUrlOf = ({ ownerUrl }: PostgresAccess) =>
 
 const databaseOfYours = Effect.map(freshDatabase, adminUrlOf)
 
-const start = (environment: Record<string, string>, flags: ReadonlyArray<string> = ["--cluster"]) =>
+const start = (environment: Record<string, string>) =>
   Effect.gen(function* () {
     const folder = yield* quickDataFolder
-    const server = yield* launch(launcher, ["start", "--json", ...flags], {
+    const server = yield* launch(launcher, ["start", "--json", "--cluster"], {
       TROPISM_DATA: join(folder, "data"),
       PORT: "0",
       ...environment
@@ -41,9 +41,9 @@ const start = (environment: Record<string, string>, flags: ReadonlyArray<string>
     return server
   })
 
-const refusal = (environment: Record<string, string>, flags?: ReadonlyArray<string>) =>
+const refusal = (environment: Record<string, string>) =>
   Effect.gen(function* () {
-    const server = yield* start(environment, flags)
+    const server = yield* start(environment)
     yield* until(() => server.code() !== undefined)
     return { code: server.code(), error: server.error() }
   })
@@ -87,15 +87,11 @@ describe("start --cluster", () => {
         const { host, port } = yield* freeAddress
         const cluster = { TROPISM_DATA, TROPISM_CLUSTER_ADDRESS: `${host}:${port}` }
         const refusals = yield* Effect.all(
-          [
-            refusal(cluster),
-            refusal({ ...cluster, DATABASE_URL: yield* databaseOfYours }),
-            refusal({ TROPISM_DATA, HOST: "0.0.0.0" }, ["--mcp-fixtures"])
-          ],
+          [refusal(cluster), refusal({ ...cluster, DATABASE_URL: yield* databaseOfYours })],
           { concurrency: 2 }
         )
         const wrongCall = (said: string) => ({ code: 2, error: expect.stringContaining(said) })
-        expect(refusals).toEqual(["DATABASE_URL", "TROPISM_ENCRYPTION_KEY", "--mcp-fixtures"].map(wrongCall))
+        expect(refusals).toEqual(["DATABASE_URL", "TROPISM_ENCRYPTION_KEY"].map(wrongCall))
         expect(readdirSync(folder)).toEqual([])
       }).pipe(Effect.scoped),
     300_000

@@ -8,7 +8,7 @@ import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { endLineOf } from "@tropism/domain/dump"
 import { Effect, Fiber } from "effect"
-import { dumpParts, leftOut } from "../../server/src/database/dump-plan.ts"
+import { dumpParts, leftOut } from "../../server/src/tenancy/dump.ts"
 import {
   answerTool,
   clientConversation,

@@ -13,7 +13,7 @@ import {
   TextDeltaEvent,
   UnknownEvent
 } from "./context-event.ts"
-import { answers, asks, contextName, logOf, turnCompletes, turnStarts } from "./log-for-tests.ts"
+import { answers, asks, contextName, logOf, turnCompletes, turnStarts } from "../testing/log.ts"
 
 const message = {
   type: "UserMessageEvent",

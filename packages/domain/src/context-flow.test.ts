@@ -20,7 +20,7 @@ import {
   turnCompletes,
   turnStarts,
   workflow
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 
 const resumes: NewEvent = { type: "RunResumedEvent", by: "ada", content: "Go on.", triggersAgentTurn: true }
 

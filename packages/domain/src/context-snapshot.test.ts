@@ -3,10 +3,10 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Option, Schema } from "effect"
-import { anyWindowedLog } from "./any-log-for-tests.ts"
+import { anyWindowedLog } from "../testing/any-log.ts"
 import { decodeSnapshot, encodeSnapshot } from "./context-snapshot.ts"
 import { emptyContext, fold } from "./context.ts"
-import { answers, asks, contextOf, toolStarts, turnStarts } from "./log-for-tests.ts"
+import { answers, asks, contextOf, toolStarts, turnStarts } from "../testing/log.ts"
 
 /** As the database gives it back. */
 const throughJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value))

@@ -25,7 +25,7 @@ import {
   turnCompletes,
   turnFails,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 
 const id = (number: number): ContextEventId => contextEventId(contextName, number)
 

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Option, Schema } from "effect"
-import { anyWindowedLog } from "./any-log-for-tests.ts"
+import { anyWindowedLog } from "../testing/any-log.ts"
 import { findSummaryDue, reducerOf } from "./context-window.ts"
 import type { LoggedEvent, NewEvent } from "./context-event.ts"
 import { decodeEvent } from "./context-event.ts"
@@ -21,7 +21,7 @@ import {
   toolStarts,
   turnCompletes,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 import type { Message } from "./message.ts"
 import { listTokens, textTokens } from "./message-size.ts"
 import { findReducerFault, type ReducerConfig } from "./prompt-window.ts"

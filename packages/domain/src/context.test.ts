@@ -6,7 +6,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Option, Schema } from "effect"
-import { anyLog, long } from "./any-log-for-tests.ts"
+import { anyLog, long } from "../testing/any-log.ts"
 import {
   type ContextEventId,
   contextEventId,
@@ -24,7 +24,7 @@ import {
   mentions,
   toolCompletes,
   toolStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 
 const deepFreeze = <A>(value: A): A => {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {

@@ -20,7 +20,7 @@ import {
   turnBreaks,
   turnCompletes,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 import type { ToolCall } from "./message.ts"
 
 /** A call that works, one that is always the same, one that fails as the others do, and those whose outcome others bring. */

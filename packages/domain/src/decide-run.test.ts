@@ -25,7 +25,7 @@ import {
   turnBreaks,
   turnCompletes,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 
 /** What somebody says, how many events after the attempt began, and whether it triggers a turn. */
 interface Remark {

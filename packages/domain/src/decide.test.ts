@@ -24,7 +24,7 @@ import {
   turnCompletes,
   turnFails,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 
 /** Of an attempt that has opened no turn. */
 const noTurn = 0

@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import type { NewEvent } from "./context-event.ts"
 import { decide } from "./decide.ts"
 import { madeCall } from "./defined-tool.ts"
-import { asks, contextOf, runA, turnStarts } from "./log-for-tests.ts"
+import { asks, contextOf, runA, turnStarts } from "../testing/log.ts"
 
 const defines = (name: string, tool: string | null, given: Record<string, string> = {}): NewEvent => ({
   type: "DefineToolEvent",

@@ -27,7 +27,7 @@ import {
   turnBreaks,
   turnCompletes,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 
 const steps = (...names: ReadonlyArray<string>) =>
   names.map((name) => defineFlowStep({ name, prompt: `Do ${name}.` }))

@@ -6,7 +6,7 @@ import { Option } from "effect"
 import { promptOf } from "./context.ts"
 import type { NewEvent } from "./context-event.ts"
 import { GivenFile } from "./given-history.ts"
-import { answers, asks, contextOf, turnStarts } from "./log-for-tests.ts"
+import { answers, asks, contextOf, turnStarts } from "../testing/log.ts"
 import { quoted } from "./message.ts"
 
 type History = Extract<NewEvent, { readonly type: "HistoryGivenEvent" }>

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest"
 import { fold } from "./context.ts"
 import type { NewEvent } from "./context-event.ts"
 import { countShown, findUnjudged, isAnythingUnjudged, readVerdict } from "./guard.ts"
-import { logOf, runA } from "./log-for-tests.ts"
+import { logOf, runA } from "../testing/log.ts"
 
 describe("a guard's words", () => {
   const unreadable = readVerdict("Perhaps")

@@ -17,7 +17,7 @@ import {
   pointerStep,
   Properties
 } from "./json.ts"
-import { mergePatchExamples } from "./json-for-tests.ts"
+import { mergePatchExamples } from "../testing/json-examples.ts"
 
 const loneSurrogate = "\ud83d"
 

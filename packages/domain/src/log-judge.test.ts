@@ -16,7 +16,7 @@ import {
   toolStarts,
   turnCompletes,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 import { type ContextRecords, judgeLog, type RunRecord } from "./log-judge.ts"
 
 const idOf = (number: number) => RunId.make(`01990000-0000-7000-8000-${String(number).padStart(12, "0")}`)

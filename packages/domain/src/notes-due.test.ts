@@ -11,7 +11,7 @@ import {
   turnBreaks,
   turnCompletes,
   turnStarts
-} from "./log-for-tests.ts"
+} from "../testing/log.ts"
 import { areNotesDue } from "./notes-due.ts"
 
 const keeps: NewEvent = { type: "SetMemoryConfigEvent", recallPassages: 0, keepsSummary: true }

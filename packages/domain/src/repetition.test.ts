@@ -6,7 +6,7 @@ import { Arbitrary, Schema } from "effect"
 import type { NewEvent } from "./context-event.ts"
 import { decide, type Decision } from "./decide.ts"
 import { fold } from "./context.ts"
-import { append, asks, logOf, runA, turnBreaks, turnStarts } from "./log-for-tests.ts"
+import { append, asks, logOf, runA, turnBreaks, turnStarts } from "../testing/log.ts"
 import {
   findLoopWarning,
   noRepetition,

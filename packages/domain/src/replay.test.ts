@@ -3,8 +3,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { long } from "./any-log-for-tests.ts"
-import { anyEngineLog, engineLog } from "./engine-for-tests.ts"
+import { long } from "../testing/any-log.ts"
+import { anyEngineLog, engineLog } from "../testing/engine.ts"
 import { beginReplay, type KeptEvent, replay, replayOf } from "./replay.ts"
 
 const replayed = (log: ReadonlyArray<KeptEvent>) => replayOf(replay(beginReplay, log))

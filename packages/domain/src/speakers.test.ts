@@ -5,7 +5,7 @@ import { describe, expect, it } from "@effect/vitest"
 import { fold } from "./context.ts"
 import { contextEventId, ContextName, decodeEvent, type NewEvent } from "./context-event.ts"
 import { UserId } from "./ids.ts"
-import { stepStarts, workflow } from "./log-for-tests.ts"
+import { stepStarts, workflow } from "../testing/log.ts"
 import { askedBy, workedFor } from "./speakers.ts"
 
 const [ann, ben, cleo] = [UserId.make("ann"), UserId.make("ben"), UserId.make("cleo")]

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "vitest"
 import type { NewEvent } from "./context-event.ts"
 import { fold } from "./context.ts"
-import { append, asks, logOf } from "./log-for-tests.ts"
+import { append, asks, logOf } from "../testing/log.ts"
 import { findToolsTool, toolsInUseBounds } from "./tools-in-use.ts"
 
 const called = (tool: string): NewEvent => ({

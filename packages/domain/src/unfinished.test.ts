@@ -7,7 +7,7 @@ import { fold, type ReducedContext } from "./context.ts"
 import type { NewEvent } from "./context-event.ts"
 import { decodeSnapshot, encodeSnapshot } from "./context-snapshot.ts"
 import { decide, type Decision } from "./decide.ts"
-import { answers, append, asks, logOf, runA, turnBreaks, turnStarts } from "./log-for-tests.ts"
+import { answers, append, asks, logOf, runA, turnBreaks, turnStarts } from "../testing/log.ts"
 import { isContinued, keptFinishReason, unfinishedBounds } from "./unfinished.ts"
 
 const Kind = Schema.Literals(["stop", "length", "pause", "empty", "content-filter"])

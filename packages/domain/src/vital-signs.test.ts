@@ -6,7 +6,7 @@ import { UserId } from "./ids.ts"
 import { verdictOf } from "./health.ts"
 import { healthBounds } from "./health-words.ts"
 import { judge, type VitalSigns } from "./vital-signs.ts"
-import { wellSigns } from "./vital-signs-for-tests.ts"
+import { wellSigns } from "../testing/vital-signs.ts"
 
 const verdict = (signs: Partial<VitalSigns>) => verdictOf(judge({ ...wellSigns, ...signs }))
 

@@ -4,8 +4,8 @@
 import type { Agent } from "@tropism/domain/agent"
 import type { UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
-import { Agents } from "../src/agent/agents.ts"
-import { Backtests } from "../src/dispatch/backtests.ts"
+import { Agents } from "../src/agents/agents.ts"
+import { Backtests } from "../src/reactions/backtests.ts"
 import type { Person } from "./people.ts"
 
 const by = "ada" as UserId

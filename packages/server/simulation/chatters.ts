@@ -6,9 +6,9 @@
 import type { Agent } from "@tropism/domain/agent"
 import type { ConversationId, ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect, Redacted } from "effect"
-import { Chatting, type Said } from "../src/chat/chatting.ts"
+import { Chatting, type Said } from "../src/chat/chat.ts"
 import { CrashPoint } from "../src/crash-point.ts"
-import { IdempotencyKeys } from "../src/database/idempotency-keys.ts"
+import { IdempotencyKeys } from "../src/tenancy/idempotency-keys.ts"
 import type { Person } from "./people.ts"
 
 const sam = { id: "sam", secret: Redacted.make("the token of sam"), isRenewed: false }

@@ -6,8 +6,8 @@ import { ContextName } from "@tropism/domain/context-event"
 import type { UserId } from "@tropism/domain/ids"
 import { notesBounds } from "@tropism/domain/notes-due"
 import { Effect } from "effect"
-import { Contexts } from "../src/agent/contexts.ts"
-import { Triggers } from "../src/dispatch/triggers.ts"
+import { Contexts } from "../src/contexts/contexts.ts"
+import { Triggers } from "../src/reactions/triggers.ts"
 import type { Person } from "./people.ts"
 
 const by = "dora" as UserId

@@ -9,9 +9,9 @@ import type { Digest } from "@tropism/domain/attachment"
 import { ContextName } from "@tropism/domain/context-event"
 import type { UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
-import { Attachments, type KeptFile } from "../src/agent/attachments.ts"
-import { Contexts } from "../src/agent/contexts.ts"
-import { Triggers } from "../src/dispatch/triggers.ts"
+import { Attachments, type KeptFile } from "../src/contexts/attachments.ts"
+import { Contexts } from "../src/contexts/contexts.ts"
+import { Triggers } from "../src/reactions/triggers.ts"
 import type { Person } from "./people.ts"
 
 const fileOf = (text: string, untrusted: boolean): KeptFile => {

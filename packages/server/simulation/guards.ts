@@ -5,7 +5,7 @@
  */
 import type { ModelConfig } from "@tropism/domain/model-config"
 import { Option } from "effect"
-import type { Models } from "../src/model/models.ts"
+import type { Models } from "../src/models/models.ts"
 
 export const guardName = "warden"
 

@@ -6,7 +6,7 @@
  * never far away.
  */
 import { Effect } from "effect"
-import { CallbackFailed, type Callback } from "../src/mcp/callbacks.ts"
+import { CallbackFailed, type Callback } from "../src/mcp/event-callbacks.ts"
 import type { Chance } from "./chance.ts"
 
 export interface Inbox {

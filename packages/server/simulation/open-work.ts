@@ -13,10 +13,10 @@
 import type { ProjectId } from "@tropism/domain/ids"
 import { SqlClient } from "effect/sql"
 import { modelLimits, outboxLimits, runLimits } from "../src/limits.ts"
-import { sharesOf } from "../src/run/worker.ts"
-import { eventLimits } from "../src/mcp/event-limits.ts"
-import { reviewLimits } from "../src/task/task-limits.ts"
-import { sourceLimits } from "../src/tool/source-limits.ts"
+import { sharesOf } from "../src/runs/worker.ts"
+import { eventLimits } from "../src/mcp/events.ts"
+import { reviewLimits } from "../src/review/limits.ts"
+import { sourceLimits } from "../src/tools/external-mcp/events.ts"
 import { longestWindowSeconds, simulatedSlots } from "./reacting.ts"
 
 /** Something that is not final. */

@@ -22,17 +22,17 @@ import type {
 } from "@tropism/domain/ids"
 import { isSuggestion, isTodo, type Task } from "@tropism/domain/task"
 import { Cause, Effect, Exit } from "effect"
-import { Contexts } from "../src/agent/contexts.ts"
+import { Contexts } from "../src/contexts/contexts.ts"
 import { CrashPoint } from "../src/crash-point.ts"
 import { Database, type ProjectTransaction } from "../src/database/database.ts"
-import { Deliveries } from "../src/dispatch/deliveries.ts"
-import { Triggers } from "../src/dispatch/triggers.ts"
+import { Deliveries } from "../src/reactions/webhooks.ts"
+import { Triggers } from "../src/reactions/triggers.ts"
 import { Gateway } from "../src/graph/gateway.ts"
 import type { Applied } from "../src/graph/recording.ts"
-import { Endings } from "../src/run/endings.ts"
-import { Runs } from "../src/run/runs.ts"
-import type { Edit } from "../src/task/deciding.ts"
-import { Tasks } from "../src/task/tasks.ts"
+import { RunCancellation } from "../src/runs/cancellation.ts"
+import { Runs } from "../src/runs/run-store.ts"
+import type { Edit } from "../src/review/decisions.ts"
+import { Tasks } from "../src/review/tasks.ts"
 import { moods } from "./agents.ts"
 import type { Chance } from "./chance.ts"
 import type { WholeServer } from "./server-life.ts"
@@ -325,7 +325,7 @@ export const cancel = Effect.fnUntraced(function* ({ chance, ask }: Person) {
       Effect.gen(function* () {
         const runs = yield* Runs
         const [newest] = yield* runs.list({}, undefined, 1)
-        if (newest !== undefined) yield* (yield* Endings).cancel(newest, { by: "ada" as UserId })
+        if (newest !== undefined) yield* (yield* RunCancellation).cancel(newest, { by: "ada" as UserId })
       })
     )
   }

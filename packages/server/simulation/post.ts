@@ -6,7 +6,7 @@
  */
 import { Effect, Queue, type Scope } from "effect"
 import { outboxLimits } from "../src/limits.ts"
-import { WakeUps } from "../src/outbox/wake-ups.ts"
+import { Notifier } from "../src/outbox/notifier.ts"
 import type { Chance } from "./chance.ts"
 import type { Program } from "./program.ts"
 
@@ -14,7 +14,7 @@ type Letter = ReadonlyArray<string>
 
 export interface Post {
   /** Sends and receives for a server until the scope ends. */
-  readonly serve: (program: Program) => Effect.Effect<void, never, Scope.Scope | WakeUps>
+  readonly serve: (program: Program) => Effect.Effect<void, never, Scope.Scope | Notifier>
 }
 
 export const makePost = (chance: Chance): Post => {
@@ -28,21 +28,21 @@ export const makePost = (chance: Chance): Post => {
   }
   return {
     serve: Effect.fnUntraced(function* (program) {
-      const wakeUps = yield* WakeUps
+      const notifier = yield* Notifier
       const box = yield* Queue.unbounded<Letter>()
       boxes.set(program, box)
       program.mourners.add(() => boxes.delete(program))
       const late = (letter: Letter) =>
-        Effect.andThen(Effect.sleep(chance.between(1, 400)), wakeUps.hear(letter))
-      yield* wakeUps.hear(["*"])
+        Effect.andThen(Effect.sleep(chance.between(1, 400)), notifier.hear(letter))
+      yield* notifier.hear(["*"])
       yield* Queue.take(box).pipe(
         Effect.flatMap((letter) =>
-          chance.oneIn(3) ? Effect.forkScoped(late(letter)) : wakeUps.hear(letter)
+          chance.oneIn(3) ? Effect.forkScoped(late(letter)) : notifier.hear(letter)
         ),
         Effect.forever,
         Effect.forkScoped
       )
-      yield* wakeUps.untold.pipe(
+      yield* notifier.untold.pipe(
         Effect.map((topics) => carry(program, topics)),
         Effect.andThen(Effect.sleep(outboxLimits.tellIntervalMs)),
         Effect.forever,

@@ -8,11 +8,11 @@
  */
 import { Clock, Effect } from "effect"
 import type { Chance } from "./chance.ts"
-import { unmade, type ForeignFault } from "../src/tool/foreign-fault.ts"
+import { unmade, type ExternalFault } from "../src/tools/external-mcp/faults.ts"
 
 export interface Radio {
   /** Answers a question of a server. */
-  readonly answer: (params: Record<string, unknown>) => Effect.Effect<unknown, ForeignFault>
+  readonly answer: (params: Record<string, unknown>) => Effect.Effect<unknown, ExternalFault>
   /** Lets something happen. */
   readonly happen: Effect.Effect<void>
   /** From now on it behaves. */

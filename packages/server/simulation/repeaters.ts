@@ -8,7 +8,7 @@ import { direct } from "@tropism/domain/actor"
 import type { UserId } from "@tropism/domain/ids"
 import { Effect, Redacted } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
-import { IdempotencyKeys } from "../src/database/idempotency-keys.ts"
+import { IdempotencyKeys } from "../src/tenancy/idempotency-keys.ts"
 import { Gateway } from "../src/graph/gateway.ts"
 import type { Person } from "./people.ts"
 

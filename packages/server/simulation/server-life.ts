@@ -23,16 +23,16 @@ import {
 import { CrashPoint } from "../src/crash-point.ts"
 import { SealingKeys } from "../src/database/sealing.ts"
 import { Ids } from "../src/ids.ts"
-import { Readiness } from "../src/http/readiness.ts"
-import { Posting } from "../src/mcp/callbacks.ts"
-import type { Models } from "../src/model/models.ts"
+import { Readiness } from "../src/http/listener.ts"
+import { Posting } from "../src/mcp/event-callbacks.ts"
+import type { Models } from "../src/models/models.ts"
 import { loops, platformLayer } from "../src/platform.ts"
-import { DispatchPauseMs } from "../src/dispatch/dispatcher.ts"
-import { ConcurrentRuns } from "../src/run/worker.ts"
+import { DispatchPauseMs } from "../src/reactions/dispatcher.ts"
+import { ConcurrentRuns } from "../src/runs/worker.ts"
 import { simulatedSlots } from "./reacting.ts"
-import type { Whom } from "../src/tool/oauth-grants.ts"
-import { ForeignConnecting } from "../src/tool/foreign-client.ts"
-import { EventQuestions } from "../src/tool/foreign-events.ts"
+import type { Whom } from "../src/tools/external-mcp/oauth-grants.ts"
+import { ExternalConnecting } from "../src/tools/external-mcp/client.ts"
+import { EventQuestions } from "../src/tools/external-mcp/events.ts"
 import type { Chance } from "./chance.ts"
 import type { Conductor } from "./conductor.ts"
 import type { FaultPlan } from "./faults.ts"
@@ -122,7 +122,7 @@ export const startServer = (ground: Ground, name: string): Server => {
     Layer.succeed(EventQuestions, (_whom: Whom, params: Record<string, unknown>) =>
       ground.radio.answer(params)
     ),
-    Layer.succeed(ForeignConnecting, () => ground.shop.connect),
+    Layer.succeed(ExternalConnecting, () => ground.shop.connect),
     Layer.succeed(Posting, ground.inbox.take),
     Layer.succeed(SealingKeys, sealingKeys),
     Layer.succeed(ConcurrentRuns, simulatedSlots),

@@ -8,13 +8,13 @@
 import type { Tool } from "@modelcontextprotocol/client"
 import { canonicalJson } from "@tropism/domain/json"
 import { Effect } from "effect"
-import type { ForeignClient } from "../src/tool/foreign-client.ts"
-import { answered, ForeignFault, unmade } from "../src/tool/foreign-fault.ts"
+import type { ExternalClient } from "../src/tools/external-mcp/client.ts"
+import { answered, ExternalFault, unmade } from "../src/tools/external-mcp/faults.ts"
 import type { Chance } from "./chance.ts"
 
 export interface Shop {
   /** Connects to it. */
-  readonly connect: Effect.Effect<ForeignClient, ForeignFault>
+  readonly connect: Effect.Effect<ExternalClient, ExternalFault>
   /** What it has done, each deed as often as it did it. */
   readonly deeds: ReadonlyArray<string>
   /** From now on it behaves. */
@@ -49,7 +49,7 @@ export const makeShop = (chance: Chance): Shop => {
   const wild = (n: number): boolean => isWild && chance.oneIn(n)
   const pause = Effect.suspend(() => (wild(3) ? Effect.sleep(chance.between(1, 3_000)) : Effect.void))
 
-  const call: ForeignClient["call"] = Effect.fnUntraced(function* ({ name }, args) {
+  const call: ExternalClient["call"] = Effect.fnUntraced(function* ({ name }, args) {
     yield* pause
     if (wild(12)) return yield* unmade("The shop is closed")
     if (wild(12)) return yield* answered("The shop does not want to")
@@ -57,14 +57,14 @@ export const makeShop = (chance: Chance): Shop => {
     if (name === "hang") return yield* Effect.never
     yield* pause
     if (wild(12))
-      return yield* new ForeignFault({ outcome: "unknown", message: "The shop hung up", isBroken: true })
+      return yield* new ExternalFault({ outcome: "unknown", message: "The shop hung up", isBroken: true })
     return { content: [{ type: "text", text: "It is done" }] }
   })
 
   const connect = Effect.gen(function* () {
     yield* pause
     if (wild(8)) return yield* unmade("The shop is not there")
-    const client: ForeignClient = {
+    const client: ExternalClient = {
       listTools: Effect.suspend(() =>
         wild(12) ? unmade("The shop lists nothing") : Effect.succeed(shopTools)
       ),

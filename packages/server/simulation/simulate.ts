@@ -10,7 +10,7 @@
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Exit, Queue } from "effect"
-import { Models } from "../src/model/models.ts"
+import { Models } from "../src/models/models.ts"
 import { chanceOf } from "./chance.ts"
 import { check } from "./checkers.ts"
 import { makeConductor } from "./conductor.ts"

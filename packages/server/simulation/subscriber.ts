@@ -4,10 +4,10 @@
 import type { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect, Redacted } from "effect"
 import { Database } from "../src/database/database.ts"
-import { readKey } from "../src/database/sealed-text.ts"
+import { readKey } from "../src/database/sealing.ts"
 import { Tokens } from "../src/http/tokens.ts"
 import { EventSubscriptions } from "../src/mcp/event-subscriptions.ts"
-import { digestOf } from "../src/task/digest.ts"
+import { digestOf } from "../src/review/task-digest.ts"
 
 /** What he is told of. */
 export const subscribedEvent = { name: "object.created", entityType: "graphObject", type: "created" } as const

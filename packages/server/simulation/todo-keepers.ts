@@ -5,7 +5,7 @@
  */
 import type { UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
-import { Todos } from "../src/task/todos.ts"
+import { Todos } from "../src/review/todos.ts"
 import type { Person } from "./people.ts"
 
 /** Does a few things to the todos of an owner. */

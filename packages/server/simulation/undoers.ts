@@ -11,9 +11,9 @@ import type { UndoTask } from "@tropism/domain/task"
 import { Effect } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
 import { Objects } from "../src/graph/objects.ts"
-import { Runs } from "../src/run/runs.ts"
-import { Tasks } from "../src/task/tasks.ts"
-import { Undos } from "../src/task/undos.ts"
+import { Runs } from "../src/runs/run-store.ts"
+import { Tasks } from "../src/review/tasks.ts"
+import { Undos } from "../src/review/undo.ts"
 import { makeChange, type Person } from "./people.ts"
 
 /** Puts work into something that is there, whoever made it: no undo may take that away. */

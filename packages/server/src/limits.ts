@@ -35,7 +35,7 @@ export const modelLimits = {
   strictModels: 1_000,
   /** Refusals of one prompt as too long, each followed by a shorter one. */
   windowRefusals: 8,
-  /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`run/answer.ts`). A longer one gets a stand-in. */
+  /** Of the id that a model gives a call, in UTF-8; what tells it from others comes behind it (`runs/model-answer.ts`). A longer one gets a stand-in. */
   callIdMaxBytes: 2_000,
   /** Of one request, in and out each, as a provider reports them: a column holds no more. */
   requestMaxTokens: 2_147_483_647,
@@ -374,7 +374,7 @@ export const telemetryLimits = {
   lagResolutionMs: 20
 } as const
 
-/** Of `http/`: requests; live streams have theirs in `http/stream-limits.ts`, tokens in `http/token-limits.ts`. */
+/** Of `http/`: requests; live streams have theirs in `http/limits.ts`, tokens in `http/limits.ts`. */
 export const httpLimits = {
   bodyMaxBytes: 1_048_576,
   /** From the head of a request to the end of its body; a file that is imported may take longer. */

@@ -9,50 +9,40 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { PassingWords } from "./agent/passing-words.ts"
-import { MinScheduleSeconds } from "./agent/schedule.ts"
+import { MinScheduleSeconds } from "./agents/schedule.ts"
 import { ownAddresses } from "./cluster/absent-servers.ts"
-import { type ClusterAddress, listensAt, nameOf } from "./cluster/cluster-address.ts"
 import { joinCluster } from "./cluster/cluster.ts"
-import { findStranger } from "./cluster/proofs.ts"
+import { type ClusterAddress, listensAt, nameOf, findStranger } from "./cluster/peers.ts"
+import { TextDeltas } from "./contexts/text-deltas.ts"
+import { orAway } from "./database/connection-errors.ts"
 import { makeDataFolder } from "./database/data-folder.ts"
-import { orAway } from "./database/database-away.ts"
-import { PassingFolder } from "./database/dump-file.ts"
 import { embedded } from "./database/embedded-postgres.ts"
-import { examineDatabase } from "./database/examining.ts"
-import { external } from "./database/external-postgres.ts"
-import { migrate } from "./database/migrating.ts"
 import { poolLayer } from "./database/pool.ts"
 import type { PostgresAccess } from "./database/postgres-access.ts"
-import type { SealingKey } from "./database/sealed-text.ts"
-import { Sealing, SealingKeys } from "./database/sealing.ts"
-import { Closing } from "./http/closing.ts"
-import { edgeLimits } from "./http/edge-limits.ts"
+import { examineDatabase, external, migrate } from "./database/schema.ts"
+import { type SealingKey, Sealing, SealingKeys } from "./database/sealing.ts"
 import { layerEdge } from "./http/edge.ts"
-import { newServer } from "./http/listening.ts"
-import { tellFigures } from "./http/metrics-handlers.ts"
+import { TrustedIssuer } from "./http/jwt.ts"
+import { edgeLimits, tokenLimits } from "./http/limits.ts"
+import { Closing, newServer, Readiness } from "./http/listener.ts"
+import { tellFigures } from "./http/operations-routes.ts"
 import { Standing } from "./http/origins.ts"
 import { RateLimits } from "./http/rate-limits.ts"
-import { Readiness } from "./http/readiness.ts"
 import { layerRoutes } from "./http/routes.ts"
-import { tokenLimits } from "./http/token-limits.ts"
 import { adminUser, Tokens } from "./http/tokens.ts"
-import { TrustedIssuer } from "./http/trusted-issuer.ts"
 import { Ids } from "./ids.ts"
 import { httpLimits } from "./limits.ts"
-import { sealEventSecrets } from "./mcp/event-secrets.ts"
-import { OAuthGrants } from "./tool/oauth-grants.ts"
+import { sealEventSecrets } from "./mcp/event-callbacks.ts"
 import { layerMcpRoutes } from "./mcp/routes.ts"
-import { Models } from "./model/models.ts"
-import { ModelConcurrency } from "./model/request-queue.ts"
-import { carryWakeUps } from "./outbox/courier.ts"
+import { Models } from "./models/models.ts"
+import { ModelConcurrency } from "./models/request-queue.ts"
+import { relayNotifications } from "./outbox/notifier.ts"
 import { nothingTold, Outage } from "./outbox/outages.ts"
 import { loops, platformLayer } from "./platform.ts"
-import { KillSwitches } from "./run/kill-switches.ts"
-import { RetentionDays, StuckAfterMs } from "./run/processing-log.ts"
-import { Runs } from "./run/runs.ts"
-import { WorkerName } from "./run/worker-name.ts"
-import { ConcurrentRuns, Worker } from "./run/worker.ts"
+import { KillSwitches } from "./runs/kill-switches.ts"
+import { RetentionDays, StuckAfterMs } from "./runs/processing-log.ts"
+import { Runs } from "./runs/run-store.ts"
+import { WorkerName, ConcurrentRuns, Worker } from "./runs/worker.ts"
 import {
   allowedOrigins,
   checkSettings,
@@ -67,9 +57,11 @@ import {
   trustedIssuer
 } from "./settings.ts"
 import { checkCall, orPortProblem, StartFailure } from "./start-checks.ts"
-import { exportFigures } from "./telemetry/exported-figures.ts"
-import { Spans } from "./telemetry/spans.ts"
-import { LocalMcpServers } from "./tool/foreign-permit.ts"
+import { exportMetrics } from "./telemetry/metrics.ts"
+import { Spans } from "./telemetry/tracing.ts"
+import { PassingFolder } from "./tenancy/dump.ts"
+import { LocalMcpServers } from "./tools/external-mcp/faults.ts"
+import { OAuthGrants } from "./tools/external-mcp/oauth-grants.ts"
 
 export interface ServeOptions {
   readonly host: string
@@ -86,8 +78,8 @@ export interface ServeOptions {
   readonly cluster?: ClusterAddress | undefined
   /** Turns the server's kill switch on before anything works, for this reason. */
   readonly stopped?: string | undefined
-  /** Opens `/mcp-fixtures`, without a token, for the MCP conformance suite; only on 127.0.0.1. */
-  readonly mcpFixtures?: boolean | undefined
+  /** Routes that are served beside the server's own; tests add the fixtures of the MCP conformance suite. */
+  readonly extraRoutes?: Layer.Layer<never, never, Layer.Services<typeof layerMcpRoutes>> | undefined
   /** How long the doors of a server that is watched stay open once it stops; by itself as the bound says. */
   readonly leaveNoticeMs?: number | undefined
   readonly onReady?: ((info: Ready) => Effect.Effect<void>) | undefined
@@ -183,9 +175,10 @@ export const serveOn = Effect.fn("serveOn")(
       host: options.host,
       allowedOrigins: yield* allowedOrigins
     })
-    const routes = Layer.merge(
+    const routes = Layer.mergeAll(
       layerRoutes(options.consoleFolder),
-      layerMcpRoutes(options.mcpFixtures === true)
+      layerMcpRoutes,
+      options.extraRoutes ?? Layer.empty
     ).pipe(
       Layer.provide([standing, layerEdge.pipe(Layer.provide([standing, RateLimits.layer(yield* rateLimit)]))])
     )
@@ -204,7 +197,7 @@ export const serveOn = Effect.fn("serveOn")(
       if (access.embedded) yield* (yield* Runs).lapseAll
       else {
         const { serverStartupParameters: startupParameters, serverUrl: url } = access
-        yield* Effect.forkScoped(carryWakeUps({ url, startupParameters }))
+        yield* Effect.forkScoped(relayNotifications({ url, startupParameters }))
       }
       const alone =
         options.cluster &&
@@ -215,7 +208,7 @@ export const serveOn = Effect.fn("serveOn")(
         ))
       if (options.stopped !== undefined) yield* switches.stop(null, options.stopped, adminUser)
       yield* loops(alone)
-      yield* exportFigures(tellFiguresOrLog)
+      yield* exportMetrics(tellFiguresOrLog)
       yield* Effect.addFinalizer(() => lastAnswers)
       const http = yield* orPortProblem(Layer.build(doors), options)
       // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
@@ -255,7 +248,7 @@ export const serveOn = Effect.fn("serveOn")(
         message: `The database went away while the server started (${sentence}): see that it runs, and start the server again.`
       })
   ),
-  // The spans that are told are made by hand (`run/observing.ts`): one for each statement would cost as much as some of them.
+  // The spans that are told are made by hand (`runs/run-telemetry.ts`): one for each statement would cost as much as some of them.
   Effect.withTracerEnabled(false),
   // Figures, and what the log was told of an outage, are this server's own, also where a program starts several.
   (serving) =>
@@ -272,7 +265,7 @@ export const serveOn = Effect.fn("serveOn")(
 /** Behind its last request a server still makes the answers to their end that are told at others, for as long as requests had. */
 const lastAnswers = Effect.gen(function* () {
   const { claimNoMore } = yield* Worker
-  const { unheard } = yield* PassingWords
+  const { unheard } = yield* TextDeltas
   const { lastCall } = yield* Closing
   yield* claimNoMore
   yield* Effect.timeoutOption(Effect.raceFirst(unheard, lastCall), httpLimits.drainTimeoutMs)

@@ -6,22 +6,17 @@
  */
 import { Config, Effect, type FileSystem, Option, type Path, type Redacted, Schema, type Scope } from "effect"
 import { FetchHttpClient } from "effect/http"
-import {
-  besideDoors,
-  type ClusterAddress,
-  isLoopback,
-  readClusterAddress
-} from "./cluster/cluster-address.ts"
-import { clusterLimits } from "./cluster/cluster-limits.ts"
-import { findSealingKeys } from "./database/sealing-keys.ts"
-import { edgeLimits } from "./http/edge-limits.ts"
-import { issuerOfEnvironment } from "./http/jwt-settings.ts"
+import { clusterLimits } from "./cluster/limits.ts"
+import { besideDoors, type ClusterAddress, isLoopback, readClusterAddress } from "./cluster/peers.ts"
+import { findSealingKeys } from "./database/sealing.ts"
+import { issuerOfEnvironment } from "./http/jwt.ts"
+import { edgeLimits } from "./http/limits.ts"
 import { readOrigins } from "./http/origins.ts"
 import { type RateLimit, readRateLimit } from "./http/rate-limits.ts"
 import { modelLimits, runLimits } from "./limits.ts"
-import { Models } from "./model/models.ts"
-import { findSettingFault } from "./model/setting-faults.ts"
-import type { LocalPermit } from "./tool/foreign-permit.ts"
+import { Models } from "./models/models.ts"
+import { findSettingFault } from "./models/setting-faults.ts"
+import type { LocalPermit } from "./tools/external-mcp/faults.ts"
 
 /** A setting keeps the server from starting; `message` says which, and what to set. */
 export class SettingUnusable extends Schema.TaggedError<SettingUnusable>()("SettingUnusable", {

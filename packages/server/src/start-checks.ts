@@ -7,8 +7,8 @@
  */
 import { Effect, Predicate, type Redacted, Schema } from "effect"
 import { HttpServerError } from "effect/http"
-import { type ClusterAddress, listensAt } from "./cluster/cluster-address.ts"
-import { type ListenAddress, type ListenFault, tryListening } from "./http/listening.ts"
+import { type ClusterAddress, listensAt } from "./cluster/peers.ts"
+import { type ListenAddress, type ListenFault, tryListening } from "./http/listener.ts"
 import { FlagUnmet, isKeyGiven } from "./settings.ts"
 
 /** The server could not start; `message` says why and what to do. */
@@ -23,16 +23,10 @@ export interface Call {
   readonly databaseUrl?: Redacted.Redacted<string> | undefined
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
   readonly cluster?: ClusterAddress | undefined
-  readonly mcpFixtures?: boolean | undefined
 }
 
 /** Fails with a sentence where this call can come to nothing. */
 export const checkCall = Effect.fn("checkCall")(function* (call: Call) {
-  if (call.mcpFixtures === true && call.host !== "127.0.0.1")
-    return yield* new FlagUnmet({
-      message:
-        "--mcp-fixtures opens an address without a token: start with HOST=127.0.0.1, or without the flag."
-    })
   if (call.cluster !== undefined) yield* checkCompany(call)
   yield* checkPort(call)
   if (call.cluster !== undefined) yield* checkPort(listensAt(call.cluster), "TROPISM_CLUSTER_ADDRESS")

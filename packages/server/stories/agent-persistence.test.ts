@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { migrate } from "../src/database/migrating.ts"
+import { migrate } from "../src/database/schema.ts"
 import { freshDatabase, unmigratedDatabase } from "../testing/fresh-database.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { newProject, newStory, startServer, type Story } from "../testing/platform.ts"

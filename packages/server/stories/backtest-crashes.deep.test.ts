@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { CrashPointName } from "../src/crash-point.ts"
-import { sharesOf } from "../src/run/worker.ts"
+import { sharesOf } from "../src/runs/worker.ts"
 import {
   backtestNow,
   backtestOver,

@@ -8,7 +8,7 @@
 import { execFileSync } from "node:child_process"
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Logger, Redacted, References } from "effect"
-import { serveAnswers } from "../src/model/fake-model-server.ts"
+import { serveAnswers } from "../testing/fake-model-server.ts"
 import { startCollector } from "../testing/collector.ts"
 import { documentedBy } from "../testing/documented.ts"
 import { openStream } from "../testing/event-stream.ts"
@@ -75,7 +75,7 @@ const start = Effect.fnUntraced(function* (secrets: ReturnType<typeof given>) {
   const loggers = [Logger.formatJson, Logger.formatLogFmt, Logger.formatSimple].map((format) =>
     Logger.map(format, (line) => void lines.push(line))
   )
-  const doors = yield* startServer(access, loggers, undefined, false, secrets["sealing key"]).pipe(
+  const doors = yield* startServer(access, loggers, undefined, undefined, secrets["sealing key"]).pipe(
     Effect.provideService(References.MinimumLogLevel, "All"),
     Effect.provide(
       ConfigProvider.layer(

@@ -34,7 +34,7 @@ const setSwitch = (story: Story, stopped: boolean) =>
   story.ask("PUT", "/kill-switch", stopped ? { stopped, reason: "Fire drill" } : { stopped })
 
 layer(SharedServer.layer)((it) => {
-  describe("Endings of an answer", () => {
+  describe("RunCancellation of an answer", () => {
     it.effect("a kill switch lets it rest, says so and refuses what is said meanwhile; then it goes on", () =>
       Effect.gen(function* () {
         const { agent, answer, body, story } = yield* underWay

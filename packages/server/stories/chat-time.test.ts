@@ -3,8 +3,8 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { chatLimits } from "../src/chat/chat-limits.ts"
-import { keyLimits } from "../src/database/idempotency-keys.ts"
+import { chatLimits } from "../src/chat/limits.ts"
+import { keyLimits } from "../src/tenancy/idempotency-keys.ts"
 import { inTime } from "../testing/chat-time.ts"
 import { answered, chat, contextOf, keyed, newAssistant, streamed } from "../testing/chat-words.ts"
 import { contentsOf, countOf, echo, logOf, slowEcho } from "../testing/context-words.ts"

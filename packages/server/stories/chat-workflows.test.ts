@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
-import { chatLimits } from "../src/chat/chat-limits.ts"
+import { chatLimits } from "../src/chat/limits.ts"
 import { answered, chat, contextOf, keyed, newAssistant } from "../testing/chat-words.ts"
 import { echo, logWith, say } from "../testing/context-words.ts"
 import { defineWorkflow, draftAndCheck, loud, loudUnlessSlow } from "../testing/define-words.ts"

@@ -5,11 +5,11 @@ import { describe, expect, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { AddressTaken, enter, watchForAbsent } from "../src/cluster/absent-servers.ts"
-import { nameOf } from "../src/cluster/cluster-address.ts"
-import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { nameOf } from "../src/cluster/peers.ts"
+import { clusterLimits } from "../src/cluster/limits.ts"
 import { poolLayer } from "../src/database/pool.ts"
-import { WakeUps } from "../src/outbox/wake-ups.ts"
-import { Presence } from "../src/run/presence.ts"
+import { Notifier } from "../src/outbox/notifier.ts"
+import { PeerVisibility } from "../src/runs/liveness.ts"
 import { StartFailure } from "../src/start-checks.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
@@ -47,7 +47,7 @@ describe("An address of a cluster", () => {
         `${nameOf(at)}#other`,
         "infinity"
       ])
-      const exit = yield* Effect.exit(startServer(access, [], undefined, false, storyKeys, at))
+      const exit = yield* Effect.exit(startServer(access, [], undefined, undefined, storyKeys, at))
       const refusal = Exit.isFailure(exit) && Cause.squash(exit.cause)
       expect(refusal).toBeInstanceOf(StartFailure)
       for (const value of [nameOf(at), "TROPISM_CLUSTER_ADDRESS"])
@@ -69,7 +69,7 @@ describe("An address of a cluster", () => {
         "create trigger unreached before insert or update on kb_cluster.tropism_runners for each row execute function kb_cluster.unreached()"
       ])
         yield* ask(access, statement)
-      yield* startServer(access, [logger], undefined, false, storyKeys, at)
+      yield* startServer(access, [logger], undefined, undefined, storyKeys, at)
       const told = (code: string) =>
         Effect.sync(() => said.filter((line, index) => codes[index] === code && line.includes(nameOf(at))))
       yield* eventually(told("unreached"), ({ length }) => length === 1)
@@ -87,7 +87,7 @@ describe("An address of a cluster", () => {
         const access = { ...(yield* freshDatabase), embedded: false }
         const at = yield* freeAddress
         const { codes, logger } = keptLines()
-        const doors = yield* startServer(access, [logger], undefined, false, storyKeys, at)
+        const doors = yield* startServer(access, [logger], undefined, undefined, storyKeys, at)
         const story = yield* newProject(doors, access)
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))
         const displace = (seenAt: string) =>
@@ -146,8 +146,8 @@ describe("A server that has just started", () => {
       )
       yield* watchForAbsent("here:4500", "here:4500#own").pipe(
         Effect.provide(
-          Presence.layer.pipe(
-            Layer.provideMerge(WakeUps.layer),
+          PeerVisibility.layer.pipe(
+            Layer.provideMerge(Notifier.layer),
             Layer.provideMerge(
               poolLayer({ url: access.serverUrl, startupParameters: access.serverStartupParameters })
             )

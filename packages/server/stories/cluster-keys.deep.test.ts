@@ -4,8 +4,8 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Redacted, Scope } from "effect"
-import { type ClusterAddress, nameOf } from "../src/cluster/cluster-address.ts"
-import { type PostgresAccess } from "../src/database/postgres-access.ts"
+import { type ClusterAddress, nameOf } from "../src/cluster/peers.ts"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { serveOn } from "../src/main.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
@@ -22,7 +22,7 @@ const shared = Effect.map(freshDatabase, (access) => ({ ...access, embedded: fal
 const start = (access: PostgresAccess, keys: string, { logger } = keptLines()) =>
   Effect.gen(function* () {
     const at = yield* freeAddress
-    yield* startServer(access, [logger], undefined, false, keys, at)
+    yield* startServer(access, [logger], undefined, undefined, keys, at)
     yield* eventually(
       ask(access, "select 1 from kb_cluster.tropism_runners where address = $1", [nameOf(at)]),
       (rows) => rows.length === 1

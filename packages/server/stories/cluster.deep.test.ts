@@ -3,8 +3,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { nameOf } from "../src/cluster/cluster-address.ts"
-import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { nameOf } from "../src/cluster/peers.ts"
+import { clusterLimits } from "../src/cluster/limits.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
@@ -77,7 +77,7 @@ describe("Servers that work together (S004-F14, S004-F15)", () => {
         Effect.gen(function* () {
           const access = yield* shared
           const start = Effect.flatMap(freeAddress, (at) =>
-            startServer(access, [], undefined, false, storyKeys, at)
+            startServer(access, [], undefined, undefined, storyKeys, at)
           )
           const servers = yield* Effect.all([start, start, start])
           const [first] = servers
@@ -234,7 +234,7 @@ describe("The port between servers", () => {
       Effect.gen(function* () {
         const access = yield* shared
         const at = yield* freeAddress
-        yield* startServer(access, [], undefined, false, storyKeys, at)
+        yield* startServer(access, [], undefined, undefined, storyKeys, at)
         const knock = (headers: Record<string, string>) =>
           Effect.promise(() =>
             fetch(`http://${at.host}:${at.port}/`, { method: "POST", headers, body: "{}" }).then(
@@ -298,7 +298,7 @@ describe("A server that cannot say that it lives", () => {
              $$ begin raise exception 'A story has no sign of life here'; end $$`
           )
           const start = Effect.flatMap(freeAddress, (at) =>
-            Effect.map(startServer(access, [], undefined, false, storyKeys, at), (doors) => ({
+            Effect.map(startServer(access, [], undefined, undefined, storyKeys, at), (doors) => ({
               at: nameOf(at),
               doors
             }))
@@ -331,7 +331,7 @@ describe("A server that cannot say that it lives", () => {
         const access = yield* shared
         const at = yield* freeAddress
         const story = yield* newProject(
-          yield* startServer(access, [], undefined, false, storyKeys, at),
+          yield* startServer(access, [], undefined, undefined, storyKeys, at),
           access
         )
         const agent = yield* story.post("/agents", watcher({ triggerType: "manual", reactionConfig: null }))

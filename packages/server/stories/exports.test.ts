@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { dumpLimits } from "../src/database/dump-limits.ts"
+import { dumpLimits } from "../src/database/limits.ts"
 import { transferLimits } from "../src/limits.ts"
 import { exported, importLines, jsonl } from "../testing/import-words.ts"
 import { beginReading, documents, largeGraph, openSnapshots } from "../testing/paused-reader.ts"

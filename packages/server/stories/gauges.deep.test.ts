@@ -8,9 +8,9 @@ import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie } from "../src/database/database.ts"
-import { readGauges } from "../src/database/gauges.ts"
-import { readVitalSigns } from "../src/dispatch/vital-signs.ts"
-import { KillSwitches } from "../src/run/kill-switches.ts"
+import { readGauges } from "../src/http/operations-routes.ts"
+import { readVitalSigns } from "../src/reactions/health.ts"
+import { KillSwitches } from "../src/runs/kill-switches.ts"
 import { filledBy } from "../testing/filled-database.ts"
 
 const idOf = (kind: string, project: number): string => `01990000-0000-7${kind}00-8000-00000000000${project}`

@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Option } from "effect"
-import { poolLimits } from "../src/database/pool-limits.ts"
+import { poolLimits } from "../src/database/limits.ts"
 import { runLimits } from "../src/limits.ts"
 import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import { ask, holding } from "../testing/owner-rows.ts"

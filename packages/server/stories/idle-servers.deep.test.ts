@@ -81,7 +81,7 @@ describe("Requirement: an idle server leaves its database alone", () => {
     Effect.gen(function* () {
       const access = { ...(yield* freshDatabase), embedded: false }
       for (const address of [yield* freeAddress, yield* freeAddress, yield* freeAddress])
-        yield* startServer(access, [], undefined, false, storyKeys, address)
+        yield* startServer(access, [], undefined, undefined, storyKeys, address)
       const perSecond = yield* restingRate(access, 45)
       expect([perSecond > 0, perSecond <= 45]).toEqual([true, true])
     })

@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Context, Effect, Fiber, Latch, Layer } from "effect"
 import { CrashPoint, type CrashPointName } from "../src/crash-point.ts"
-import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { fileOf } from "../testing/lockfiles.ts"
 import { transferLimits } from "../src/limits.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { importFile, importLines, importLock, jsonl, linesOf } from "../testing/import-words.ts"

@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { jsonBounds } from "@tropism/domain/json"
 import { Effect } from "effect"
-import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { fileOf } from "../testing/lockfiles.ts"
 import { allOf, importLock } from "../testing/import-words.ts"
 import { countRows } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"

@@ -5,8 +5,7 @@ import { describe, expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { UnsecuredJWT } from "jose"
-import { streamLimits } from "../src/http/stream-limits.ts"
-import { tokenLimits } from "../src/http/token-limits.ts"
+import { streamLimits, tokenLimits } from "../src/http/limits.ts"
 import {
   audience,
   initialize,

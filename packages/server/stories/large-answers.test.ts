@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { OutcomeMaxBytes } from "../src/database/idempotency-keys.ts"
+import { OutcomeMaxBytes } from "../src/tenancy/idempotency-keys.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { newProject, startServer } from "../testing/platform.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
-import { chatChunk, chatEnd, type FakeAnswer, serveAnswers, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, type FakeAnswer, serveAnswers, toEvent } from "../testing/fake-model-server.ts"
 import { contextOf, newAssistant } from "../testing/chat-words.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { openStream } from "../testing/event-stream.ts"

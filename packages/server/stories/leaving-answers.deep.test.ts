@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
-import { serveAnswers } from "../src/model/fake-model-server.ts"
+import { serveAnswers } from "../testing/fake-model-server.ts"
 import { answered, chat, keyed, newAssistant } from "../testing/chat-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { closedTo, inPieces, restOf, serverWith, streamOf, wordsIn } from "../testing/leaving-words.ts"

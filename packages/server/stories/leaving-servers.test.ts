@@ -30,7 +30,7 @@ describe("A run whose server leaves", () => {
         for (const statement of leavings) yield* ask(access, statement)
         const leaving = yield* Scope.make()
         const start = Effect.flatMap(freeAddress, (at) =>
-          startServer(access, [], undefined, false, storyKeys, at)
+          startServer(access, [], undefined, undefined, storyKeys, at)
         )
         const story = yield* newProject(yield* Scope.provide(start, leaving), access)
         const agent = yield* story.post("/agents", watcher({ model: silentFor(600_000) }))

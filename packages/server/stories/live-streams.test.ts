@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Random } from "effect"
 import { TestClock } from "effect/testing"
-import { streamLimits } from "../src/http/stream-limits.ts"
+import { streamLimits } from "../src/http/limits.ts"
 import {
   contentsOf,
   countOf,

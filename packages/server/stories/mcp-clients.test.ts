@@ -13,6 +13,7 @@ import { Effect } from "effect"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { asking, connect, followEvents, revisions } from "../testing/mcp-clients.ts"
 import { addressOf } from "../testing/mcp-extension-words.ts"
+import { mcpFixtures } from "../testing/mcp-fixtures.ts"
 import { runInspector } from "../testing/mcp-programs.ts"
 import { receiver, secretOf } from "../testing/mcp-receiver.ts"
 import { type Json, newProject, startServer } from "../testing/platform.ts"
@@ -22,7 +23,7 @@ import { asUser } from "../testing/token-words.ts"
 /** A server with fixtures and a person of one of its projects. */
 const newPerson = Effect.gen(function* () {
   const access = yield* freshDatabase
-  const story = yield* newProject(yield* startServer(access, [], undefined, true), access)
+  const story = yield* newProject(yield* startServer(access, [], undefined, mcpFixtures), access)
   return yield* asUser(story, "admin", [story.projectId])
 })
 

@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { taskBounds } from "../src/mcp/task-bounds.ts"
+import { taskBounds } from "../src/mcp/run-task.ts"
 import { type Answering, newSession, type Session } from "../testing/mcp-sessions.ts"
 import { eventually } from "../testing/platform.ts"
 import { asked, asking } from "../testing/question-words.ts"

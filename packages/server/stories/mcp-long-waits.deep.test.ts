@@ -3,9 +3,9 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { poolLimits } from "../src/database/pool-limits.ts"
-import { mcpLimits } from "../src/mcp/mcp-limits.ts"
-import { taskBounds } from "../src/mcp/task-bounds.ts"
+import { poolLimits } from "../src/database/limits.ts"
+import { mcpLimits } from "../src/mcp/limits.ts"
+import { taskBounds } from "../src/mcp/run-task.ts"
 import { asking } from "../testing/mcp-clients.ts"
 import { taskClient } from "../testing/mcp-task-clients.ts"
 import { eventually } from "../testing/platform.ts"

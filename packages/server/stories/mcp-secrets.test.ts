@@ -20,7 +20,7 @@ const withKeys = <A, E, R>(
   access: PostgresAccess,
   keys: string,
   tell: (doors: Effect.Success<ReturnType<typeof startServer>>) => Effect.Effect<A, E, R>
-) => Effect.scoped(Effect.flatMap(startServer(access, [], undefined, false, keys), tell))
+) => Effect.scoped(Effect.flatMap(startServer(access, [], undefined, undefined, keys), tell))
 
 const kept = (access: PostgresAccess) =>
   Effect.map(
@@ -162,8 +162,11 @@ describe("Servers with different keys on one database", () => {
         const access = yield* freshDatabase
         const { codes, logger, said } = keptLines()
         const hook = yield* receiver()
-        const first = yield* newProject(yield* startServer(access, [], undefined, false, storyKeys), access)
-        const second = yield* startServer(access, [logger], undefined, false, keyOf("2"))
+        const first = yield* newProject(
+          yield* startServer(access, [], undefined, undefined, storyKeys),
+          access
+        )
+        const second = yield* startServer(access, [logger], undefined, undefined, keyOf("2"))
         yield* subscribing(first, hook.url)
         const { error } = yield* subscribing(storyIn(second, access, first.projectId), hook.url, {
           name: "object.deleted"

@@ -4,7 +4,7 @@
 import { hostname } from "node:os"
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import { OutsideNetwork } from "../src/agent/outside-network.ts"
+import { OutsideNetwork } from "../src/agents/outside-network.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { outcomesOf } from "../testing/mcp-runs.ts"
 import { addServer, httpServer, newDiary, program } from "../testing/mcp-words.ts"

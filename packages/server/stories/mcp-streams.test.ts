@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { streamLimits } from "../src/http/stream-limits.ts"
+import { streamLimits } from "../src/http/limits.ts"
 import { eventsOf, openEvents } from "../testing/mcp-event-stream.ts"
 import { opening, sendMessage } from "../testing/mcp-clients.ts"
 import { ask } from "../testing/owner-rows.ts"

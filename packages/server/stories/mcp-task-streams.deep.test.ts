@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { taskBounds } from "../src/mcp/task-bounds.ts"
+import { taskBounds } from "../src/mcp/run-task.ts"
 import { type EventMessages, openListening, toldOf } from "../testing/mcp-event-stream.ts"
 import { answering, filled, resultOf } from "../testing/mcp-extension-words.ts"
 import { eventually, type Json, scripted } from "../testing/platform.ts"

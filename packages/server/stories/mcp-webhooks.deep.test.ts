@@ -8,7 +8,7 @@ import {
   type Experimental_MCPEventStore as EventStore
 } from "@ai-sdk/mcp"
 import { Effect } from "effect"
-import { eventLimits } from "../src/mcp/event-limits.ts"
+import { eventLimits } from "../src/mcp/events.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { addressOf, resultOf, rpc } from "../testing/mcp-extension-words.ts"
 import { isSignedWith, receiver, secretOf, subscribing } from "../testing/mcp-receiver.ts"

@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { streamLimits } from "../src/http/stream-limits.ts"
+import { streamLimits } from "../src/http/limits.ts"
 import { openStream } from "../testing/event-stream.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { eventually, type Json, type Story, storyIn } from "../testing/platform.ts"

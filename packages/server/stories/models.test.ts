@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect, Logger } from "effect"
-import { chatChunk, chatEnd, events, serveAnswers, streaming } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, events, serveAnswers, streaming } from "../testing/fake-model-server.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Json, newProject, startServer } from "../testing/platform.ts"
 import { openaiChat } from "../testing/providers/openai-chat.ts"

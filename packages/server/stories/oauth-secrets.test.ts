@@ -20,7 +20,7 @@ describe("Tokens of a sign-in", () => {
       const withKeys = <A, E, R>(
         keys: string,
         tell: (doors: Parameters<typeof newProject>[0]) => Effect.Effect<A, E, R>
-      ) => Effect.scoped(Effect.flatMap(startServer(access, [], undefined, false, keys), tell))
+      ) => Effect.scoped(Effect.flatMap(startServer(access, [], undefined, undefined, keys), tell))
       const keysOf = Effect.map(ask(access, "select sealed from kb.mcp_grants"), (rows) =>
         rows.map(([sealed]) => String(sealed).split(".")[1])
       )

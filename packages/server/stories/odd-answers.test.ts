@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, events } from "../testing/fake-model-server.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import type { Json } from "../testing/platform.ts"
 import { callsOf } from "../testing/story-words.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { chatChunk, events, type FakeAnswer } from "../src/model/fake-model-server.ts"
+import { chatChunk, events, type FakeAnswer } from "../testing/fake-model-server.ts"
 import { asChat, calls, receivedChat, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import { eventually, type Json, newStory, scripted, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { chatChunk, chatEnd, events } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, events } from "../testing/fake-model-server.ts"
 import { contentsOf, countOf, echo, logOf } from "../testing/context-words.ts"
 import { calls, says, wiredStory, wireModel } from "../testing/model-words.ts"
 import {

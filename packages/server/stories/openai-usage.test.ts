@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { chatChunk } from "../src/model/fake-model-server.ts"
+import { chatChunk } from "../testing/fake-model-server.ts"
 import { ModelsOnTheWire, type WireAnswer } from "../testing/model-on-the-wire.ts"
 import { newModel, responseEvents, sendCompletion, sendResponse } from "../testing/openai-words.ts"
 import type { Json } from "../testing/platform.ts"

@@ -112,7 +112,7 @@ it.live("every figure of a server that works with others stands on the page", ()
   Effect.scoped(
     Effect.gen(function* () {
       const access = { ...(yield* freshDatabase), embedded: false }
-      const doors = yield* startServer(access, [], undefined, false, storyKeys, yield* freeAddress)
+      const doors = yield* startServer(access, [], undefined, undefined, storyKeys, yield* freeAddress)
       const story = yield* newProject(doors, access)
       // What the library counts has no help, which the format does not ask for.
       const scrape = Effect.map(story.send("GET", "/metrics"), ({ body }) =>

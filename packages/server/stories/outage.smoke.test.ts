@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { chatChunk, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, type FakeAnswer, toEvent } from "../testing/fake-model-server.ts"
 import { sendCompletion } from "../testing/openai-words.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
 import type { Json, Story } from "../testing/platform.ts"

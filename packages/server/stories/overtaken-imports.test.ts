@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { fileOf } from "../testing/lockfiles.ts"
 import { allOf, importLock } from "../testing/import-words.ts"
 import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import type { Json } from "../testing/platform.ts"

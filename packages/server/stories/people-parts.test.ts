@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { mcpLimits } from "../src/mcp/mcp-limits.ts"
+import { mcpLimits } from "../src/mcp/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import { atTheDoor } from "../testing/person-words.ts"
 import type { Json } from "../testing/platform.ts"

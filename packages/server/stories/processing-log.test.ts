@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { sharesOf } from "../src/run/worker.ts"
+import { sharesOf } from "../src/runs/worker.ts"
 import { ask, refusalOf } from "../testing/owner-rows.ts"
 import { eventually, type Json, newProject, scripted, slots, startServer } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { type PostgresAccess } from "../src/database/postgres-access.ts"
+import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { linesOf } from "../testing/import-words.ts"
 import { holding } from "../testing/owner-rows.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { ConfigProvider, Effect, Fiber } from "effect"
-import { chatLimits } from "../src/chat/chat-limits.ts"
+import { chatLimits } from "../src/chat/limits.ts"
 import { runLimits } from "../src/limits.ts"
 import { inTime } from "../testing/chat-time.ts"
 import { countOf, echo, logOf } from "../testing/context-words.ts"

@@ -3,9 +3,9 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { streamLimits } from "../src/http/stream-limits.ts"
+import { streamLimits } from "../src/http/limits.ts"
 import { conversationLimits } from "../src/limits.ts"
-import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { fileOf } from "../testing/lockfiles.ts"
 import { beginSending, hasCommitted } from "../testing/import-sender.ts"
 import { allOf, importLines, importLock, jsonl, linesOf } from "../testing/import-words.ts"
 import { say } from "../testing/context-words.ts"

@@ -4,7 +4,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import { streamLimits } from "../src/http/stream-limits.ts"
+import { streamLimits } from "../src/http/limits.ts"
 import { chat, newAssistant } from "../testing/chat-words.ts"
 import { type EventStream, openStream } from "../testing/event-stream.ts"
 import { opening, sendMessage } from "../testing/mcp-clients.ts"

@@ -6,7 +6,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import { sharesOf } from "../src/run/worker.ts"
+import { sharesOf } from "../src/runs/worker.ts"
 import { ask } from "../testing/owner-rows.ts"
 import {
   eventually,

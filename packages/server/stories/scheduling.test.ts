@@ -4,7 +4,7 @@
 import { describe, expect, it, layer } from "@effect/vitest"
 import { ProjectId, UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
-import { Agents } from "../src/agent/agents.ts"
+import { Agents } from "../src/agents/agents.ts"
 import { Database } from "../src/database/database.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { ask } from "../testing/owner-rows.ts"

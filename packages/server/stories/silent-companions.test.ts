@@ -4,9 +4,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Option, Scope } from "effect"
 import { connect, type Socket } from "node:net"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
-import { proofHeaders } from "../src/cluster/proofs.ts"
-import { readKey } from "../src/database/sealed-text.ts"
+import { type ClusterAddress, proofHeaders } from "../src/cluster/peers.ts"
+import { readKey } from "../src/database/sealing.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { startServer, storyKeys } from "../testing/platform.ts"
@@ -48,7 +47,7 @@ describe("A server that leaves", () => {
         const access = { ...(yield* freshDatabase), embedded: false }
         const leaving = yield* Scope.make()
         const at = yield* freeAddress
-        yield* Scope.provide(startServer(access, [], undefined, false, storyKeys, at), leaving)
+        yield* Scope.provide(startServer(access, [], undefined, undefined, storyKeys, at), leaving)
         yield* silentCompanion(at)
         const left = yield* Effect.forkScoped(Scope.close(leaving, Exit.void))
         expect(Option.isSome(yield* Effect.timeoutOption(Fiber.await(left), farewellMs))).toBe(true)

@@ -8,8 +8,8 @@ import type { Json, Story } from "../testing/platform.ts"
 import { asTimePasses, newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { addSource, askNow, idsOf, listener, sourcesOf } from "../testing/source-words.ts"
 import { runsOf } from "../testing/story-words.ts"
-import { foreignLimits } from "../src/tool/foreign-limits.ts"
-import { sourceLimits } from "../src/tool/source-limits.ts"
+import { externalLimits } from "../src/tools/external-mcp/limits.ts"
+import { sourceLimits } from "../src/tools/external-mcp/events.ts"
 
 /** Small steps: no question may run out of time. */
 const stepMs = 20
@@ -74,7 +74,7 @@ layer(SharedServer.layer)((it) => {
         source.happen("1")
         // The question runs out of time; nothing else is under way.
         yield* asTimePasses(
-          foreignLimits.pollTimeoutMs,
+          externalLimits.pollTimeoutMs,
           sourcesOf(story),
           ([one]) => one.status === "failing"
         )

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Logger } from "effect"
 import { schemaVersion } from "../src/database/migrations.ts"
-import { migrate } from "../src/database/migrating.ts"
+import { migrate } from "../src/database/schema.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { keptLines } from "../testing/kept-lines.ts"

@@ -166,7 +166,7 @@ describe("A server that is started with its kill switch on", () => {
       yield* ask(access, "delete from kb.kill_switches")
       const asked = source.asked.length
       const reason = "Restored from Tuesday"
-      const doors = yield* startServer(access, [], undefined, false, undefined, undefined, reason)
+      const doors = yield* startServer(access, [], undefined, undefined, undefined, undefined, reason)
       const story = storyIn(doors, access, projectId)
       yield* passing(5 * outboxLimits.lookIntervalMs, outboxLimits.lookIntervalMs)
       expect((yield* story.send("GET", "/api/kill-switch")).body.stopped).toMatchObject({

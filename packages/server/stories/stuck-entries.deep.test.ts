@@ -8,12 +8,12 @@ import { ProjectId } from "@tropism/domain/ids"
 import { TestClock } from "effect/testing"
 import { Sweeps } from "../src/cluster/sweeps.ts"
 import { Database, type ProjectTransaction } from "../src/database/database.ts"
-import { Dispatcher } from "../src/dispatch/dispatcher.ts"
+import { Dispatcher } from "../src/reactions/dispatcher.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { runLimits } from "../src/limits.ts"
-import { chatChunk, chatEnd, toEvent } from "../src/model/fake-model-server.ts"
-import { Attendance } from "../src/run/attendance.ts"
-import { Runs } from "../src/run/runs.ts"
+import { chatChunk, chatEnd, toEvent } from "../testing/fake-model-server.ts"
+import { WorkerLiveness } from "../src/runs/liveness.ts"
+import { Runs } from "../src/runs/run-store.ts"
 import { logOf } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { answering, atCall, newOddShop, said } from "../testing/mcp-odd-server.ts"
@@ -108,7 +108,7 @@ const leaveAtWork = Effect.fnUntraced(function* (
 
 /** The server is there for five minutes, and at each look has a hand for whatever waits. */
 const attend = Effect.gen(function* () {
-  const { note } = yield* Attendance
+  const { note } = yield* WorkerLiveness
   const steps = runLimits.stuckAfterMs / runLimits.attendanceGapMs
   yield* Effect.andThen(note(true), TestClock.adjust(runLimits.attendanceGapMs)).pipe(
     Effect.repeat({ times: steps - 1 })

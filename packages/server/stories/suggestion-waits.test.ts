@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { reviewLimits } from "../src/task/task-limits.ts"
+import { reviewLimits } from "../src/review/limits.ts"
 import { ask } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { problemOf } from "../testing/problem-words.ts"

@@ -4,7 +4,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Logger, Redacted } from "effect"
-import { nameOf } from "../src/cluster/cluster-address.ts"
+import { nameOf } from "../src/cluster/peers.ts"
 import { type ServeOptions, serveOn } from "../src/main.ts"
 import { freeAddress, takenAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"

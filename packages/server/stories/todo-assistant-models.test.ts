@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Effect } from "effect"
-import { type FakeAnswer, serveAnswers, streaming } from "../src/model/fake-model-server.ts"
+import { type FakeAnswer, serveAnswers, streaming } from "../testing/fake-model-server.ts"
 import { answered } from "../testing/chat-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { type Json, newProject, startServer } from "../testing/platform.ts"

@@ -3,7 +3,7 @@
  */
 import { expect, it } from "@effect/vitest"
 import { Clock, Effect } from "effect"
-import { clusterLimits } from "../src/cluster/cluster-limits.ts"
+import { clusterLimits } from "../src/cluster/limits.ts"
 import { freeAddress } from "../testing/cluster-servers.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { operatedDatabase } from "../testing/operated-database.ts"
@@ -42,7 +42,7 @@ it.live("nor does a server of a cluster tell each second that it holds no places
       const access = { ...(yield* freshDatabase), embedded: false }
       const { codes, logger, said } = keptLines()
       const at = yield* freeAddress
-      yield* startServer(access, [logger], undefined, false, storyKeys, at)
+      yield* startServer(access, [logger], undefined, undefined, storyKeys, at)
       const { become, change } = yield* operatedDatabase(access)
       const linesOf = (code: string) => codes.filter((each) => each === code)
       const tells = (code: string) =>

@@ -9,7 +9,7 @@ import { describe, expect, it, layer } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { agentLimits, modelLimits } from "../src/limits.ts"
-import { chatChunk, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, type FakeAnswer, toEvent } from "../testing/fake-model-server.ts"
 import {
   addEvent,
   contentsOf,

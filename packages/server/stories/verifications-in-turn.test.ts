@@ -3,7 +3,7 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
-import { poolLimits } from "../src/database/pool-limits.ts"
+import { poolLimits } from "../src/database/limits.ts"
 import { Interposed, newInterposedStory } from "../testing/interposed.ts"
 import { holding } from "../testing/owner-rows.ts"
 import type { Story } from "../testing/platform.ts"

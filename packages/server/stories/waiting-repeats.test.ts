@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { CrashPoint } from "../src/crash-point.ts"
-import { keyLimits } from "../src/database/idempotency-keys.ts"
+import { keyLimits } from "../src/tenancy/idempotency-keys.ts"
 import { outboxLimits } from "../src/limits.ts"
 import { beginCall } from "../testing/dropped-call.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"

@@ -7,7 +7,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { FakeAnswer, FakeModelServer } from "../src/model/fake-model-server.ts"
+import type { FakeAnswer, FakeModelServer } from "../testing/fake-model-server.ts"
 import { addEvent, echo, logOf, newContext, quietLog } from "../testing/context-words.ts"
 import { freshDatabase } from "../testing/fresh-database.ts"
 import { calls, receivedChat, refuses, says, wiredStory, wireModel } from "../testing/model-words.ts"

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, type FakeAnswer, toEvent } from "../testing/fake-model-server.ts"
 import { answering, newProviderStory } from "../testing/provider-story.ts"
 import { type Json, scripted, type Story } from "../testing/platform.ts"
 import { asker, logOfRun } from "../testing/question-words.ts"

@@ -4,7 +4,7 @@
 import { randomInt } from "node:crypto"
 import { createServer, type Server } from "node:net"
 import { Effect } from "effect"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
+import type { ClusterAddress } from "../src/cluster/peers.ts"
 
 /** Below the ports from which a system takes when it is asked for any, or for one to connect from. */
 const ownPorts = { lowest: 10_000, beyond: 32_000 }

@@ -7,7 +7,7 @@
 import { spawn } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { Deferred, Effect, FileSystem, Option, Path, Schedule, Schema, type Scope } from "effect"
-import { commandLine } from "../src/database/os-processes.ts"
+import { commandLine } from "../src/database/postgres-programs.ts"
 
 /** What the program says in its one line. */
 const Said = Schema.fromJsonString(

@@ -25,21 +25,21 @@ export interface Death {
 export interface DeathFigures {
   deaths: number
   /** Calls that reached the foreign server, by tool. */
-  readonly calls: Record<ForeignTool, number>
+  readonly calls: Record<ExternalTool, number>
   /** Calls that reached it twice, by tool. */
-  readonly twice: Record<ForeignTool, number>
+  readonly twice: Record<ExternalTool, number>
   /** Calls of which the model was told that nobody knows what came of them. */
   unknown: number
   /** The longest that a run needed from the start of the next server to its end, in milliseconds. */
   slowestEndMs: number
 }
 
-type ForeignTool = "charge" | "put" | "lookup"
+type ExternalTool = "charge" | "put" | "lookup"
 
 const notes = [0, 3, 7, 8]
 
 /** The foreign tool that is called in a step: one that may not be repeated, one that is idempotent, one that only reads. */
-const foreign: ReadonlyArray<{ readonly step: number; readonly tool: ForeignTool }> = [
+const foreign: ReadonlyArray<{ readonly step: number; readonly tool: ExternalTool }> = [
   { step: 1, tool: "charge" },
   { step: 2, tool: "put" },
   { step: 4, tool: "lookup" },
@@ -48,13 +48,13 @@ const foreign: ReadonlyArray<{ readonly step: number; readonly tool: ForeignTool
 ]
 
 /** The argument that tells a call from all others, and what it is in a step of a round. */
-const marks: Record<ForeignTool, (round: number, step: number) => Record<string, unknown>> = {
+const marks: Record<ExternalTool, (round: number, step: number) => Record<string, unknown>> = {
   charge: (round, step) => ({ amount: round * 10 + step }),
   put: (round, step) => ({ key: `${round}.${step}` }),
   lookup: (round, step) => ({ word: `${round}.${step}` })
 }
 
-const templates: Record<ForeignTool, Record<string, unknown>> = {
+const templates: Record<ExternalTool, Record<string, unknown>> = {
   charge: { amount: "{{ input.input.round | times: 10 | plus: step }}" },
   put: { key: "{{ input.input.round }}.{{ step }}" },
   lookup: { word: "{{ input.input.round }}.{{ step }}" }

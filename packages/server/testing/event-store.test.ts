@@ -6,7 +6,7 @@ import { ContextName, decodeEvent, type NewEvent } from "@tropism/domain/context
 import { fold } from "@tropism/domain/context"
 import { AgentId, ProjectId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
-import { endOf } from "../src/agent/appending.ts"
+import { endOf } from "../src/contexts/appending.ts"
 import { newContext } from "./context-words.ts"
 import { EventStore } from "./event-store.ts"
 import { freshDatabase } from "./fresh-database.ts"

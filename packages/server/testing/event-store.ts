@@ -11,8 +11,8 @@ import type { LoggedJson } from "@tropism/domain/logged-event"
 import { emptyContext, fold } from "@tropism/domain/context"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Context, Effect, Layer } from "effect"
-import { endOf, type LogEnd, inSession, numberEvents } from "../src/agent/appending.ts"
-import { type ContextHead, ContextExists, Contexts } from "../src/agent/contexts.ts"
+import { endOf, type LogEnd, inSession, numberEvents } from "../src/contexts/appending.ts"
+import { type ContextHead, ContextExists, Contexts } from "../src/contexts/contexts.ts"
 import { Database, ProjectTransaction } from "../src/database/database.ts"
 
 type Promised = Pick<Contexts["Service"], "create" | "get" | "lock" | "read" | "load" | "loadUpTo">

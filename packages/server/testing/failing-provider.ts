@@ -5,7 +5,7 @@
  */
 import { createServer, type ServerResponse } from "node:http"
 import { Effect } from "effect"
-import { chatChunk, chatEnd, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, toEvent } from "./fake-model-server.ts"
 
 /** How a request fails: a status, after a first request without an answer or not, an answer that breaks off or stops coming in the middle, or no connection at all. */
 export type ProviderFault =

@@ -11,7 +11,7 @@ import { Clock, Effect, Redacted, type Scope } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 import { inject } from "vitest"
 import { connect, ownerRole, type PostgresAccess, withDatabase } from "../src/database/postgres-access.ts"
-import { closeToOthers, databaseName } from "../src/database/provision.ts"
+import { closeToOthers, databaseName } from "../src/database/schema.ts"
 import type { RunningPostgres } from "./global-setup.ts"
 
 const asAdmin = <A, E>(

@@ -5,7 +5,7 @@
  */
 import { createServer, type ServerResponse } from "node:http"
 import { Effect } from "effect"
-import { chatChunk, chatEnd, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, toEvent } from "./fake-model-server.ts"
 
 /** Starts one until the scope ends; `isHeld` says of which models it holds the answers, and `came` learns of each such request. */
 export const heldProvider = (isHeld: (model: string) => boolean, came: () => void = () => undefined) =>

@@ -91,7 +91,7 @@ export const jwtOf = (
 
 /** A server that trusts an issuer, as its environment says. */
 export const trusting = (access: PostgresAccess, env: Record<string, string>, keys?: string) =>
-  startServer(access, [], undefined, false, keys).pipe(
+  startServer(access, [], undefined, undefined, keys).pipe(
     Effect.provide(
       ConfigProvider.layer(
         ConfigProvider.fromEnv({

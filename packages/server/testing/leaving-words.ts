@@ -3,15 +3,9 @@
  */
 import { expect } from "@effect/vitest"
 import { ConfigProvider, Effect, Scope } from "effect"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
+import type { ClusterAddress } from "../src/cluster/peers.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import {
-  chatChunk,
-  chatEnd,
-  type FakeAnswer,
-  type FakeModelServer,
-  toEvent
-} from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, type FakeAnswer, type FakeModelServer, toEvent } from "./fake-model-server.ts"
 import { type EventStream, type Heard, openStream } from "./event-stream.ts"
 import { modelKey } from "./model-words.ts"
 import { type Doors, eventually, type Json, startServer, type Story, storyKeys } from "./platform.ts"
@@ -57,7 +51,7 @@ export const serverWith = (
   scope: Scope.Scope,
   cluster?: ClusterAddress
 ) =>
-  Scope.provide(startServer(access, [], undefined, false, storyKeys, cluster), scope).pipe(
+  Scope.provide(startServer(access, [], undefined, undefined, storyKeys, cluster), scope).pipe(
     Effect.provide(
       ConfigProvider.layer(
         ConfigProvider.fromEnv({

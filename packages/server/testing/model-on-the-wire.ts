@@ -7,7 +7,7 @@
  */
 import { createServer, type ServerResponse } from "node:http"
 import { ConfigProvider, Context, Deferred, Effect, Layer } from "effect"
-import { chatChunk, chatEnd } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd } from "./fake-model-server.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import { type Json, newProject, startServer, type Story } from "./platform.ts"
 

@@ -9,7 +9,7 @@ import {
   type FakeAnswer,
   type FakeModelServer,
   serveAnswers
-} from "../src/model/fake-model-server.ts"
+} from "./fake-model-server.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import { type Json, newProject, startServer, type Story } from "./platform.ts"
 

@@ -13,7 +13,7 @@ import { inject } from "vitest"
 const source = fileURLToPath(new URL("mortal-server.ts", import.meta.url))
 
 /** What the server reads beside itself. */
-const scripts = fileURLToPath(new URL("../src/model/scripts", import.meta.url))
+const scripts = fileURLToPath(new URL("../src/models/scripts", import.meta.url))
 
 let made: Promise<string> | undefined
 

@@ -3,7 +3,7 @@
  */
 import { spawn } from "node:child_process"
 import { Effect, Redacted, type Scope } from "effect"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
+import type { ClusterAddress } from "../src/cluster/peers.ts"
 import type { CrashPointName } from "../src/crash-point.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { mortalProgram } from "./mortal-bundle.ts"

@@ -19,9 +19,9 @@ import {
   Schedule,
   type Scope
 } from "effect"
-import { DispatchPauseMs } from "../src/dispatch/dispatcher.ts"
-import type { ClusterAddress } from "../src/cluster/cluster-address.ts"
-import { type Ready, serveOn } from "../src/main.ts"
+import { DispatchPauseMs } from "../src/reactions/dispatcher.ts"
+import type { ClusterAddress } from "../src/cluster/peers.ts"
+import { type Ready, type ServeOptions, serveOn } from "../src/main.ts"
 import { contractFault } from "./contract-faults.ts"
 import { freshDatabase } from "./fresh-database.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
@@ -78,7 +78,7 @@ export const startServer = Effect.fn("startServer")(function* (
   access: PostgresAccess,
   loggers: ReadonlyArray<Logger.Logger<unknown, unknown>> = [],
   consoleFolder?: string,
-  mcpFixtures = false,
+  extraRoutes?: ServeOptions["extraRoutes"],
   keys = storyKeys,
   cluster?: ClusterAddress,
   stopped?: string
@@ -94,7 +94,7 @@ export const startServer = Effect.fn("startServer")(function* (
     token: Redacted.make(storyToken),
     consoleFolder,
     cluster,
-    mcpFixtures,
+    extraRoutes,
     stopped,
     // A story that is over waits for nobody.
     leaveNoticeMs: 0,

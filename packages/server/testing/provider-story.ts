@@ -6,7 +6,7 @@
  */
 import { ConfigProvider, Effect, type Scope } from "effect"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
-import { chatChunk, chatEnd, type FakeAnswer, serveAnswers, toEvent } from "../src/model/fake-model-server.ts"
+import { chatChunk, chatEnd, type FakeAnswer, serveAnswers, toEvent } from "./fake-model-server.ts"
 import { newProject, startServer } from "./platform.ts"
 import { patientDatabase } from "./shared-server.ts"
 

@@ -11,7 +11,7 @@ import { poolLayer } from "../src/database/pool.ts"
 import type { PostgresAccess } from "../src/database/postgres-access.ts"
 import { Gateway } from "../src/graph/gateway.ts"
 import { Ids } from "../src/ids.ts"
-import { Models } from "../src/model/models.ts"
+import { Models } from "../src/models/models.ts"
 import { platformLayer } from "../src/platform.ts"
 import { startServer, type Story, storyIn } from "./platform.ts"
 

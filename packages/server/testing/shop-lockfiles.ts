@@ -1,7 +1,7 @@
 /**
  * The lockfile of a small shop, as stories import it: before an update of it and after.
  */
-import { fileOf } from "../src/graph/lockfiles-for-tests.ts"
+import { fileOf } from "./lockfiles.ts"
 
 export const before = fileOf({
   "": { name: "shop", dependencies: { paint: "^1.0.0", rope: "^1.0.0", nail: "^2.0.0" } },

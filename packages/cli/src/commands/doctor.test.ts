@@ -16,7 +16,7 @@ import { databaseFindings } from "../doctor/database.ts"
 import type { Finding } from "@tropism/domain/finding"
 import { verdictOf } from "@tropism/domain/health"
 import { judge, type VitalSigns } from "@tropism/domain/vital-signs"
-import { wellSigns } from "@tropism/domain/vital-signs-for-tests"
+import { wellSigns } from "../../../domain/testing/vital-signs.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "doctor-"))),

@@ -24,7 +24,7 @@ import { printable } from "../terminal/text.ts"
 import { formatDuration } from "../terminal/time.ts"
 
 /** Whoever may end the program early is told by it what to end first. */
-export { Lasting } from "@tropism/server/database/lasting"
+export { ExitHooks } from "@tropism/server/database/postgres-programs"
 
 /** Hears that a command has begun that goes on until it is stopped: stopping it is its success. */
 export class StandingBegan extends Context.Reference<() => void>("@tropism/cli/commands/StandingBegan", {
@@ -34,13 +34,6 @@ export class StandingBegan extends Context.Reference<() => void>("@tropism/cli/c
 const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDescription(
     "In a new data folder: import the project's own dependencies and run three agents on them"
-  ),
-  Flag.withDefault(false)
-)
-
-const fixturesFlag = Flag.Boolean("mcp-fixtures").pipe(
-  Flag.withDescription(
-    "For the MCP conformance suite only: serve /mcp-fixtures without a token on 127.0.0.1"
   ),
   Flag.withDefault(false)
 )
@@ -62,7 +55,7 @@ const stoppedFlag = Flag.String("kill-switch").pipe(
 
 export const startCommand = Command.make(
   "start",
-  { demo: demoFlag, cluster: clusterFlag, stopped: stoppedFlag, mcpFixtures: fixturesFlag },
+  { demo: demoFlag, cluster: clusterFlag, stopped: stoppedFlag },
   ({ stopped, ...options }) => start({ ...options, stopped: Option.getOrUndefined(stopped) })
 ).pipe(
   Command.withDescription("Start the server, its database and its console"),
@@ -91,7 +84,6 @@ interface StartOptions {
   readonly demo: boolean
   readonly cluster?: boolean
   readonly stopped?: string | undefined
-  readonly mcpFixtures?: boolean
 }
 
 /** Starts it; with `--json` every line is an object, the first says that the server is ready. */
@@ -162,7 +154,7 @@ const sayStopState = (raw: Screen["Service"], type: "stopping" | "stopped", line
 const runServer = (
   environment: Environment,
   checkout: Checkout,
-  { cluster = false, mcpFixtures = false, stopped }: StartOptions,
+  { cluster = false, stopped }: StartOptions,
   onReady: (info: Ready) => Effect.Effect<unknown>
 ) =>
   Effect.gen(function* () {
@@ -177,7 +169,6 @@ const runServer = (
         port: environment.port,
         dataFolder: environment.dataFolder,
         consoleFolder: `${checkout.consoleFolder}/dist`,
-        mcpFixtures,
         stopped,
         cluster: reached,
         ...(Option.isSome(environment.databaseUrl) ? { databaseUrl: environment.databaseUrl.value } : {}),

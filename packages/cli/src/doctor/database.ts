@@ -1,7 +1,7 @@
 /**
  * The database, whoever runs it: reachable, new enough, writable, with its role, its schema and its clock.
  */
-import { examineDatabase, findOwnDatabase } from "@tropism/server/database/examining"
+import { examineDatabase, findOwnDatabase } from "@tropism/server/database/schema"
 import { Effect, Option, Redacted } from "effect"
 import { limits } from "../limits.ts"
 import type { Environment } from "../settings.ts"

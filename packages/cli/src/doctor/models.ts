@@ -1,7 +1,7 @@
 /**
  * The models: which provider has what it needs, and, if asked to, whether it takes the key.
  */
-import { loadProviders, remoteProviders } from "@tropism/server/model/providers"
+import { loadProviders, remoteProviders } from "@tropism/server/models/providers"
 import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { limits } from "../limits.ts"

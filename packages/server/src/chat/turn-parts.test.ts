@@ -13,7 +13,7 @@ import {
   isOver,
   mayGoOn,
   type Piece
-} from "./turn-parts.ts"
+} from "./turns.ts"
 
 const name = ContextName.make("talk")
 const runId = RunId.make("0193a000-0000-7000-8000-000000000001")

@@ -1,8 +1,6 @@
 /**
  * Frees the runs of servers that are gone.
  *
- * Flow: everything on the stairs below **cluster**
- *
  * A run's lease ends by itself a while after its worker has died. Where servers
  * know each other the wait is shorter: whose server gave no sign of life, seen at
  * two looks, has its leases ended, and others take over as they do with any
@@ -19,9 +17,9 @@
 import { Clock, Effect, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie } from "../database/database.ts"
-import { WakeUps } from "../outbox/wake-ups.ts"
-import { Presence } from "../run/presence.ts"
-import { clusterLimits } from "./cluster-limits.ts"
+import { Notifier } from "../outbox/notifier.ts"
+import { PeerVisibility } from "../runs/liveness.ts"
+import { clusterLimits } from "./limits.ts"
 
 /** Another server is at work under the address. */
 export class AddressTaken extends Schema.TaggedError<AddressTaken>()("AddressTaken", {
@@ -83,7 +81,7 @@ const takeAddress = (address: string, worker: string) =>
 export const watchForAbsent = (address: string, ownWorker: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const presence = yield* Presence
+    const presence = yield* PeerVisibility
     let missedBefore: ReadonlySet<string> = new Set()
     // Before that all may have been kept from giving a sign, by what also made this server start.
     let judgesFromMs = (yield* Clock.currentTimeMillis) + clusterLimits.graceMs
@@ -157,5 +155,5 @@ const lapse = Effect.fnUntraced(function* (workers: ReadonlyArray<string>) {
   yield* Effect.logWarning(
     `A server is gone and ${row.lapsed} of its runs are free: ${workers.map((worker) => worker.split("#")[0]).join(", ")}`
   )
-  yield* (yield* WakeUps).signal("runs")
+  yield* (yield* Notifier).signal("runs")
 })

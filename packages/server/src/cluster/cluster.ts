@@ -1,8 +1,6 @@
 /**
  * Lets this server work with others on the same database.
  *
- * Flow: everything on the stairs below **cluster**
- *
  * `effect/cluster` says who is there, spreads places over the servers and moves
  * them when one comes or goes. It places and routes: the rows stay the truth,
  * and attempt tokens fence whoever has not noticed yet that it was left out.
@@ -10,6 +8,7 @@
  * Servers prove themselves to each other (`proofs.ts`), so that no stranger in the
  * same network joins.
  */
+import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Logger, Option, type Scope } from "effect"
@@ -26,20 +25,16 @@ import {
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { RpcSerialization } from "effect/rpc"
 import { Socket } from "effect/socket"
-import { createServer } from "node:http"
+import { poolLimits } from "../database/limits.ts"
 import { goneClients } from "../database/pool.ts"
 import type { PostgresAccess } from "../database/postgres-access.ts"
-import type { SealingKey } from "../database/sealed-text.ts"
-import { SealingKeys } from "../database/sealing.ts"
-import { poolLimits } from "../database/pool-limits.ts"
+import { type SealingKey, SealingKeys } from "../database/sealing.ts"
 import { Outage } from "../outbox/outages.ts"
+import { WorkerName } from "../runs/worker.ts"
 import { enter, watchForAbsent } from "./absent-servers.ts"
-import { WorkerName } from "../run/worker-name.ts"
-import { calling } from "./calling.ts"
-import { type ClusterAddress, listensAt, nameOf } from "./cluster-address.ts"
-import { clusterLimits } from "./cluster-limits.ts"
-import { carryWords, liveContexts } from "./live-contexts.ts"
-import { onlyServers, signedSockets } from "./proofs.ts"
+import { carryWords, liveContexts } from "./delta-relay.ts"
+import { clusterLimits } from "./limits.ts"
+import { calling, type ClusterAddress, listensAt, nameOf, onlyServers, signedSockets } from "./peers.ts"
 
 /** Runs a loop at one server of all; where a server goes, another one takes its loops up. */
 export type Alone = (name: string, loop: Effect.Effect<never>) => Effect.Effect<void, never, Scope.Scope>

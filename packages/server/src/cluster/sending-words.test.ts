@@ -5,15 +5,15 @@ import { describe, expect, it } from "@effect/vitest"
 import { ContextName } from "@tropism/domain/context-event"
 import { Deferred, Effect, Option, Queue } from "effect"
 import { TestClock } from "effect/testing"
-import { PassingWords, type Place } from "../agent/passing-words.ts"
-import { clusterLimits } from "./cluster-limits.ts"
-import { gatheringMs, type Pass, sendWords } from "./sending-words.ts"
+import { TextDeltas, type Place } from "../contexts/text-deltas.ts"
+import { gatheringMs, type Pass, sendWords } from "./delta-relay.ts"
+import { clusterLimits } from "./limits.ts"
 
 const talk = ContextName.make("talk")
 const placeOf = (project: string): Place => `${project}/${talk}`
 
 const say = (project: string, delta: string) =>
-  Effect.flatMap(PassingWords, (words) =>
+  Effect.flatMap(TextDeltas, (words) =>
     words.show(project, {
       type: "TextDeltaEvent",
       id: `${talk}:1.d1`,
@@ -35,7 +35,7 @@ const carrying = Effect.fnUntraced(function* (
       Queue.offer(brought, [place, deltas.map(({ delta }) => delta).join("")]),
       answers[place] ?? Effect.succeedSome(true)
     )
-  yield* Effect.forkScoped(sendWords(yield* PassingWords, pass))
+  yield* Effect.forkScoped(sendWords(yield* TextDeltas, pass))
   // Who carries has looked for words once: before that none are kept.
   yield* Effect.yieldNow
   return brought
@@ -64,7 +64,7 @@ describe("Words that go to other servers", () => {
       expect(yield* Queue.take(brought)).toEqual([placeOf("quick"), "three"])
       yield* Deferred.succeed(answered, Option.some(true))
       expect(yield* Queue.take(brought)).toEqual([placeOf("slow"), "bc"])
-    }).pipe(Effect.provide(PassingWords.layer))
+    }).pipe(Effect.provide(TextDeltas.layer))
   )
 
   it.effect("do not go where nobody watches, for a while", () =>
@@ -79,7 +79,7 @@ describe("Words that go to other servers", () => {
       yield* TestClock.adjust(clusterLimits.unwatchedMs)
       yield* say("empty", "c")
       expect(yield* Queue.take(brought)).toEqual([placeOf("empty"), "c"])
-    }).pipe(Effect.provide(PassingWords.layer))
+    }).pipe(Effect.provide(TextDeltas.layer))
   )
 
   it.effect("wait for a place that moves, until those who watch have found it", () =>
@@ -99,7 +99,7 @@ describe("Words that go to other servers", () => {
       yield* say("moving", "c")
       yield* TestClock.adjust(gatheringMs)
       expect(yield* Queue.take(brought)).toEqual([placeOf("moving"), "abc"])
-    }).pipe(Effect.provide(PassingWords.layer))
+    }).pipe(Effect.provide(TextDeltas.layer))
   )
 
   it.effect("wait also where those who watched have not found the place yet to which it moved", () =>
@@ -117,7 +117,7 @@ describe("Words that go to other servers", () => {
       expect(yield* looks).toEqual([placeOf("moved"), ""])
       yield* TestClock.adjust(gatheringMs)
       expect(yield* Queue.take(brought)).toEqual([placeOf("moved"), "b"])
-    }).pipe(Effect.provide(PassingWords.layer))
+    }).pipe(Effect.provide(TextDeltas.layer))
   )
 
   it.effect("are given up where a place is not reached for too long", () =>
@@ -131,6 +131,6 @@ describe("Words that go to other servers", () => {
       yield* TestClock.adjust(clusterLimits.unwatchedMs)
       yield* say("gone", "b")
       expect(yield* Queue.take(brought)).toEqual([placeOf("gone"), "b"])
-    }).pipe(Effect.provide(PassingWords.layer))
+    }).pipe(Effect.provide(TextDeltas.layer))
   )
 })

@@ -1,8 +1,6 @@
 /**
  * What must happen now and then, on one server at a time.
  *
- * Flow: everything on the stairs below **cluster**
- *
  * A sweep takes an advisory lock for one transaction; a server that finds it
  * taken does nothing, because another is at it. Sweeps are safe to run twice, so
  * the lock saves work and guards nothing.
@@ -10,26 +8,25 @@
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Clock, Context, Effect, Layer, Record, Semaphore } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
-import { Contexts } from "../agent/contexts.ts"
-import { BroughtContexts } from "../chat/brought-contexts.ts"
-import { chatLimits } from "../chat/chat-limits.ts"
-import { isBrokenByAway } from "../database/database-away.ts"
+import { BroughtContexts } from "../chat/conversations.ts"
+import { chatLimits } from "../chat/limits.ts"
+import { Contexts } from "../contexts/contexts.ts"
+import { isBrokenByAway } from "../database/connection-errors.ts"
 import { Database, orDie, type ProjectTransaction } from "../database/database.ts"
-import { IdempotencyKeys, keyLimits } from "../database/idempotency-keys.ts"
+import { tokenLimits } from "../http/limits.ts"
 import { Tokens } from "../http/tokens.ts"
-import { tokenLimits } from "../http/token-limits.ts"
 import { agentLimits, runLimits, toolLimits } from "../limits.ts"
-import { tellAway } from "../outbox/outages.ts"
-import { share } from "../outbox/wake-ups.ts"
-import { ClientResults } from "../run/client-results.ts"
-import { Descendants } from "../run/descendants.ts"
-import { Endings } from "../run/endings.ts"
-import { KillSwitches } from "../run/kill-switches.ts"
-import { ProcessingLog, StuckAfterMs } from "../run/processing-log.ts"
-import { WaitingEntries } from "../run/waiting-entries.ts"
-import { countLoopFaults, noteSweep } from "../telemetry/figures.ts"
-import { reviewLimits } from "../task/task-limits.ts"
-import { Tasks } from "../task/tasks.ts"
+import { share } from "../outbox/notifier.ts"
+import { reportOutage } from "../outbox/outages.ts"
+import { reviewLimits } from "../review/limits.ts"
+import { Tasks } from "../review/tasks.ts"
+import { RunCancellation } from "../runs/cancellation.ts"
+import { ClientResults } from "../runs/client-results.ts"
+import { KillSwitches } from "../runs/kill-switches.ts"
+import { ProcessingLog, StuckAfterMs, WaitingEntries } from "../runs/processing-log.ts"
+import { Descendants } from "../runs/sub-runs.ts"
+import { countLoopFaults, noteSweep } from "../telemetry/metrics.ts"
+import { IdempotencyKeys, keyLimits } from "../tenancy/idempotency-keys.ts"
 
 export class Sweeps extends Context.Service<
   Sweeps,
@@ -65,7 +62,7 @@ export class Sweeps extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const database = yield* Database
-      const endings = yield* Endings
+      const endings = yield* RunCancellation
       const { cancelResting } = yield* Descendants
       const contexts = yield* Contexts
       const log = yield* ProcessingLog
@@ -326,7 +323,7 @@ export const every = (
       Cause.hasInterruptsOnly(cause)
         ? Effect.void
         : isBrokenByAway(cause)
-          ? tellAway(Cause.squash(cause))
+          ? reportOutage(Cause.squash(cause))
           : Effect.andThen(
               countLoopFaults(name, 1),
               Effect.logError(`${name} failed and will try again`, cause)

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { holdFolder } from "./data-folder-lock.ts"
+import { holdFolder } from "./data-folder.ts"
 
 const newFolder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "tropism-lock-"))),

@@ -1,8 +1,6 @@
 /**
  * The door to PostgreSQL: a transaction that sees one project's rows.
  *
- * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
- *
  * Whatever reads or writes a project's rows requires a `ProjectTransaction`, so
  * forgetting the project does not compile, and the database refuses it besides:
  * with no project set, row-level security shows nothing. A broken database is a
@@ -13,7 +11,7 @@ import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Context, Effect, Fiber, identity, Layer, Option, Predicate } from "effect"
 import { SqlClient, SqlError, type Statement } from "effect/sql"
-import { poolLimits } from "./pool-limits.ts"
+import { poolLimits } from "./limits.ts"
 import { errorCode } from "./postgres-access.ts"
 
 /** The proof that a transaction is open and which project it sees. */
@@ -155,7 +153,7 @@ export class Database extends Context.Service<
           againAfterClash(transaction(projectId, effect)),
         inSnapshot: <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
           Effect.provideService(
-            transaction(projectId, Effect.andThen(orDie(maySlumber(sql)), effect)),
+            transaction(projectId, Effect.andThen(orDie(allowIdleInTransaction(sql)), effect)),
             SqlClient.BeginTransaction,
             "begin isolation level repeatable read, read only"
           ),
@@ -227,7 +225,7 @@ const setProject = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
   sql`select set_config('tropism.project', ${projectId}, true)`
 
 /** Lets a transaction that holds no lock for which anybody waits be quiet for long: while its reader reads, or a file is read. */
-export const maySlumber = (sql: SqlClient.SqlClient) =>
+export const allowIdleInTransaction = (sql: SqlClient.SqlClient) =>
   sql`select set_config('idle_in_transaction_session_timeout', ${String(poolLimits.idleSnapshotMs)}, true)`
 
 /** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */
@@ -279,7 +277,7 @@ const againAfterClash = <A, E, R>(
   )
 
 /** Has the whole transaction done again, as behind a clash: what it had read is not so any more. */
-export const outpaced: Effect.Effect<never> = Effect.die(
+export const retryTransaction: Effect.Effect<never> = Effect.die(
   new SqlError.SqlError({
     reason: new SqlError.SerializationError({
       cause: new Error("Another transaction changed what this one had read"),

@@ -6,7 +6,8 @@
  * name is new each time, because the `initdb` of the dead one may still be
  * running and clears away what it was told to make.
  */
-import { Effect, FileSystem, Option, Path, type PlatformError } from "effect"
+import { createServer } from "node:net"
+import { Effect, FileSystem, Option, Path, type PlatformError, Data, Ref, Schedule, type Scope } from "effect"
 import { databaseLimits } from "../limits.ts"
 import {
   type DatabaseUnavailable,
@@ -15,10 +16,18 @@ import {
   saysDiskFull,
   unavailable
 } from "./database-unavailable.ts"
-import { syncFolder } from "./database-record.ts"
-import type { PostgresAccount } from "./postgres-account.ts"
-import { runProgram } from "./postgres-process.ts"
-import type { PostgresPrograms } from "./postgres-programs.ts"
+import { syncFolder, connect, errorText, localUrl } from "./postgres-access.ts"
+import {
+  type PostgresAccount,
+  runProgram,
+  type PostgresPrograms,
+  endBeforeExit,
+  startProgram,
+  isAlive,
+  commandLine,
+  signal,
+  lastWords
+} from "./postgres-programs.ts"
 
 /** The superuser of the embedded cluster; only this folder logs in as it. */
 export const adminRole = "postgres"
@@ -147,4 +156,368 @@ export const createCluster = Effect.fn("createCluster")(function* (
       }),
     (scratch) => fileSystem.remove(scratch, { recursive: true, force: true }).pipe(Effect.ignore)
   ).pipe(orFolderProblem)
+})
+
+// Runs PostgreSQL on the cluster of a data folder, for as long as the scope lasts.
+//
+// A server that outlived a killed program is used again; otherwise one is
+// started. Either is ended with the scope, and nothing else ever is: a process
+// is ours only when it runs on our cluster and takes our password. The caller
+// holds the data folder, so nobody else starts one meanwhile.
+
+export interface ServerOptions {
+  readonly cluster: string
+  readonly account: PostgresAccount
+  readonly programs: PostgresPrograms
+  readonly adminPassword: string
+  readonly preferredPort: number
+  readonly logFile: string
+  /** PostgreSQL settings that replace ours, by name. */
+  readonly settings: Readonly<Record<string, string>>
+}
+
+export interface Server {
+  readonly pid: number
+  readonly port: number
+  /** Whether it was running already. */
+  readonly reattached: boolean
+}
+
+/** A start failed for a reason that another attempt may not meet. */
+class StartAgain extends Data.TaggedError("StartAgain")<{ readonly problem: DatabaseUnavailable }> {}
+
+const settings = (options: ServerOptions, port: number): Readonly<Record<string, string>> => ({
+  listen_addresses: "127.0.0.1",
+  port: String(port),
+  // A socket's path may be too long under a deep data folder; the port serves as well.
+  unix_socket_directories: "",
+  max_connections: String(databaseLimits.connections),
+  shared_buffers: `${databaseLimits.sharedBuffersMegabytes}MB`,
+  max_wal_size: `${databaseLimits.walMaxMegabytes}MB`,
+  // A young project grows from nothing to thousands of rows in a minute, and plans made for none are bad ones.
+  autovacuum_naptime: `${databaseLimits.autovacuumIntervalSeconds}s`,
+  // Tables that grow are looked at often, so each look is a short one.
+  default_statistics_target: String(databaseLimits.statisticsTarget),
+  timezone: "UTC",
+  log_timezone: "UTC",
+  // Short statements only: compiling them costs more than it saves.
+  jit: "off",
+  log_checkpoints: "off",
+  ...options.settings
+})
+
+const serverWords = (options: ServerOptions, port: number): ReadonlyArray<string> => [
+  "-D",
+  options.cluster,
+  ...Object.entries(settings(options, port)).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+]
+
+/** Logs in to the server and makes sure that it serves our cluster. */
+const recognise = Effect.fnUntraced(function* (options: ServerOptions, postmaster: Postmaster) {
+  const url = localUrl({
+    role: adminRole,
+    password: options.adminPassword,
+    port: postmaster.port,
+    database: "postgres"
+  })
+  const strange = (said: string) =>
+    unavailable(
+      "clusterForeign",
+      `The PostgreSQL (process ${postmaster.pid}) that runs on ${options.cluster} is not the one that database.json describes (${said}): end it, or restore database.json, and start again.`
+    )
+  const folder = yield* Effect.flatMap(connect(url), (connection) =>
+    connection.queryValues("select current_setting('data_directory')")
+  ).pipe(
+    Effect.scoped,
+    Effect.map(([row]) => String(row?.[0])),
+    Effect.mapError((error) => strange(errorText(error)))
+  )
+  if (folder !== options.cluster) return yield* strange(`it serves ${folder}`)
+})
+
+const ready = Effect.fnUntraced(function* (options: ServerOptions, pid: number) {
+  const outcome = yield* waitUntilReady(options.cluster, pid)
+  if (Option.isSome(outcome)) return outcome.value
+  return yield* unavailable(
+    "startFailed",
+    `PostgreSQL (process ${pid}) on ${options.cluster} was not ready in time; its log is ${options.logFile}. If it is still recovering, let it end that and start again.`
+  )
+})
+
+const listens = (port: number) =>
+  Effect.callback<Option.Option<number>>((resume) => {
+    const probe = createServer()
+    probe.once("error", () => resume(Effect.succeed(Option.none())))
+    probe.listen(port, "127.0.0.1", () => {
+      const address = probe.address()
+      const taken =
+        typeof address === "object" && address !== null ? Option.some(address.port) : Option.none()
+      probe.close(() => resume(Effect.succeed(taken)))
+    })
+  })
+
+/** The preferred port if it is free, else one that the system gives. */
+const freePort = Effect.fnUntraced(function* (preferred: number) {
+  const first = yield* listens(preferred)
+  const port = Option.isSome(first) ? first : yield* listens(0)
+  if (Option.isSome(port)) return port.value
+  return yield* unavailable(
+    "portTaken",
+    "No port of 127.0.0.1 is free for PostgreSQL: allow this program to listen there, or set DATABASE_URL."
+  )
+})
+
+const startProblem = (options: ServerOptions, words: string): DatabaseUnavailable | StartAgain => {
+  if (saysDiskFull(words)) return diskFull(options.cluster)
+  const problem = unavailable(
+    "startFailed",
+    `PostgreSQL did not start on ${options.cluster}: mend what it complains about and start again; its log is ${options.logFile}.\n${words}`
+  )
+  // Another program took the port, or the children of a killed server have not ended yet.
+  const passing =
+    /could not bind|Address already in use|pre-existing shared memory|lock file .* already exists/
+  return passing.test(words) ? new StartAgain({ problem }) : problem
+}
+
+const start = Effect.fnUntraced(function* (options: ServerOptions, held: Ref.Ref<Option.Option<number>>) {
+  yield* disownStalePidFile(options.cluster)
+  const port = yield* freePort(options.preferredPort)
+  yield* cutLog(options.logFile)
+  const words = yield* wordsSince(options.logFile)
+  const { pid } = yield* startProgram(
+    {
+      file: options.programs.postgres,
+      arguments: serverWords(options, port),
+      account: options.account
+    },
+    options.logFile
+  ).pipe(
+    Effect.tap((running) => Ref.set(held, Option.some(running.pid))),
+    // From its first moment the process is known to the finalizer.
+    Effect.uninterruptible
+  )
+  const outcome = yield* ready(options, pid)
+  if (outcome === "ended") return yield* startProblem(options, yield* words)
+  yield* recognise(options, outcome)
+  const server: Server = { pid, port: outcome.port, reattached: false }
+  return server
+})
+
+const attachOrStart = Effect.fnUntraced(function* (
+  options: ServerOptions,
+  held: Ref.Ref<Option.Option<number>>
+) {
+  const running = yield* findPostmaster(options.cluster)
+  if (Option.isSome(running)) {
+    const outcome = yield* ready(options, running.value.pid)
+    if (outcome !== "ended") {
+      yield* recognise(options, outcome)
+      yield* Ref.set(held, Option.some(outcome.pid))
+      const server: Server = { pid: outcome.pid, port: outcome.port, reattached: true }
+      return server
+    }
+  }
+  return yield* start(options, held)
+})
+
+/** Answers a server that takes logins; it ends with the scope. */
+export const runServer = Effect.fn("runServer")(function* (
+  options: ServerOptions
+): Effect.fn.Return<Server, DatabaseUnavailable, FileSystem.FileSystem | Path.Path | Scope.Scope> {
+  const held = yield* Ref.make(Option.none<number>())
+  const isEnding = yield* Ref.make(false)
+  const stop = (inOrderMs: number) =>
+    Ref.set(isEnding, true).pipe(
+      Effect.andThen(Ref.get(held)),
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.void,
+          onSome: (pid) => stopPostmaster(options.cluster, pid, inOrderMs)
+        })
+      )
+    )
+  const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
+  // In the list for as long as it may run: what was added first is taken out last.
+  yield* endBeforeExit(Effect.provide(stop(databaseLimits.stopAtOnceTimeoutMs), context))
+  yield* Effect.addFinalizer(() => stop(databaseLimits.stopTimeoutMs))
+  const server = yield* untilReady(options, held)
+  yield* Effect.forkScoped(keepLogShort(options.logFile))
+  yield* Effect.forkScoped(keepAlive({ ...options, preferredPort: server.port }, held, isEnding))
+  return server
+})
+
+const untilReady = (options: ServerOptions, held: Ref.Ref<Option.Option<number>>) =>
+  attachOrStart(options, held).pipe(
+    Effect.retry({
+      while: (error) => error._tag === "StartAgain",
+      times: databaseLimits.startAttempts - 1,
+      schedule: Schedule.spaced(databaseLimits.startRetryDelayMs)
+    }),
+    Effect.catchTag("StartAgain", (error) => Effect.fail(error.problem))
+  )
+
+/**
+ * Starts PostgreSQL again, on the same port, when it ended without being asked to.
+ *
+ * The pools connect anew by themselves; what was not committed is gone, as after any crash.
+ */
+const keepAlive = (
+  options: ServerOptions,
+  held: Ref.Ref<Option.Option<number>>,
+  isEnding: Ref.Ref<boolean>
+) =>
+  Effect.gen(function* () {
+    yield* Effect.sleep(databaseLimits.aliveCheckIntervalMs)
+    const pid = yield* Ref.get(held)
+    if (Option.isNone(pid) || (yield* isAlive(pid.value)) || (yield* Ref.get(isEnding))) return
+    yield* Effect.logWarning("PostgreSQL has ended unexpectedly and is started again")
+    yield* untilReady(options, held).pipe(
+      Effect.catch((problem) => Effect.logError("PostgreSQL could not be started again", problem.message))
+    )
+  }).pipe(Effect.forever)
+
+// The PostgreSQL server of one cluster, as its `postmaster.pid` tells of it.
+//
+// The file may be left over from a killed server and its process id may belong
+// to another program by now, so the process behind it is looked at before it
+// is believed, waited for or ended. Nothing here deletes the file: PostgreSQL
+// checks by it whether orphans of the killed server still hold its memory.
+
+interface Postmaster {
+  readonly pid: number
+  readonly port: number
+  /** It takes logins: it has recovered and is not stopping. */
+  readonly ready: boolean
+}
+
+const pidFile = (cluster: string) => Effect.map(Path.Path, (path) => path.join(cluster, "postmaster.pid"))
+
+/** What the file says, whoever the process is. */
+const readPidFile = Effect.fnUntraced(function* (cluster: string) {
+  const fileSystem = yield* FileSystem.FileSystem
+  const text = yield* fileSystem.readFileString(yield* pidFile(cluster)).pipe(Effect.option)
+  const [pid = "", , , port = "", , , , status = ""] = Option.getOrElse(text, () => "").split("\n")
+  const postmaster = { pid: Number(pid), port: Number(port), ready: status.trim() === "ready" }
+  // A file that is just being written has fewer lines.
+  return postmaster.pid > 0 ? Option.some(postmaster) : Option.none()
+})
+
+/** A command line names a PostgreSQL of this cluster unless it says another one. */
+const runsOn = (cluster: string, words: ReadonlyArray<string>): boolean => {
+  const folder = words.indexOf("-D")
+  return (
+    /(^|\/)(postgres|postmaster)$/.test(words[0] ?? "") && (folder === -1 || words[folder + 1] === cluster)
+  )
+}
+
+/** The server that runs on `cluster` now, ready or not. */
+export const findPostmaster = Effect.fn("findPostmaster")(function* (cluster: string) {
+  const file = yield* readPidFile(cluster)
+  if (Option.isNone(file) || !(yield* isAlive(file.value.pid))) return Option.none()
+  const words = yield* commandLine(file.value.pid)
+  return Option.exists(words, (each) => !runsOn(cluster, each)) ? Option.none() : file
+})
+
+/**
+ * Lets PostgreSQL start where a leftover file names a process that is another program's by now.
+ *
+ * **Details**
+ *
+ * PostgreSQL would refuse, because that process lives. With the id of its own
+ * parent in the file, which is this program, it knows that the file is stale
+ * and still makes its check of the old server's shared memory.
+ */
+const disownStalePidFile = Effect.fn("disownStalePidFile")(function* (
+  cluster: string
+): Effect.fn.Return<void, DatabaseUnavailable, FileSystem.FileSystem | Path.Path> {
+  const file = yield* readPidFile(cluster)
+  if (Option.isNone(file) || !(yield* isAlive(file.value.pid))) return
+  if (Option.isSome(yield* findPostmaster(cluster))) return
+  const fileSystem = yield* FileSystem.FileSystem
+  const name = yield* pidFile(cluster)
+  yield* fileSystem.readFileString(name).pipe(
+    Effect.flatMap((text) => fileSystem.writeFileString(name, text.replace(/^\d+/, String(process.pid)))),
+    Effect.mapError(folderProblem(cluster))
+  )
+})
+
+const poll = <A, E, R>(look: Effect.Effect<Option.Option<A>, E, R>, timeoutMs: number) =>
+  look.pipe(
+    Effect.repeat({
+      until: Option.isSome,
+      schedule: Schedule.spaced(databaseLimits.pollIntervalMs)
+    }),
+    Effect.timeoutOption(timeoutMs),
+    Effect.map(Option.flatten)
+  )
+
+/** Waits until the server takes logins or has ended; none when it did neither in time. */
+const waitUntilReady = Effect.fn("waitUntilReady")(function* (cluster: string, pid: number) {
+  const look = Effect.gen(function* () {
+    if (!(yield* isAlive(pid))) return Option.some<Postmaster | "ended">("ended")
+    return Option.filter(yield* readPidFile(cluster), (file) => file.pid === pid && file.ready)
+  })
+  return yield* poll(look, databaseLimits.startTimeoutMs)
+})
+
+const waitUntilGone = (pid: number, timeoutMs: number) =>
+  poll(
+    Effect.map(isAlive(pid), (alive) => (alive ? Option.none() : Option.some("gone"))),
+    timeoutMs
+  ).pipe(Effect.map(Option.isSome))
+
+/**
+ * Ends the server of `cluster` if it is still the one with this process id; waits until it is gone.
+ *
+ * **Details** It may take `inOrderMs` to write everything to its tables; after that it ends as in a crash, and the next start recovers.
+ */
+export const stopPostmaster = Effect.fn("stopPostmaster")(function* (
+  cluster: string,
+  pid: number,
+  inOrderMs: number
+) {
+  const running = yield* findPostmaster(cluster)
+  if (!Option.exists(running, (each) => each.pid === pid)) return
+  yield* signal(pid, "SIGINT")
+  if (yield* waitUntilGone(pid, inOrderMs)) return
+  yield* signal(pid, "SIGQUIT")
+  if (yield* waitUntilGone(pid, databaseLimits.stopNowTimeoutMs)) return
+  yield* Effect.logError(`PostgreSQL (process ${pid}) on ${cluster} does not end; end it by hand.`)
+})
+
+// The log of the embedded PostgreSQL: bounded on disk, and read for its last words.
+//
+// PostgreSQL appends to the file through a handle that outlives this program,
+// so the file is cut in place and never replaced: a renamed log would go on
+// growing under its new name.
+
+const size = (file: string) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    return Number((yield* fileSystem.stat(file)).size)
+  }).pipe(Effect.orElseSucceed(() => 0))
+
+/** Keeps the part written so far as `….1` and begins anew, once the log is long. */
+export const cutLog = Effect.fn("cutLog")(function* (file: string) {
+  if ((yield* size(file)) <= databaseLimits.logMaxBytes) return
+  const fileSystem = yield* FileSystem.FileSystem
+  yield* fileSystem.copyFile(file, `${file}.1`).pipe(
+    Effect.andThen(fileSystem.truncate(file)),
+    // A log that cannot be cut is no reason to stop; the next look tries again.
+    Effect.catch((error) => Effect.logWarning(`The log ${file} could not be cut: ${error.message}`))
+  )
+})
+
+/** Looks at the log again and again until interrupted. */
+const keepLogShort = (file: string) =>
+  cutLog(file).pipe(Effect.repeat(Schedule.spaced(databaseLimits.logCheckIntervalMs)))
+
+/** Remembers where the log ends now; the effect that it returns reads what was written since. */
+export const wordsSince = Effect.fnUntraced(function* (file: string) {
+  const before = yield* size(file)
+  const fileSystem = yield* FileSystem.FileSystem
+  return fileSystem.readFile(file).pipe(
+    Effect.map((bytes) => lastWords(new TextDecoder().decode(bytes.subarray(before)))),
+    Effect.orElseSucceed(() => "")
+  )
 })

@@ -18,7 +18,7 @@ import {
 import { noProcessLeft, processesOf, startDatabaseProcess } from "../../testing/database-process.ts"
 import { embedded } from "./embedded-postgres.ts"
 import { connect } from "./postgres-access.ts"
-import { postgresAccount } from "./postgres-account.ts"
+import { postgresAccount } from "./postgres-programs.ts"
 
 const { copyOfMadeFolder, newFolder } = dataFolders("embedded")
 

@@ -10,15 +10,21 @@
 import { createHash } from "node:crypto"
 import { Effect, FileSystem, Option, Path, type Redacted, type Scope } from "effect"
 import { databaseLimits } from "../limits.ts"
-import { holdFolder } from "./data-folder-lock.ts"
-import { type DatabaseRecord, newRecord, readRecord, writeRecord } from "./database-record.ts"
+import { holdFolder } from "./data-folder.ts"
 import { type DatabaseUnavailable, folderProblem, unavailable } from "./database-unavailable.ts"
-import { adminRole, checkVersion, clusterOwner, createCluster } from "./embedded-cluster.ts"
-import { runServer } from "./embedded-server.ts"
-import { localUrl, ownerRole, type PostgresAccess, serverRole } from "./postgres-access.ts"
-import { canEnter, postgresAccount, type PostgresAccount } from "./postgres-account.ts"
-import { postgresPrograms } from "./postgres-programs.ts"
-import { databaseName, provisionEmbedded } from "./provision.ts"
+import { adminRole, checkVersion, clusterOwner, createCluster, runServer } from "./embedded-cluster.ts"
+import {
+  type DatabaseRecord,
+  newRecord,
+  readRecord,
+  writeRecord,
+  localUrl,
+  ownerRole,
+  type PostgresAccess,
+  serverRole
+} from "./postgres-access.ts"
+import { canEnter, postgresAccount, type PostgresAccount, postgresPrograms } from "./postgres-programs.ts"
+import { databaseName, provisionEmbedded } from "./schema.ts"
 
 export interface EmbeddedOptions {
   /** The folder of everything that the program keeps, `TROPISM_DATA`. */

@@ -4,15 +4,14 @@
 import * as nodeFs from "node:fs"
 import { createServer } from "node:net"
 import { NodeServices } from "@effect/platform-node"
-import { assert, describe, inject, it } from "@effect/vitest"
 import { PgConnection } from "@effect/sql-pg"
+import { assert, describe, inject, it } from "@effect/vitest"
 import { Effect, Fiber, Logger, Redacted, Schedule, type Scope } from "effect"
+import { readGauges } from "../http/operations-routes.ts"
 import { embedded } from "./embedded-postgres.ts"
-import { external } from "./external-postgres.ts"
-import { readGauges } from "./gauges.ts"
-import { migrate } from "./migrating.ts"
 import { poolLayer } from "./pool.ts"
 import { connect, type PostgresAccess, serverRole, withDatabase } from "./postgres-access.ts"
+import { external, migrate } from "./schema.ts"
 
 let made = 0
 

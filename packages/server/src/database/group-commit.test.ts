@@ -1,8 +1,8 @@
 /**
  * Group commit by itself: what is in which batch, and who gets which outcome.
  */
-import { ProjectId } from "@tropism/domain/ids"
 import { expect, it } from "@effect/vitest"
+import { ProjectId } from "@tropism/domain/ids"
 import { Cause, Deferred, Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { makeGroupCommit, type Touched } from "./group-commit.ts"
 

@@ -4,8 +4,8 @@
 import { expect, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Latch } from "effect"
 import { TestClock } from "effect/testing"
-import { makeLookups } from "./lookups.ts"
-import { poolLimits } from "./pool-limits.ts"
+import { makeLookups } from "./group-commit.ts"
+import { poolLimits } from "./limits.ts"
 
 /** Look-ups in a table that changes, and what was asked; the first waits until the gate is open. */
 const make = Effect.gen(function* () {

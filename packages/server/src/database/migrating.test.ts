@@ -5,8 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freshDatabase, unmigratedDatabase } from "../../testing/fresh-database.ts"
 import { ask } from "../../testing/owner-rows.ts"
-import { migrate } from "./migrating.ts"
 import { schemaVersion } from "./migrations.ts"
+import { migrate } from "./schema.ts"
 
 describe("bringing a database to the schema", () => {
   it.live("refuses a database that a newer program has made, and changes nothing", () =>

@@ -1,7 +1,6 @@
 /**
  * Every migration of the schema, in order.
  *
- * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
@@ -64,9 +63,9 @@ import { statements as wholeRestores } from "./migrations/0067-whole-restores.ts
 import { statements as endingMemberships } from "./migrations/0068-what-ends-with-a-membership.ts"
 import { statements as pagesOfDumps } from "./migrations/0069-pages-of-dumps.ts"
 import { statements as keptPlans } from "./migrations/0070-writes-that-keep-their-plan.ts"
-import { statements as sessionsOfContexts } from "./migrations/0073-sessions-of-contexts.ts"
 import { statements as askedBy } from "./migrations/0071-who-asked-for-what-waits.ts"
 import { statements as reducers } from "./migrations/0072-reducers-of-agents.ts"
+import { statements as sessionsOfContexts } from "./migrations/0073-sessions-of-contexts.ts"
 import { statements as pastGrace } from "./migrations/0074-runs-past-their-grace.ts"
 import { statements as noProgress } from "./migrations/0075-progress.ts"
 import { statements as clientTools } from "./migrations/0076-client-tools.ts"

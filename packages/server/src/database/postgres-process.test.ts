@@ -8,9 +8,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect } from "effect"
 import { databaseLimits } from "../limits.ts"
 import { saysDiskFull } from "./database-unavailable.ts"
-import { isAlive } from "./os-processes.ts"
-import { cutLog, wordsSince } from "./postgres-log.ts"
-import { runProgram, startProgram } from "./postgres-process.ts"
+import { cutLog, wordsSince } from "./embedded-cluster.ts"
+import { isAlive, runProgram, startProgram } from "./postgres-programs.ts"
 
 const account = { name: "the tester", uid: 0, gid: 0, foreign: false }
 

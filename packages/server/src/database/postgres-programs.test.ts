@@ -5,8 +5,7 @@ import * as nodeFs from "node:fs"
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, inject, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { canEnter } from "./postgres-account.ts"
-import { copyPrograms, linkLibraries } from "./postgres-programs.ts"
+import { canEnter, copyPrograms, linkLibraries } from "./postgres-programs.ts"
 
 const newFolder = Effect.acquireRelease(
   Effect.sync(() => nodeFs.mkdtempSync(`${inject("postgres").runFolder}/programs-`)),

@@ -6,11 +6,23 @@
  * package's libraries need symbolic links, which npm makes only when install
  * scripts may run, so they are made here when missing.
  */
+import { type ChildProcess, spawn } from "node:child_process"
+import * as fs from "node:fs"
 import { createRequire } from "node:module"
-import { Effect, FileSystem, Path, type PlatformError, Schema } from "effect"
+import {
+  Effect,
+  FileSystem,
+  Path,
+  type PlatformError,
+  Schema,
+  Deferred,
+  Option,
+  Predicate,
+  Context,
+  type Scope
+} from "effect"
 import { databaseLimits } from "../limits.ts"
 import { type DatabaseUnavailable, folderProblem, unavailable } from "./database-unavailable.ts"
-import { canEnter, type PostgresAccount } from "./postgres-account.ts"
 
 export interface PostgresPrograms {
   readonly initdb: string
@@ -147,3 +159,257 @@ export const postgresPrograms = Effect.fn("postgresPrograms")(function* (
     version: Number.parseInt(version, 10)
   }
 })
+
+// Runs the programs of PostgreSQL under the account chosen for them.
+//
+// Effect's ChildProcess cannot change the account of a child, so this one file
+// calls Node's spawn. A child gets a bare environment (no `PG*` variable of
+// the person at the terminal reaches it) and the root folder as its working
+// folder, because the account may be barred from ours.
+
+export interface Program {
+  readonly file: string
+  readonly arguments: ReadonlyArray<string>
+  readonly account: PostgresAccount
+}
+
+export interface Ended {
+  readonly exitCode: number
+  /** The end of what it wrote to its error stream. */
+  readonly lastWords: string
+}
+
+export interface Running {
+  readonly pid: number
+  readonly ended: Deferred.Deferred<number, DatabaseUnavailable>
+}
+
+/** The end of a text, in an error's length. */
+export const lastWords = (text: string): string => text.trim().slice(-databaseLimits.lastWordsMaxChars)
+
+const environment = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/bin:/bin:/usr/sbin:/sbin" }
+
+const identity = (account: PostgresAccount) => (account.foreign ? { uid: account.uid, gid: account.gid } : {})
+
+const cannotStart = (program: Program, error: unknown): DatabaseUnavailable =>
+  unavailable(
+    "startFailed",
+    `${program.file} could not be started as ${program.account.name} (${error instanceof Error ? error.message : String(error)}): start the program as an ordinary user, or set DATABASE_URL.`
+  )
+
+const launch = (program: Program, options: { readonly error: "pipe" | number; readonly detached: boolean }) =>
+  Effect.try({
+    try: () => {
+      const child = spawn(program.file, [...program.arguments], {
+        ...identity(program.account),
+        cwd: "/",
+        env: environment,
+        stdio: ["ignore", options.error === "pipe" ? "ignore" : options.error, options.error],
+        detached: options.detached
+      })
+      const ended = Deferred.makeUnsafe<number, DatabaseUnavailable>()
+      child.on("error", (error) => Deferred.doneUnsafe(ended, Effect.fail(cannotStart(program, error))))
+      child.on("close", (code) => Deferred.doneUnsafe(ended, Effect.succeed(code ?? -1)))
+      return { child, ended }
+    },
+    catch: (error) => cannotStart(program, error)
+  })
+
+/** Asks a child to end and waits for it, so that what it wrote can be removed. */
+const endChild = (child: ChildProcess, ended: Deferred.Deferred<number, DatabaseUnavailable>) =>
+  Effect.sync(() => child.kill("SIGTERM")).pipe(
+    Effect.andThen(Deferred.await(ended)),
+    Effect.timeoutOrElse({
+      duration: databaseLimits.childEndTimeoutMs,
+      orElse: () => Effect.sync(() => child.kill("SIGKILL"))
+    }),
+    Effect.ignore
+  )
+
+/** Runs a program to its end; an interruption ends it. */
+export const runProgram = Effect.fnUntraced(function* (
+  program: Program
+): Effect.fn.Return<Ended, DatabaseUnavailable> {
+  let words = ""
+  const { child, ended } = yield* launch(program, { error: "pipe", detached: false })
+  child.stderr?.on("data", (part: Buffer) => {
+    // Twice the length that is shown: the end of it is trimmed when it is read.
+    words = (words + part.toString("utf8")).slice(-2 * databaseLimits.lastWordsMaxChars)
+  })
+  const exitCode = yield* Deferred.await(ended).pipe(Effect.onInterrupt(() => endChild(child, ended)))
+  return { exitCode, lastWords: lastWords(words) }
+})
+
+/**
+ * Starts a program that lives on by itself and writes into `logFile`.
+ *
+ * **Details**
+ *
+ * It gets a session of its own, so that Ctrl-C at the terminal reaches this
+ * program alone and PostgreSQL ends after the work that needs it. The log is
+ * opened here: the account needs no right to the folder it lies in.
+ */
+export const startProgram = (
+  program: Program,
+  logFile: string
+): Effect.Effect<Running, DatabaseUnavailable> =>
+  Effect.acquireUseRelease(
+    Effect.try({
+      try: () => fs.openSync(logFile, "a", 0o600),
+      catch: (error) => cannotStart(program, error)
+    }),
+    (log) =>
+      Effect.gen(function* () {
+        const { child, ended } = yield* launch(program, { error: log, detached: true })
+        child.unref()
+        if (child.pid === undefined) {
+          yield* Deferred.await(ended)
+          return yield* cannotStart(program, "it ended at once")
+        }
+        return { pid: child.pid, ended }
+      }),
+    (log) => Effect.sync(() => fs.closeSync(log))
+  )
+
+// Under which account of the machine PostgreSQL runs.
+//
+// PostgreSQL refuses to run as root. A program started by root therefore runs
+// it under an account without rights, and everything that account must reach
+// is checked for being reachable. An ordinary user runs it as himself.
+
+export interface PostgresAccount {
+  readonly name: string
+  readonly uid: number
+  readonly gid: number
+  /** Whether it is another account than the program's own. */
+  readonly foreign: boolean
+}
+
+/** In this order: an account made for us, PostgreSQL's own, and the one that owns nothing. */
+const preferred: ReadonlyArray<string> = ["tropism", "postgres", "_postgres", "nobody"]
+
+const listed = (passwd: string): ReadonlyArray<PostgresAccount> =>
+  passwd
+    .split("\n")
+    .map((line) => line.split(":"))
+    .map(([name = "", , uid = "", gid = ""]) => ({
+      name,
+      // Darwin writes nobody as -2.
+      uid: Number.parseInt(uid, 10) >>> 0,
+      gid: Number.parseInt(gid, 10) >>> 0,
+      foreign: true
+    }))
+    .filter((account) => account.name !== "" && account.uid !== 0)
+
+/**
+ * Chooses the account.
+ *
+ * **Details**
+ *
+ * `clusterOwner` is the owner of a cluster that exists already: PostgreSQL must
+ * run as that one, whatever accounts were added to the machine since.
+ */
+export const postgresAccount = Effect.fn("postgresAccount")(function* (
+  clusterOwner: Option.Option<number>
+): Effect.fn.Return<PostgresAccount, DatabaseUnavailable, FileSystem.FileSystem> {
+  const uid = process.getuid?.() ?? -1
+  const own = { name: `user ${uid}`, uid, gid: process.getgid?.() ?? -1, foreign: false }
+  if (uid !== 0) {
+    if (Option.exists(clusterOwner, (owner) => owner !== uid)) {
+      return yield* unavailable(
+        "clusterForeign",
+        "The database in this data folder was made by another user: start the program as that user, or set TROPISM_DATA to another folder."
+      )
+    }
+    return own
+  }
+  const fileSystem = yield* FileSystem.FileSystem
+  const passwd = yield* fileSystem.readFileString("/etc/passwd").pipe(Effect.orElseSucceed(() => ""))
+  const accounts = listed(passwd)
+  const account = Option.match(clusterOwner, {
+    onNone: () =>
+      preferred
+        .map((name) => accounts.find((account) => account.name === name))
+        .find((found) => found !== undefined),
+    onSome: (owner) => accounts.find((account) => account.uid === owner)
+  })
+  if (account === undefined) {
+    return yield* unavailable(
+      "noAccount",
+      "PostgreSQL does not run as root, and this machine has no account for it: add a user named postgres, start the program as an ordinary user, or set DATABASE_URL."
+    )
+  }
+  return account
+})
+
+/** Tells whether the account may pass through `folder` and all folders above it. */
+export const canEnter = Effect.fnUntraced(function* (folder: string, account: PostgresAccount) {
+  if (!account.foreign) return true
+  const fileSystem = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const names = (yield* fileSystem.realPath(folder)).split(path.sep)
+  for (const depth of names.keys()) {
+    const ancestor = names.slice(0, depth + 1).join(path.sep)
+    const { gid, mode, uid } = yield* fileSystem.stat(ancestor === "" ? path.sep : ancestor)
+    const shift = Option.contains(uid, account.uid) ? 6 : Option.contains(gid, account.gid) ? 3 : 0
+    if (((mode >> shift) & 1) === 0) return false
+  }
+  return true
+})
+
+// What the operating system knows of a process that this program did not start itself.
+//
+// A process id alone proves nothing, since ids are used again; `/proc` tells
+// what runs behind it where it exists. Elsewhere the answer is "cannot tell",
+// and callers must do the careful thing. This file starts nothing; it ends
+// only what its caller has recognised.
+
+/** Sends a signal, or tests for existence with 0; false when there is no such process. */
+export const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | 0): Effect.Effect<boolean> =>
+  Effect.try({ try: () => process.kill(pid, name), catch: (error) => error }).pipe(
+    // EPERM means that the process exists and belongs to someone else.
+    Effect.catch((error) => Effect.succeed(Predicate.hasProperty(error, "code") && error.code === "EPERM"))
+  )
+
+const readProc = (pid: number, file: string) =>
+  Effect.gen(function* () {
+    const fileSystem = yield* FileSystem.FileSystem
+    return yield* fileSystem.readFileString(`/proc/${pid}/${file}`)
+  }).pipe(Effect.option)
+
+/** Tells whether the process runs; one that ended and was not yet collected by its parent does not. */
+export const isAlive = Effect.fnUntraced(function* (pid: number) {
+  if (!(yield* signal(pid, 0))) return false
+  const status = yield* readProc(pid, "stat")
+  // The command's name stands in brackets and may hold anything, so the state is sought behind the last one.
+  return !Option.exists(status, (text) => /^\) [ZX]/.test(text.slice(text.lastIndexOf(")"))))
+})
+
+/** The words of the command line behind a process id, where the system tells. */
+export const commandLine = Effect.fnUntraced(function* (pid: number) {
+  const text = yield* readProc(pid, "cmdline")
+  return Option.map(text, (line) => line.split("\0").filter((word) => word !== ""))
+})
+
+// What would outlive the program, and how each of it is ended without waiting for anything else.
+//
+// The scope of a server ends everything in good order, and that may take long. Whoever ends
+// the program sooner ends these first and waits for them: a PostgreSQL that nobody stopped
+// would hold its folder. Each of them has a bound of its own.
+
+/** Everything that lasts now; whoever may end the program early provides a set of its own. */
+export class ExitHooks extends Context.Reference<Set<Effect.Effect<void>>>(
+  "@tropism/server/database/ExitHooks",
+  {
+    defaultValue: () => new Set<Effect.Effect<void>>()
+  }
+) {}
+
+/** Has this ended before the program exits early, until the scope ends. */
+export const endBeforeExit = (atOnce: Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.flatMap(ExitHooks, (lasting) =>
+    Effect.acquireRelease(
+      Effect.sync(() => void lasting.add(atOnce)),
+      () => Effect.sync(() => void lasting.delete(atOnce))
+    )
+  )

@@ -2,7 +2,7 @@
  * What is sealed for one row under one key, and nowhere else.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { keyIdOf, newKeyText, opened, readKey, sealed, type SealingKey } from "./sealed-text.ts"
+import { keyIdOf, newKeyText, opened, readKey, sealed, type SealingKey } from "./sealing.ts"
 
 const newKey = (): SealingKey => {
   const key = readKey(newKeyText())

@@ -4,7 +4,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { expect, layer } from "@effect/vitest"
 import { Effect, Exit, FileSystem, Redacted } from "effect"
-import { findSealingKeys, keyFile } from "./sealing-keys.ts"
+import { findSealingKeys, keyFile } from "./sealing.ts"
 
 const newFolder = Effect.flatMap(FileSystem.FileSystem, (fileSystem) => fileSystem.makeTempDirectoryScoped())
 

@@ -1,17 +1,16 @@
 /**
  * Seals secrets that have to be kept as they are, with the key that all programs on one database share.
  *
- * Flow: graph → outbox → dispatch → run → tool → task, all on **database**
- *
  * The operator gives the keys; the database knows by which name the current one
  * goes. A program that does not have that key seals nothing, so no two programs
  * ever write what the other cannot read.
  */
-import { Context, Effect, Layer, Schema } from "effect"
-import { SqlClient } from "effect/sql"
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
 import type { ProjectId } from "@tropism/domain/ids"
+import { Context, Effect, Layer, Schema, Option, Redacted, FileSystem, Path } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeDataFolder } from "./data-folder.ts"
 import { onlyRow, orDie, ProjectTransaction } from "./database.ts"
-import { opened, sealed, type SealingKey } from "./sealed-text.ts"
 
 /** The keys of this program: the first seals, all open. Empty where the operator gave none. */
 export class SealingKeys extends Context.Reference<ReadonlyArray<SealingKey>>(
@@ -91,4 +90,133 @@ export class Sealing extends Context.Service<
       })
     })
   )
+}
+
+// Encrypts a text for one place in the database, so that a copy of the database alone tells nobody what it says.
+//
+// AES-256-GCM, with a nonce of its own for each text. The place (which row it is
+// for) is authenticated with it: what is sealed for one row opens in no other. A
+// sealed text names its key, so it is known whether it can be opened before
+// anybody tries.
+
+/** A key and the name by which texts and programs know it. */
+export interface SealingKey {
+  /** Follows from the key, and tells nothing of it. */
+  readonly id: string
+  readonly bytes: Redacted.Redacted<Uint8Array>
+}
+
+const keyBytes = 32
+const nonceBytes = 12
+const tagBytes = 16
+
+/** Reads a key: 32 bytes, hexadecimal or in base64; undefined where the text is none. */
+export const readKey = (text: string): SealingKey | undefined => {
+  const isHex = /^[0-9a-f]{64}$/i.test(text)
+  if (!isHex && !/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
+  const bytes = Buffer.from(text, isHex ? "hex" : "base64")
+  if (bytes.length !== keyBytes) return undefined
+  const id = createHash("sha256").update("tropism sealing key\n").update(bytes).digest("hex").slice(0, 12)
+  return { id, bytes: Redacted.make(new Uint8Array(bytes)) }
+}
+
+/** A new key, as it is written down. */
+export const newKeyText = (): string => randomBytes(keyBytes).toString("base64")
+
+/** Seals a text for a place. */
+export const sealed = ({ bytes, id }: SealingKey, place: string, text: string): string => {
+  const nonce = randomBytes(nonceBytes)
+  const cipher = createCipheriv("aes-256-gcm", Redacted.value(bytes), nonce).setAAD(Buffer.from(place))
+  const body = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()])
+  return `v1.${id}.${body.toString("base64url")}`
+}
+
+/** The key that a text names; undefined where it is not sealed. */
+export const keyIdOf = (text: string): string | undefined => pattern.exec(text)?.groups?.["id"]
+
+/** What a sealed text says; undefined where no key opens it at this place. */
+export const opened = (keys: ReadonlyArray<SealingKey>, place: string, text: string): string | undefined => {
+  const { body = "", id } = pattern.exec(text)?.groups ?? {}
+  const key = keys.find((one) => one.id === id)
+  const bytes = Buffer.from(body, "base64url")
+  if (key === undefined || bytes.length < nonceBytes + tagBytes) return undefined
+  // GCM says by an exception that the text, the place or the key is another.
+  const open = Option.liftThrowable(() => {
+    const decipher = createDecipheriv("aes-256-gcm", Redacted.value(key.bytes), bytes.subarray(0, nonceBytes))
+      .setAAD(Buffer.from(place))
+      .setAuthTag(bytes.subarray(-tagBytes))
+    return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()])
+  })
+  return Option.getOrUndefined(Option.map(open(), (found) => found.toString("utf8")))
+}
+
+const pattern = /^v1\.(?<id>[0-9a-f]{12})\.(?<body>[A-Za-z0-9_-]+)$/
+
+// Finds the keys that secrets are sealed with: what the operator gave, else a file in the data folder.
+//
+// Several keys are several after commas: the first seals, all of them open, so a
+// key is replaced by putting a new one before it. Only a program that keeps its
+// own token in the data folder makes a key there, too: elsewhere nobody would
+// find it again at the next start, or at another server of the same database.
+
+/** The file's name in the data folder. */
+export const keyFile = "encryption-key"
+
+/** The keys, or the sentence that says what is wrong with them. */
+export const findSealingKeys = Effect.fn("findSealingKeys")(function* (options: {
+  readonly given: Redacted.Redacted<string> | undefined
+  readonly dataFolder: string
+  readonly mayMake: boolean
+}): Effect.fn.Return<
+  { readonly keys: ReadonlyArray<SealingKey> } | { readonly fault: string },
+  never,
+  FileSystem.FileSystem | Path.Path
+> {
+  if (options.given) return keysOf(Redacted.value(options.given), "TROPISM_ENCRYPTION_KEY")
+  const fileSystem = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const file = path.resolve(options.dataFolder, keyFile)
+  const read = Effect.orElseSucceed(fileSystem.readFileString(file), () => "")
+  const kept = yield* read
+  if (kept !== "") return keysOf(kept, file)
+  if (!options.mayMake) return { keys: [] }
+  const made = yield* Effect.andThen(Effect.ignore(makeKeyFile(options.dataFolder, file)), read)
+  return made === ""
+    ? {
+        fault: `The key for secrets could not be kept in ${file}: make the folder writable, or set TROPISM_ENCRYPTION_KEY.`
+      }
+    : keysOf(made, file)
+})
+
+/**
+ * Makes the file with all that is in it: it is written beside its place, and then linked to it.
+ *
+ * Of two programs that do so at once the first one's link stays, and both read that. A file without a key comes of a
+ * machine that stopped while it was written: nothing can have been sealed with it.
+ */
+const makeKeyFile = Effect.fnUntraced(function* (dataFolder: string, file: string) {
+  const fileSystem = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  yield* makeDataFolder(dataFolder)
+  const beside = yield* fileSystem.makeTempDirectoryScoped({ directory: dataFolder, prefix: `${keyFile}-` })
+  const written = path.join(beside, keyFile)
+  const handle = yield* fileSystem.open(written, { flag: "wx", mode: 0o600 })
+  yield* handle.writeAll(new TextEncoder().encode(`${newKeyText()}\n`))
+  yield* handle.sync
+  const isEmpty = Effect.map(fileSystem.stat(file), ({ size }) => Number(size) === 0)
+  if (yield* Effect.orElseSucceed(isEmpty, () => false)) yield* fileSystem.remove(file)
+  yield* fileSystem.link(written, file)
+}, Effect.scoped)
+
+const keysOf = (text: string, where: string) => {
+  const parts = text.split(",").map((one) => one.trim())
+  // A variable that is not set leaves such a part, where two keys were meant.
+  if (parts.length > 1 && parts.includes(""))
+    return { fault: `${where} has an empty part: put a comma only between two keys.` }
+  const known = parts.map(readKey).filter((key) => key !== undefined)
+  return known.length < parts.length
+    ? {
+        fault: `${where} must be a key of 32 bytes in base64, or several with commas between them: make one with "openssl rand -base64 32".`
+      }
+    : { keys: known }
 }

@@ -7,7 +7,7 @@ import { SqlClient } from "effect/sql"
 import { freshDatabase } from "../../testing/fresh-database.ts"
 import { operatedDatabase } from "../../testing/operated-database.ts"
 import { acquireSilentWay } from "../../testing/silent-way.ts"
-import { isBrokenByAway } from "./database-away.ts"
+import { isBrokenByAway } from "./connection-errors.ts"
 import { poolLayer } from "./pool.ts"
 
 /** Longer than whoever takes part stands still on a busy machine. */

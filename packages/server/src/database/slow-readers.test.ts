@@ -5,8 +5,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { ProjectId } from "@tropism/domain/ids"
 import { Deferred, Effect, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { dumpLimits } from "./dump-limits.ts"
-import { makeTurns, type SlowlyRead, slowlyRead } from "./slow-readers.ts"
+import { makeTurns, type SlowlyRead, slowlyRead } from "./export-backpressure.ts"
+import { dumpLimits } from "./limits.ts"
 
 const { pieceBytes, readerStallMs } = dumpLimits
 const maxMs = 30 * readerStallMs

@@ -1,8 +1,6 @@
 /**
  * The port through which the graph asks what an agent may do now.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * Agents are kept by a stage that the graph does not know; whoever assembles
  * the platform fills this port. Authority is judged at the write and not at the
  * start of a run: a person who takes a right away has taken it away at once. In a

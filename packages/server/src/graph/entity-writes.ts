@@ -1,8 +1,6 @@
 /**
  * The statements that update and delete objects or relationships: many in one statement, each fenced by itself.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * The database locks the rows in the order of their ids, judges each item by the row that it finds and writes those that pass, so no
  * item is written to a state that somebody has changed meanwhile. An update that changes nothing writes nothing. Another mark on the
  * same value is a change: whoever removes the mark vouches for the value.
@@ -25,9 +23,10 @@ import {
   kinds,
   type Locked,
   type Planned,
-  recording
+  recording,
+  type ObjectRow,
+  type RelationshipRow
 } from "./recording.ts"
-import type { ObjectRow, RelationshipRow } from "./rows.ts"
 
 /** Values that replace what was there, nothing merged and every null kept, and properties that are removed. */
 export interface Replacement {

@@ -1,8 +1,6 @@
 /**
  * Writes a project's graph as lines that an import reads back.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * Objects first, then the relationships between them, all from one snapshot,
  * page by page in the order of their ids, and a page ends after so many bytes:
  * neither a large graph nor large objects nor a slow reader costs memory. A snapshot holds a connection and keeps the database
@@ -15,7 +13,7 @@ import { markedPart, type Untrusted } from "@tropism/domain/untrusted"
 import { Context, Effect, Layer, type Stream } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { Database, onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
-import { makeTurns, type Offer, slowlyRead } from "../database/slow-readers.ts"
+import { makeTurns, type Offer, slowlyRead } from "../database/export-backpressure.ts"
 import { transferLimits } from "../limits.ts"
 import { upTo } from "./moments.ts"
 

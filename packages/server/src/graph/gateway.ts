@@ -1,8 +1,6 @@
 /**
  * The one writer of the graph: entity, version and event in one statement.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * Users, agents, imports and approvals all come through `apply`. It holds the
  * wall that no door can forget: an agent's change is checked against what the
  * agent may do now, and one that is disabled, in suggest mode or has read something
@@ -25,13 +23,30 @@ import { findPropertiesFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { CrashPoint } from "../crash-point.ts"
-import { onlyRow, orDie, outpaced, type ProjectTransaction } from "../database/database.ts"
+import {
+  onlyRow,
+  orDie,
+  retryTransaction,
+  ProjectTransaction,
+  brokenUniqueKey
+} from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { graphLimits } from "../limits.ts"
-import { WakeUps } from "../outbox/wake-ups.ts"
+import { Notifier } from "../outbox/notifier.ts"
 import { Authorities, type Authority, explainDenial, explainTaint, inactiveSentence } from "./authority.ts"
+import {
+  type ChangeRefused,
+  expectTwoEnds,
+  expectVersion,
+  noObject,
+  noRelationship,
+  refused,
+  notDeleted
+} from "./change-refused.ts"
+import { makeObjectWrites, makeRelationshipWrites } from "./creations.ts"
 import { makeEntityWrites, type Replacement, type Update } from "./entity-writes.ts"
-import { makeObjectWrites } from "./object-writes.ts"
+import { type Applied, type Author, contentOf, type EntityKind, type Planned } from "./recording.ts"
+import { Relationships } from "./relationships.ts"
 import {
   alone,
   applied,
@@ -45,22 +60,9 @@ import {
   objectCreated,
   relationshipCreated,
   relationshipCreationOf,
-  updated
-} from "./outcomes.ts"
-import { makePurging } from "./purging.ts"
-import { type Applied, type Author, contentOf, type EntityKind, type Planned } from "./recording.ts"
-import {
-  type ChangeRefused,
-  expectTwoEnds,
-  expectVersion,
-  noObject,
-  noRelationship,
-  refused
-} from "./refused.ts"
-import { makeRelationshipWrites } from "./relationship-writes.ts"
-import { Relationships } from "./relationships.ts"
-import { makeRestoring } from "./restoring.ts"
-import { makeWriteBatches } from "./write-batches.ts"
+  updated,
+  makeWriteBatches
+} from "./write-batches.ts"
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
@@ -102,7 +104,7 @@ export class Gateway extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const authorities = yield* Authorities
       const relationships = yield* Relationships
-      const wakeUps = yield* WakeUps
+      const notifier = yield* Notifier
       const entityWrites = makeEntityWrites(sql, yield* Ids)
       const objectWrites = yield* makeObjectWrites
       const relationshipWrites = yield* makeRelationshipWrites
@@ -134,7 +136,7 @@ export class Gateway extends Context.Service<
           const outcome = yield* onlyRow(outcomes(yield* statement))
           if (outcome.verdict !== "undecided") return outcome
         }
-        return yield* outpaced
+        return yield* retryTransaction
       })
 
       const createObject = Effect.fnUntraced(function* (change: CreateObject, author: Author) {
@@ -271,7 +273,7 @@ export class Gateway extends Context.Service<
       /** What every write ends with. */
       const written = <A, E, R>(write: Effect.Effect<A, E, R>) =>
         write.pipe(
-          Effect.tap(() => sql.afterCommit(wakeUps.signal("events"))),
+          Effect.tap(() => sql.afterCommit(notifier.signal("events"))),
           Effect.tap(() => CrashPoint.hit("graph.beforeCommit")),
           orDie
         )
@@ -333,3 +335,133 @@ const permit = Effect.fnUntraced(function* (
 
 const isApproved = ({ approvedBy, taskId }: Author["cause"]): boolean =>
   taskId !== null && approvedBy !== null
+
+// Removes what is deleted for good; only a person's explicit wish leads here.
+//
+// The server has no right to delete a row of the graph. The migration's functions
+// have, for what is deleted already, and they leave a record of who did it. The
+// version that the caller expects is compared under the lock that the purge needs.
+
+const makePurging = Effect.fnUntraced(function* (
+  objects: Effect.Success<typeof makeObjectWrites>,
+  relationships: Effect.Success<typeof makeRelationshipWrites>
+) {
+  const sql = yield* SqlClient.SqlClient
+  const ids = yield* Ids
+
+  /** Waits for whoever dispatches: what they have read is in the log then, and goes with the rest. Before anything else is held, or both would wait. */
+  const holdFeed = Effect.gen(function* () {
+    const { projectId } = yield* ProjectTransaction
+    yield* sql`select from kb.feeds where project_id = ${projectId} for share`
+  })
+
+  const object = Effect.fnUntraced(function* <A, R>(
+    { objectId: id, expectedVersion }: DeleteObject,
+    by: UserId,
+    deletion: Effect.Effect<A, ChangeRefused, R>
+  ) {
+    yield* holdFeed
+    const isGone = yield* wasGone(deletion)
+    if (isGone) {
+      const row = yield* objects.lock(id, true)
+      if (!row) return yield* noObject(id)
+      yield* expectVersion("object", expectedVersion, row.version)
+    }
+    const { purged } = yield* Effect.flatMap(
+      sql<{
+        readonly purged: boolean
+      }>`select kb.purge_object(${yield* ids.next}::uuid, ${id}::uuid, ${by}) as purged`,
+      onlyRow
+    )
+    if (!purged) return yield* noObject(id)
+  })
+
+  const relationship = Effect.fnUntraced(function* <A, R>(
+    { relationshipId: id, expectedVersion }: DeleteRelationship,
+    by: UserId,
+    deletion: Effect.Effect<A, ChangeRefused, R>
+  ) {
+    yield* holdFeed
+    const isGone = yield* wasGone(deletion)
+    if (isGone) {
+      const row = yield* relationships.lock(id, true)
+      if (!row) return yield* noRelationship(id)
+      yield* expectVersion("relationship", expectedVersion, row.version)
+    }
+    const { purged } = yield* Effect.flatMap(
+      sql<{
+        readonly purged: boolean
+      }>`select kb.purge_relationship(${yield* ids.next}::uuid, ${id}::uuid, ${by}) as purged`,
+      onlyRow
+    )
+    if (!purged) return yield* noRelationship(id)
+  })
+
+  return { object, relationship }
+})
+
+/** Deletes what is there, at the version that the caller expects; true where nothing is there any more. */
+const wasGone = <A, R>(deletion: Effect.Effect<A, ChangeRefused, R>) =>
+  Effect.catchIf(
+    Effect.map(deletion, () => false),
+    (refusal: ChangeRefused) => refusal.reason === "notFound",
+    () => Effect.succeed(true)
+  )
+
+// Brings back what was deleted: a new version with the content of the last.
+//
+// It counts as created, because whoever follows the feed has forgotten it. Locks
+// are taken as in a deletion, the object before its relationships.
+
+const makeRestoring = (
+  objects: Effect.Success<typeof makeObjectWrites>,
+  relationships: Effect.Success<typeof makeRelationshipWrites>
+) => {
+  const object = Effect.fnUntraced(function* (id: ObjectId, author: Author, isAlone = false) {
+    const deleted = yield* objects.lock(id, true)
+    if (!deleted) return yield* notDeleted("object", id, "/objectId")
+    const fallen = isAlone ? [] : yield* relationships.lockFallen(id)
+    const restored = yield* refuseTaken(
+      objects.restore(id, author),
+      `Another ${deleted.type} has the key ${deleted.key} now: delete it, or change this one's place`
+    )
+    yield* refuseTaken(
+      relationships.turnAll(fallen, "created", author),
+      "A relationship like one of this object's was made meanwhile"
+    )
+    return restored
+  })
+
+  const relationship = Effect.fnUntraced(function* (id: RelationshipId, author: Author) {
+    const deleted = yield* relationships.find(id, true)
+    if (!deleted) return yield* notDeleted("relationship", id, "/relationshipId")
+    const { fromId, toId, type } = deleted
+    const ends = yield* relationships.holdEnds([fromId, toId])
+    const missing = [fromId, toId].find((end) => !ends.some((one) => one.id === end))
+    if (missing !== undefined)
+      return yield* refused("state", `Its object ${missing} is deleted: restore that first`)
+    if (!(yield* relationships.lock(id, true)))
+      return yield* notDeleted("relationship", id, "/relationshipId")
+    const restored = yield* refuseTaken(
+      relationships.turn(id, "created", author),
+      `There is already a ${type} from ${fromId} to ${toId}`
+    )
+    return restored ?? (yield* notDeleted("relationship", id, "/relationshipId"))
+  })
+
+  return { object, relationship }
+}
+
+/** Says a broken unique key as a refusal. */
+const refuseTaken = <A, E, R>(write: Effect.Effect<A, E, R>, sentence: string) =>
+  Effect.catchIf(
+    write,
+    (error): error is E => brokenUniqueKey(error as never) !== undefined,
+    (error) =>
+      Effect.fail(
+        refused(
+          brokenUniqueKey(error as never) === "graph_objects_key" ? "keyTaken" : "relationshipExists",
+          sentence
+        )
+      )
+  )

@@ -7,9 +7,7 @@ import { SqlClient, type Statement } from "effect/sql"
 import { freshDatabase } from "../../testing/fresh-database.ts"
 import { ask } from "../../testing/owner-rows.ts"
 import { poolLayer } from "../database/pool.ts"
-import { ordering } from "./object-orders.ts"
-import { filterConditions } from "./property-sql.ts"
-import { asked, searchQuery } from "./search-words.ts"
+import { ordering, filterConditions, asked, searchQuery } from "./objects.ts"
 
 const projects = ["01990000-0000-7000-8000-000000000001", "01990000-0000-7000-8000-000000000002"] as const
 const objects = 20_000

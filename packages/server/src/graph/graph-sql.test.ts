@@ -1,7 +1,6 @@
 /**
  * Proves that what the database computes is what the domain means: filters, merge patches, words of a search.
  */
-import { mergePatchExamples } from "@tropism/domain/json-for-tests"
 import { describe, expect, layer } from "@effect/vitest"
 import { mergePatch, type Properties } from "@tropism/domain/json"
 import {
@@ -12,9 +11,9 @@ import {
 } from "@tropism/domain/property-filter"
 import { Arbitrary, Effect, Result, Schema } from "effect"
 import { SqlClient } from "effect/sql"
+import { mergePatchExamples } from "../../../domain/testing/json-examples.ts"
 import { serverSql } from "../../testing/server-sql.ts"
-import { filterConditions } from "./property-sql.ts"
-import { asked, searchQuery, wordsOf } from "./search-words.ts"
+import { filterConditions, asked, searchQuery, wordsOf } from "./objects.ts"
 
 /** Values that are near to one another, so that each operator has to tell them apart. */
 const values: ReadonlyArray<Schema.Json> = [

@@ -1,8 +1,6 @@
 /**
  * Judges an agent's change without making it.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * A change that could not be made is refused when the agent asks for it, also
  * when it would only be suggested: no person should be asked to approve what
  * cannot be. It reads and locks nothing; the gateway judges again at the write.
@@ -13,10 +11,9 @@ import type { GraphObject, Relationship } from "@tropism/domain/graph"
 import type { AgentId, ObjectId, RelationshipId, RunId } from "@tropism/domain/ids"
 import { findPropertiesFault, namelessFault } from "@tropism/domain/json"
 import { Context, Effect, Layer } from "effect"
-import type { ProjectTransaction } from "../database/database.ts"
+import { SqlClient } from "effect/sql"
+import { ProjectTransaction } from "../database/database.ts"
 import { Authorities, type Authority, explainDenial, inactiveSentence } from "./authority.ts"
-import type { Moment } from "./moments.ts"
-import { Objects } from "./objects.ts"
 import {
   type ChangeRefused,
   expectTwoEnds,
@@ -25,7 +22,9 @@ import {
   noRelationship,
   refused,
   relationshipExists
-} from "./refused.ts"
+} from "./change-refused.ts"
+import type { Moment } from "./moments.ts"
+import { Objects } from "./objects.ts"
 import { Relationships } from "./relationships.ts"
 
 export interface Inspected {
@@ -145,3 +144,42 @@ export class Inspector extends Context.Service<
     })
   )
 }
+
+// Holds what a change is about, so that it can be judged before it is made.
+//
+// What is held stays as it is until the transaction ends: nobody changes or
+// deletes it, and nothing new is tied to an object that is to be deleted. Nothing
+// is read here, and what is not there is not held. A new object has nothing to
+// hold; its key is decided by the database when it is written.
+
+export const makeFencing = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** The mode of each lock is the one that the gateway's own statement takes, so none is raised later. */
+  return Effect.fnUntraced(function* (change: Change) {
+    const { projectId } = yield* ProjectTransaction
+    switch (change.type) {
+      case "create":
+        return
+      case "update":
+        yield* sql`select 1 from kb.graph_objects where id = ${change.objectId} and project_id = ${projectId} for no key update`
+        return
+      case "delete":
+        yield* sql`select 1 from kb.graph_objects where id = ${change.objectId} and project_id = ${projectId} for update`
+        return
+      case "createRelationship": {
+        const { fromId, toId } = change.relationship
+        yield* sql`
+          select 1 from kb.graph_objects where id = any(${[fromId, toId]}::uuid[]) and project_id = ${projectId}
+          order by id for key share`
+        return
+      }
+      case "updateRelationship":
+        yield* sql`
+          select 1 from kb.graph_relationships where id = ${change.relationshipId} and project_id = ${projectId} for no key update`
+        return
+      case "deleteRelationship":
+        yield* sql`select 1 from kb.graph_relationships where id = ${change.relationshipId} and project_id = ${projectId} for update`
+    }
+  })
+})

@@ -1,8 +1,6 @@
 /**
  * The graph as it is, or as it was at an instant: what a read reads from.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * Both have the same columns, so a read is written once. What was deleted is in
  * neither, unless it was there at that instant. Instants are compared in the
  * milliseconds in which they are told, so what an answer says can be asked again.

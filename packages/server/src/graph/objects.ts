@@ -1,24 +1,19 @@
 /**
  * Reads objects: one, many, and how they came to be what they are.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * Reads only; the gateway writes. What is deleted is not found here, except in
  * an object's history and as of a version or an instant at which it was there.
  */
 import type { GraphObject, ObjectVersion } from "@tropism/domain/graph"
 import type { ObjectId } from "@tropism/domain/ids"
-import type { PropertyFilters } from "@tropism/domain/property-filter"
-import { Context, Effect, Layer } from "effect"
+import { namedObjectBounds } from "@tropism/domain/named-object"
+import { type PropertyFilters, pathSteps, type PropertyFilter } from "@tropism/domain/property-filter"
+import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 import { type Moment, objectsAt, upTo } from "./moments.ts"
-import { type ObjectOrder, ordering } from "./object-orders.ts"
-import { filterConditions } from "./property-sql.ts"
-import { objectColumns } from "./recording.ts"
-import { type ObjectRow, toObject, toVersion, type VersionRow } from "./rows.ts"
-import { asked, searchQuery } from "./search-words.ts"
+import { objectColumns, type ObjectRow, toObject, toVersion, type VersionRow } from "./recording.ts"
 
 export interface ObjectFilter {
   readonly type?: string | undefined
@@ -179,3 +174,226 @@ export class Objects extends Context.Service<
 interface PlacedRow extends ObjectRow {
   readonly place: string
 }
+
+// Says a property filter in SQL, with every value a bound parameter.
+//
+// It means what `matches` of `domain/property-filter` means, and a test proves
+// that on many values. No expression here can fail on any document, because the
+// database may evaluate it before it looks whose document it is.
+
+/** The conditions, for a statement that has a column `properties`. */
+export const filterConditions = (
+  sql: SqlClient.SqlClient,
+  filters: PropertyFilters
+): ReadonlyArray<Statement.Fragment> => filters.map((filter) => condition(sql, filter))
+
+const condition = (sql: SqlClient.SqlClient, { property, op, value }: PropertyFilter): Statement.Fragment => {
+  const steps = pathSteps(property)
+  // Step by step with a text: lists are not walked into, and what is missing is null.
+  const found = steps.reduce<Statement.Fragment>(
+    (at, step) => sql`${at} -> ${step}::text`,
+    sql.literal("properties")
+  )
+  switch (op) {
+    case "exists":
+      return value === true ? sql`(${found}) is not null` : sql`(${found}) is null`
+    case "ne":
+      return sql`(${found}) is distinct from ${json(sql, value)}`
+    case "eq":
+      return equals(sql, found, steps, value)
+    case "in":
+      return Array.isArray(value) && value.length > 0
+        ? sql.or(value.map((choice) => equals(sql, found, steps, choice)))
+        : sql.literal("false")
+    case "contains":
+      return contains(sql, found, value)
+    case "startsWith":
+      return sql`(jsonb_typeof(${found}) = 'string' and starts_with((${found}) #>> '{}', ${String(value)}))`
+    default:
+      return ordered(sql, found, op, value)
+  }
+}
+
+/** Containment follows from equality and has an index. */
+const equals = (
+  sql: SqlClient.SqlClient,
+  found: Statement.Fragment,
+  steps: ReadonlyArray<string>,
+  value: Schema.Json
+) => {
+  const document = steps.reduceRight<Schema.Json>((inner, step) => Object.fromEntries([[step, inner]]), value)
+  return sql`(properties @> ${json(sql, document)} and (${found}) = ${json(sql, value)})`
+}
+
+const contains = (sql: SqlClient.SqlClient, found: Statement.Fragment, value: Schema.Json) => {
+  const inList = sql`exists (
+    select from jsonb_array_elements(case jsonb_typeof(${found}) when 'array' then ${found} else '[]' end) item
+    where item = ${json(sql, value)})`
+  return typeof value === "string"
+    ? sql`(${inList} or (jsonb_typeof(${found}) = 'string' and strpos((${found}) #>> '{}', ${value}) > 0))`
+    : inList
+}
+
+const comparisons = { gt: ">", gte: ">=", lt: "<", lte: "<=" } as const
+
+const ordered = (
+  sql: SqlClient.SqlClient,
+  found: Statement.Fragment,
+  op: keyof typeof comparisons,
+  value: Schema.Json
+) => {
+  const compares = sql.literal(comparisons[op])
+  return typeof value === "string"
+    ? sql`(jsonb_typeof(${found}) = 'string' and ((${found}) #>> '{}') collate "C" ${compares} ${value} collate "C")`
+    : sql`(jsonb_typeof(${found}) = 'number' and (${found}) ${compares} ${json(sql, value)})`
+}
+
+const json = (sql: SqlClient.SqlClient, value: Schema.Json) => sql`${JSON.stringify(value)}::text::jsonb`
+
+// The orders in which objects are listed, and the places after which a list goes on.
+//
+// A place holds what its order compares, so a list goes on where it was, also
+// when the object that stood there is gone. Every order but `relevance` is an
+// index's.
+
+/** What comes first: the newest, the last changed, what fits the words best, or by the alphabet. */
+export type ObjectOrder = "createdAt" | "updatedAt" | "relevance" | "name" | "type"
+
+const id = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+
+/** How a place looks that is an instant in microseconds and an id. */
+export const instantPlace = new RegExp(`^\\d{1,17}~${id}$`)
+
+const namePlace = new RegExp(`^[A-Za-z][A-Za-z0-9_.-]{0,99}~[A-Za-z0-9_-]{0,540}~${id}$`)
+
+/** How the places of each order look. */
+export const placePatterns: Readonly<Record<ObjectOrder, RegExp>> = {
+  createdAt: new RegExp(`^${id}$`),
+  updatedAt: instantPlace,
+  relevance: new RegExp(`^\\d\\.?\\d{0,12}(e-\\d{1,2})?~${id}$`),
+  name: namePlace,
+  type: namePlace
+}
+
+/** Parts of a statement that lists objects. */
+export interface Ordering {
+  /** The place of a row. */
+  readonly place: Statement.Fragment
+  readonly by: Statement.Fragment
+  /** What is true of every row, and has to be said for the order's index to be used. */
+  readonly among: Statement.Fragment
+  /** Whether a row comes after a place. */
+  readonly behind: (place: string) => Statement.Fragment
+}
+
+export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering => {
+  switch (order) {
+    case "createdAt":
+      return {
+        place: sql.literal("id::text"),
+        by: sql.literal("id desc"),
+        among: sql.literal("true"),
+        behind: (place) => sql`id < ${place}::uuid`
+      }
+    case "updatedAt":
+      return {
+        place: sql.literal("(extract(epoch from updated_at) * 1000000)::bigint || '~' || id"),
+        by: sql.literal("updated_at desc, id desc"),
+        among: sql.literal("true"),
+        behind: (place) => {
+          const [micros, id] = place.split("~")
+          return sql`(updated_at, id) < ('epoch'::timestamptz + ${micros}::bigint * interval '1 microsecond', ${id}::uuid)`
+        }
+      }
+    case "relevance":
+      return {
+        place: sql.literal("rank || '~' || id"),
+        by: sql.literal("rank desc, id desc"),
+        among: sql.literal("true"),
+        behind: (place) => {
+          const [rank, id] = place.split("~")
+          // A place that somebody made up may be nearer to nothing than what PostgreSQL takes for a `real`.
+          return sql`(rank::float8, id) < (${Math.fround(Number(rank))}::float8, ${id}::uuid)`
+        }
+      }
+    case "name":
+      return {
+        place: sql.literal(nameAndPlace),
+        by: sql.literal(`${name}, id`),
+        among: sql.literal(isNamed),
+        behind: (place) => {
+          const { known, id } = nameIn(place)
+          return sql`(${sql.literal(name)}, id) > (${known}, ${id}::uuid)`
+        }
+      }
+    case "type":
+      return {
+        place: sql.literal(nameAndPlace),
+        by: sql.literal(`type, ${name}, id`),
+        among: sql.literal(isNamed),
+        behind: (place) => {
+          const { type, known, id } = nameIn(place)
+          return sql`(type, ${sql.literal(name)}, id) > (${type}, ${known}, ${id}::uuid)`
+        }
+      }
+  }
+}
+
+/** As the indexes have it. */
+const name = `kb.sorting_name(key, properties) collate "C"`
+
+const isNamed = "kb.sorting_name(key, properties) is not null"
+
+/** A name may hold anything, so in a place it is base64url. */
+const nameAndPlace = `type || '~' || translate(encode(convert_to(${name}, 'UTF8'), 'base64'), E'+/=\\n', '-_') || '~' || id`
+
+const nameIn = (place: string) => {
+  const [type, base64 = "", id] = place.split("~")
+  // A cursor that nobody gave may hold the one character that no text of the database can.
+  return { type, known: Buffer.from(base64, "base64url").toString("utf8").replaceAll("\0", ""), id }
+}
+
+// What people call an object, as a part of a query about something else: one look at a primary key for each row.
+//
+
+/** A `NamedObject`, or null where there is no object with this id in the project. */
+export const objectNamed = (
+  sql: SqlClient.SqlClient,
+  projectId: Statement.Fragment,
+  id: Statement.Fragment
+): Statement.Fragment => {
+  const said = (property: string) =>
+    sql`case jsonb_typeof(named.properties -> ${property}) when 'string' then nullif(btrim(named.properties ->> ${property}), '') end`
+  return sql`(
+    select jsonb_build_object('objectId', named.id, 'type', named.type,
+      'name', left(coalesce(named.key, ${said("name")}, ${said("title")}, ${said("label")}), ${namedObjectBounds.nameMaxChars}))
+    from kb.graph_objects named where named.id = ${id} and named.project_id = ${projectId})`
+}
+
+// Turns what somebody types into a full-text query that cannot be wrong.
+//
+// Words are parted where `kb.search_words` parts them in the database, and only
+// the database lower-cases them: JavaScript does it in another way, to `Σ` and
+// `İ` for instance. Only words get into the query, so none of its operators can
+// come from outside.
+
+const separators =
+  // oxlint-disable-next-line no-control-regex -- control characters part words
+  /[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u00d7\u00f7\u2000-\u206f\u3000-\u3020]+/u
+
+/** The words of a text; the last characters of a word need not be typed. */
+export const wordsOf = (text: string): ReadonlyArray<string> =>
+  text
+    .split(separators)
+    .filter((word) => word !== "")
+    .slice(0, graphLimits.searchWords)
+
+/** The query that all words, or beginnings of words, occur; undefined where there is no word. */
+export const searchQuery = (text: string): string | undefined => {
+  const words = wordsOf(text)
+  return words.length === 0 ? undefined : words.map((word) => `'${word}':*`).join(" & ")
+}
+
+/** The query as it is asked: lower-cased like the text in which it is looked for. */
+export const asked = (sql: SqlClient.SqlClient, query: string) =>
+  sql`to_tsquery('simple', lower(${query}::text))`

@@ -3,8 +3,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { Schema } from "effect"
+import { fileOf, read, refusal } from "../../testing/lockfiles.ts"
 import { graphLimits } from "../limits.ts"
-import { fileOf, read, refusal } from "./lockfiles-for-tests.ts"
 
 describe("what is refused", () => {
   it.each<[string, string, RegExp]>([

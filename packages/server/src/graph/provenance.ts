@@ -1,8 +1,6 @@
 /**
  * Says why each property of an object has its value, back to the root event.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * The event that last named a property among what it changed set its value; which
  * version that was stands with the object, so the answer costs what it says and
  * not what the object has been through. What caused that event is a run, which an
@@ -11,6 +9,7 @@
  */
 import type { ActorType } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
+import type { Purge } from "@tropism/domain/graph"
 import type { GraphEventId, ObjectId, PromotionId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import { ownValue } from "@tropism/domain/json-diff"
 import type { PropertyProvenance, Provenance, ProvenanceHop } from "@tropism/domain/provenance"
@@ -19,7 +18,7 @@ import { Context, Effect, Layer, type Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
-import type { ObjectRow } from "./rows.ts"
+import type { ObjectRow } from "./recording.ts"
 
 export class Provenances extends Context.Service<
   Provenances,
@@ -283,4 +282,56 @@ const toHop = (row: HopRow): ProvenanceHop => ({
           trigger: row.trigger,
           triggeredBy: row.triggeredBy
         }
+})
+
+// Reads what was purged: that it was, who removed it and when.
+//
+
+export class Purges extends Context.Service<
+  Purges,
+  {
+    /** The records of purges, newest first, after the one whose id is `before`. */
+    readonly list: (
+      before: string | undefined,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<Purge>, never, ProjectTransaction>
+    /** The record of one object or relationship; a relationship that went with an object has none. */
+    readonly of: (entityId: string) => Effect.Effect<Purge | undefined, never, ProjectTransaction>
+  }
+>()("@tropism/server/graph/Purges") {
+  static readonly layer = Layer.effect(
+    Purges,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const list = Effect.fn("Purges.list")(function* (before: string | undefined, limit: number) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<PurgeRow>`
+          select * from kb.graph_purges where project_id = ${projectId}
+            ${before === undefined ? sql`` : sql`and id < ${before}::uuid`} order by id desc limit ${limit}`
+        return rows.map(toPurge)
+      }, orDie)
+      const of = Effect.fn("Purges.of")(function* (entityId: string) {
+        const { projectId } = yield* ProjectTransaction
+        const [row] = yield* sql<PurgeRow>`
+          select * from kb.graph_purges where project_id = ${projectId} and entity_id = ${entityId}`
+        return row && toPurge(row)
+      }, orDie)
+      return Purges.of({ list, of })
+    })
+  )
+}
+
+interface PurgeRow extends Omit<Purge, "purgedAt"> {
+  readonly purgedAt: Date
+}
+
+const toPurge = (row: PurgeRow): Purge => ({
+  id: row.id,
+  entityType: row.entityType,
+  entityId: row.entityId,
+  objectType: row.objectType,
+  purgedBy: row.purgedBy,
+  versions: row.versions,
+  relationships: row.relationships,
+  purgedAt: row.purgedAt.toISOString()
 })

@@ -1,15 +1,13 @@
 /**
  * The part that every write of the graph ends with: its version and its event.
  *
- * Flow: **graph** → outbox → dispatch → run → tool → task
- *
  * A write is one statement. It names the rows it wrote `changed`, each with the
  * id of its event and the properties that changed; these expressions write the
  * version and the event of each from that, so none can be without the other.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
-import type { ChangeType, GraphObject, Relationship } from "@tropism/domain/graph"
+import type { ChangeType, GraphObject, Relationship, ObjectVersion } from "@tropism/domain/graph"
 import type { GraphEventId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
 import type { Untrusted } from "@tropism/domain/untrusted"
@@ -153,3 +151,60 @@ export const inOrder =
 /** Every name of the properties, sorted. */
 export const allProperties = (sql: SqlClient.SqlClient) =>
   sql`array(select name from jsonb_object_keys(properties) name order by name collate "C")`
+
+// The graph's rows as the database gives them, turned into the domain's words.
+//
+
+type Stored<A extends { readonly createdAt: string; readonly updatedAt: string }> = Omit<
+  A,
+  "createdAt" | "updatedAt"
+> & {
+  readonly createdAt: Date
+  readonly updatedAt: Date
+}
+
+export type ObjectRow = Stored<GraphObject>
+export type RelationshipRow = Stored<Relationship>
+export type VersionRow = Omit<ObjectVersion, "createdAt"> & { readonly createdAt: Date }
+
+export const toObject = (row: ObjectRow): GraphObject => ({
+  id: row.id,
+  type: row.type,
+  key: row.key,
+  properties: row.properties,
+  untrusted: row.untrusted,
+  version: row.version,
+  actorType: row.actorType,
+  actorId: row.actorId,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString()
+})
+
+export const toRelationship = (row: RelationshipRow): Relationship => ({
+  id: row.id,
+  type: row.type,
+  fromId: row.fromId,
+  toId: row.toId,
+  properties: row.properties,
+  untrusted: row.untrusted,
+  version: row.version,
+  actorType: row.actorType,
+  actorId: row.actorId,
+  createdAt: row.createdAt.toISOString(),
+  updatedAt: row.updatedAt.toISOString()
+})
+
+export const toVersion = (row: VersionRow): ObjectVersion => ({
+  version: row.version,
+  type: row.type,
+  properties: row.properties,
+  untrusted: row.untrusted,
+  actorType: row.actorType,
+  actorId: row.actorId,
+  approvedBy: row.approvedBy,
+  runId: row.runId,
+  toolCallId: row.toolCallId,
+  taskId: row.taskId,
+  eventId: row.eventId,
+  createdAt: row.createdAt.toISOString()
+})

@@ -1,10 +1,10 @@
 /**
  * Proves what a statement of many items answers of each, and that no item waits for another transaction or keeps the others from being written.
  */
+import { describe, expect, layer } from "@effect/vitest"
 import { direct } from "@tropism/domain/actor"
 import { ObjectId, ProjectId, RelationshipId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
-import { describe, expect, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { freshDatabase } from "../../testing/fresh-database.ts"
@@ -13,10 +13,9 @@ import { Database, ProjectTransaction } from "../database/database.ts"
 import { poolLayer } from "../database/pool.ts"
 import type { PostgresAccess } from "../database/postgres-access.ts"
 import { Ids } from "../ids.ts"
+import { makeObjectWrites, makeRelationshipWrites } from "./creations.ts"
 import { makeEntityWrites, type Terms } from "./entity-writes.ts"
-import { makeObjectWrites } from "./object-writes.ts"
 import type { Planned } from "./recording.ts"
-import { makeRelationshipWrites } from "./relationship-writes.ts"
 
 class Access extends Context.Service<Access, PostgresAccess>()("test/Access") {}
 

@@ -2,7 +2,7 @@
  * An address has one form: whatever a request writes in another way is brought to it.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { oneForm } from "./addresses.ts"
+import { oneForm } from "./origins.ts"
 
 describe("An address in its one form", () => {
   it.each([

@@ -1,11 +1,11 @@
 /**
  * What a server says before its doors are hung, and a port while it is tried.
  */
-import { assert, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { freeAddress } from "../../testing/cluster-servers.ts"
-import { newServer, tryListening } from "./listening.ts"
+import { newServer, tryListening } from "./listener.ts"
 
 const portOf = (server: ReturnType<typeof newServer>): number => {
   const address = server.address()

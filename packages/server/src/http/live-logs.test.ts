@@ -5,10 +5,10 @@ import { describe, expect, it } from "@effect/vitest"
 import { ProjectId } from "@tropism/domain/ids"
 import { Effect, Fiber, Latch, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { Closing } from "./closing.ts"
-import { Permits } from "./permits.ts"
-import { streamLimits } from "./stream-limits.ts"
-import { type Topic, WakeUps } from "../outbox/wake-ups.ts"
+import { type Topic, Notifier } from "../outbox/notifier.ts"
+import { Permits } from "./access.ts"
+import { streamLimits } from "./limits.ts"
+import { Closing } from "./listener.ts"
 import { LiveLogs, type LiveSource, type SseEvent } from "./live-logs.ts"
 
 const topic: Topic = "context:here/talk"
@@ -57,7 +57,7 @@ const piece = (text: string): SseEvent => ({ number: undefined, id: "", name: "P
 const grow = (state: ReturnType<typeof newLog>["state"], count: number) =>
   Effect.gen(function* () {
     state.count += count
-    yield* (yield* WakeUps).signal(topic)
+    yield* (yield* Notifier).signal(topic)
     yield* settled
   })
 
@@ -88,7 +88,7 @@ const watch = Effect.fnUntraced(function* (
 const upTo = (count: number, from = 1): ReadonlyArray<string> =>
   Array.from({ length: count - from + 1 }, (_, index) => JSON.stringify({ number: from + index }))
 
-const layer = Layer.provideMerge(LiveLogs.layer, Layer.mergeAll(WakeUps.layer, Closing.layer, Permits.layer))
+const layer = Layer.provideMerge(LiveLogs.layer, Layer.mergeAll(Notifier.layer, Closing.layer, Permits.layer))
 
 describe("A log that is watched", () => {
   it.effect("is read once for a thousand who watch it, and no more when the last of them has gone", () =>

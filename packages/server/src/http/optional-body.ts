@@ -1,15 +1,13 @@
 /**
  * Bodies that may be left out, or that are the input of a run.
  *
- * Flow: **http** → graph → outbox → dispatch → run → tool → task
- *
  * Each was judged before: it is text, or JSON, or empty.
  */
 import { TriggerOptions } from "@tropism/api/agents-api"
 import { isJsonObject } from "@tropism/domain/json"
 import { Effect, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { unfitBody } from "./input-faults.ts"
+import { invalidBody } from "./problems.ts"
 
 /** Whether a header says that the body is text, and no more than that. */
 export const saysText = (contentType: string): boolean => /^text\/plain\s*(?:;|$)/i.test(contentType)
@@ -17,7 +15,7 @@ export const saysText = (contentType: string): boolean => /^text\/plain\s*(?:;|$
 const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, body: unknown) =>
   Effect.mapError(
     Schema.decodeUnknownEffect(schema, { onExcessProperty: "error", errors: "all" })(body),
-    ({ issue }) => unfitBody(issue)
+    ({ issue }) => invalidBody(issue)
   )
 
 /** Reads the body; an empty one is one without any field. */

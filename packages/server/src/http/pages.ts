@@ -1,11 +1,12 @@
 /**
  * What is not the API: the console's files, the contract, what problems mean, and 404.
  *
- * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
-import { MethodNotAllowed, NotFound, Unauthorized } from "@tropism/api/problems"
-import { Effect, Layer } from "effect"
+import { problemPages, type ProblemPage } from "@tropism/api/problem-pages"
+import { MethodNotAllowed, NotFound, Unauthorized, ForeignPage } from "@tropism/api/problems"
+import type { UserId } from "@tropism/domain/ids"
+import { Effect, Layer, Redacted } from "effect"
 import {
   HttpRouter,
   HttpServerError,
@@ -15,13 +16,13 @@ import {
   HttpStaticServer
 } from "effect/http"
 import { HttpApiScalar } from "effect/http-api"
-import { makeMethodsAt } from "./addresses.ts"
-import { bearerOf } from "./authorization.ts"
-import { sessionOf } from "./session-cookie.ts"
-import { layerSigningIn } from "./signing-in.ts"
-import { layerProblemPages } from "./problem-pages.ts"
+import { Database } from "../database/database.ts"
+import { clientMetadata } from "../tools/external-mcp/oauth-protocol.ts"
+import { ServerRegistry } from "../tools/external-mcp/registry.ts"
+import { type Pending, clientDocumentAt, type Done, SignIns } from "../tools/external-mcp/sign-ins.ts"
+import { bearerOf, sessionOf, signedIn, signedOut } from "./authentication.ts"
+import { makeMethodsAt, findStranger, originOf, Standing, judgePage } from "./origins.ts"
 import { Tokens } from "./tokens.ts"
-import { layerToolSignIns } from "./tool-sign-ins.ts"
 
 const problem = (found: MethodNotAllowed | NotFound | Unauthorized) => HttpServerRespondable.toResponse(found)
 
@@ -132,3 +133,355 @@ export const layerPages = (consoleFolder: string | undefined) =>
     consoleFolder === undefined ? nothingHere(undefined) : consoleFiles(consoleFolder),
     HttpApiScalar.layer(Api, { path: "/docs", scalar: { withDefaultFonts: false } })
   )
+
+// The pages at the addresses that problems have as their type, for whoever follows one.
+//
+// A browser gets HTML and everybody else Markdown; nobody needs a token.
+
+const pages: ReadonlyMap<string, ProblemPage> = new Map(Object.entries(problemPages))
+
+const respondWithPage = (title: string, markdown: string, html: string) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    (headers["accept"] ?? "").includes("text/html")
+      ? HttpServerResponse.text(inPage(title, html), {
+          contentType: "text/html; charset=utf-8",
+          headers: varied
+        })
+      : HttpServerResponse.text(markdown, { contentType: "text/markdown; charset=utf-8", headers: varied })
+  )
+
+const varied = { vary: "accept" }
+
+const inPage = (title: string, body: string) => `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title}</title>
+<style>body{font:16px/1.5 system-ui;max-width:44rem;margin:2rem auto;padding:0 1rem;color-scheme:light dark}dt{font-family:monospace}</style></head>
+<body>
+${body}
+</body>
+</html>
+`
+
+const heading = ({ status, title }: ProblemPage) => `${status} ${title}`
+
+const lists = ({ members, reasons }: ProblemPage) =>
+  [
+    ["Members", Object.entries(members)],
+    ["Reasons", Object.entries(reasons)]
+  ].filter((list): list is [string, Array<[string, string]>] => (list[1]?.length ?? 0) > 0)
+
+const asMarkdown = (type: string, page: ProblemPage): string =>
+  [
+    `# ${heading(page)}`,
+    `Type: \`${type}\``,
+    page.meaning,
+    ...lists(page).map(([name, entries]) =>
+      [`## ${name}`, "", ...entries.map(([word, sentence]) => `- \`${word}\`: ${sentence}`)].join("\n")
+    ),
+    "## What to do",
+    page.remedy
+  ].join("\n\n") + "\n"
+
+/** Code is the only form that the texts of the pages have. */
+const inHtml = (text: string): string =>
+  text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(/`([^`]+)`/g, "<code>$1</code>")
+
+const asHtml = (type: string, page: ProblemPage): string =>
+  [
+    `<h1>${inHtml(heading(page))}</h1>`,
+    `<p>Type: <code>${type}</code></p>`,
+    `<p>${inHtml(page.meaning)}</p>`,
+    ...lists(page).map(([name, entries]) =>
+      [
+        `<h2>${name}</h2><dl>`,
+        ...entries.map(([word, sentence]) => `<dt>${word}</dt><dd>${inHtml(sentence)}</dd>`),
+        "</dl>"
+      ].join("\n")
+    ),
+    `<h2>What to do</h2><p>${inHtml(page.remedy)}</p>`,
+    `<p><a href="/problems">All problems</a></p>`
+  ].join("\n")
+
+const all = respondWithPage(
+  "Problems",
+  `# Problems\n\n${[...pages].map(([type, page]) => `- [${heading(page)}](${type})`).join("\n")}\n`,
+  `<h1>Problems</h1>\n<ul>\n${[...pages].map(([type, page]) => `<li><a href="${type}">${inHtml(heading(page))}</a></li>`).join("\n")}\n</ul>`
+)
+
+const one = Effect.gen(function* () {
+  const { url } = yield* HttpServerRequest.HttpServerRequest
+  const type = url.replace(/[?#].*$/s, "")
+  const page = pages.get(type)
+  return yield* page === undefined
+    ? HttpServerRespondable.toResponse(new NotFound({ detail: "There is no such problem" }))
+    : respondWithPage(heading(page), asMarkdown(type, page), asHtml(type, page))
+})
+
+const layerProblemPages = Layer.mergeAll(
+  HttpRouter.add("GET", "/problems", all),
+  HttpRouter.add("GET", "/problems/:name", one)
+)
+
+// The pages that stand between a link and what it lets in, for a browser without the console.
+//
+// They run no script and stand in no frame, and what they tell of another site
+// about themselves is nothing: their address has a code.
+
+/** Asks whether this browser is to be signed in as a user; the address stays the one that has the code. */
+const askingPage = (user: UserId, present: UserId | undefined) =>
+  page(
+    200,
+    `Sign in as ${user}?`,
+    `${
+      present === undefined || present === user
+        ? ""
+        : `<p>This browser is signed in as <b>${escaped(present)}</b>, who would be signed out here.</p>\n`
+    }<p>This link signs this browser in as <b>${escaped(user)}</b>. Go on only if you asked for it: whatever you do then is done under that name.</p>
+<form method="post"><button>Sign in as ${escaped(user)}</button></form>
+<p><a href="/">Leave things as they are</a></p>`
+  )
+
+/** Says why a link signs nobody in. */
+const refusedPage = (detail: string) =>
+  page(401, "This link signs nobody in", `<p>${escaped(detail)}</p>\n<p><a href="/">To the console</a></p>`)
+
+/** Asks whether this server may use another one under somebody's account there; the address stays the one that has the code. */
+const askingToolPage = ({ askedBy, projectName, serverName }: Pending) =>
+  page(
+    200,
+    `Let ${askedBy} use ${serverName}?`,
+    `<p><b>${escaped(askedBy)}</b> asked to sign in to <b>${escaped(serverName)}</b> for the agents of the project <b>${escaped(projectName)}</b>. Go on only if that was you: those agents then use ${escaped(serverName)} under the account that you have just chosen.</p>
+<form method="post"><button>Sign in to ${escaped(serverName)}</button></form>
+<p><a href="/">Leave things as they are</a></p>`
+  )
+
+/** Says that a server is signed in to. */
+const toolSignedInPage = (serverName: string) =>
+  page(
+    200,
+    `Signed in to ${serverName}`,
+    `<p>Agents can use <b>${escaped(serverName)}</b> now. You may close this page.</p>\n<p><a href="/">To the console</a></p>`
+  )
+
+/** Says why nobody is signed in to a server. */
+const toolRefusedPage = (detail: string) =>
+  page(400, "Not signed in", `<p>${escaped(detail)}</p>\n<p><a href="/">To the console</a></p>`)
+
+const page = (status: number, title: string, body: string) =>
+  HttpServerResponse.text(
+    `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escaped(title)}</title>
+<style>body{font:16px/1.5 system-ui;max-width:32rem;margin:3rem auto;padding:0 1rem;color-scheme:light dark;overflow-wrap:anywhere}button{font:inherit;padding:.5rem 1rem}</style></head>
+<body>
+<h1>${escaped(title)}</h1>
+${body}
+</body>
+</html>
+`,
+    { status, contentType: "text/html; charset=utf-8", headers: guarded }
+  )
+
+const guarded = {
+  "cache-control": "no-store",
+  "content-security-policy":
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+  // Our own form is to say where it comes from; `no-referrer` would have it say "null".
+  "referrer-policy": "same-origin",
+  "x-frame-options": "DENY"
+}
+
+const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+
+// Where a browser comes back to from the authorization server of an MCP server.
+//
+// Somebody who makes another person follow a link of theirs would have that
+// person's account used by agents of their own. So a browser that is not signed in
+// as whoever asked is asked first, and one that is somebody else's is refused.
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Who a browser, or a program, is here. */
+const personOf = Effect.fnUntraced(function* (request: Request) {
+  const tokens = yield* Tokens
+  const found = yield* Effect.forEach([bearerOf(request), sessionOf(request)], tokens.find)
+  return found.find((principal) => principal !== undefined)?.userId
+})
+
+const broughtBy = ({ url }: Request) => {
+  const { searchParams } = new URL(url, "http://here")
+  const text = (name: string) => searchParams.get(name) ?? undefined
+  const [error, description] = [text("error"), text("error_description")]
+  return {
+    state: text("state") ?? "",
+    brought: {
+      code: error === undefined ? text("code") : undefined,
+      iss: text("iss"),
+      error: error === undefined || description === undefined ? error : `${error}, ${description}`
+    }
+  }
+}
+
+/** Uses the state, and looks at a server whose tools nobody knows yet. */
+const finish = Effect.fnUntraced(function* (request: Request, person: UserId | undefined) {
+  const { brought, state } = broughtBy(request)
+  const done = yield* Effect.result((yield* SignIns).finish(state, brought, person))
+  if (done._tag === "Failure") return toolRefusedPage(done.failure.detail)
+  yield* pinFirst(done.success)
+  return toolSignedInPage(done.success.server.config.name)
+})
+
+/** Pins what a server lists where nobody could look before; where somebody has, what they saw stays. */
+const pinFirst = Effect.fnUntraced(function* ({ askedBy, mayPin, server }: Done) {
+  if (!mayPin || server.tools.length > 0 || !server.config.enabled) return
+  const registry = yield* ServerRegistry
+  const database = yield* Database
+  yield* Effect.flatMap(registry.refresh(server, askedBy), (keeping) =>
+    database.inProject(server.projectId, keeping)
+  ).pipe(
+    Effect.scoped,
+    // Somebody else has looked meanwhile, or changed the server.
+    Effect.catchTag("McpServerRefused", ({ detail }) =>
+      Effect.logWarning("A server was signed in to, and its tools are not pinned", { detail })
+    )
+  )
+})
+
+/** The authorization server sends browsers here: `GET /oauth/callback?state=…&code=…`. */
+const callback = HttpRouter.add(
+  "GET",
+  "/oauth/callback",
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const person = yield* personOf(request)
+    const { brought, state } = broughtBy(request)
+    const pending = yield* (yield* SignIns).find(state)
+    // Whoever only looks at a link, as mail programs do, has not followed it; where nothing was granted nothing is asked.
+    const isGranted = brought.code !== undefined
+    const isAsked =
+      pending !== undefined && (request.method === "HEAD" || (person === undefined && isGranted))
+    return isAsked ? askingToolPage(pending) : yield* finish(request, person)
+  })
+)
+
+/** The answer of the page that asked. */
+const signInAnswered = HttpRouter.add(
+  "POST",
+  "/oauth/callback",
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    yield* judgePage
+    return yield* finish(request, yield* personOf(request))
+  }).pipe(Effect.catchTag("ForeignPage", HttpServerRespondable.toResponse))
+)
+
+/** What this server says of itself as a client, at the address that is its client id. */
+const clientDocument = Layer.unwrap(
+  Effect.map(Standing, (standing) =>
+    HttpRouter.add(
+      "GET",
+      "/oauth/client.json",
+      Effect.gen(function* () {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const stranger = findStranger(standing, { host: request.headers["host"] })
+        if (stranger !== undefined)
+          return yield* HttpServerRespondable.toResponse(new ForeignPage({ detail: stranger }))
+        const origin = originOf(request)
+        return HttpServerResponse.jsonUnsafe({
+          client_id: clientDocumentAt(origin),
+          ...clientMetadata(origin, `${origin}/oauth/callback`)
+        })
+      })
+    )
+  )
+)
+
+const layerToolSignIns = Layer.mergeAll(callback, signInAnswered, clientDocument)
+
+// How a browser gets a session, and how it ends it.
+//
+// Somebody who makes a browser follow a link of theirs would have its person work
+// under their name. So a link that another site leads to, or that would take the
+// place of somebody else's session, asks first, and only our own page can answer.
+
+const codeOf = ({ url }: Request): Redacted.Redacted =>
+  Redacted.make(new URL(url, "http://here").searchParams.get("code") ?? "")
+
+const linkIsOver =
+  "This login link was used already or is too old. Ask whoever gave it to you for another; the one that the server prints is new with each start. Or sign in with a token."
+
+/** Exchanges the code for a session, once. */
+const enter = Effect.fnUntraced(function* (request: Request) {
+  const session = yield* (yield* Tokens).exchange(codeOf(request), request.headers["user-agent"])
+  return session === undefined
+    ? yield* overFor(request)
+    : yield* signedIn(request, session, HttpServerResponse.redirect("/", { status: 303, headers: unseen }))
+})
+
+const overFor = ({ headers }: Request) =>
+  (headers["accept"] ?? "").includes("text/html")
+    ? Effect.succeed(refusedPage(linkIsOver))
+    : HttpServerRespondable.toResponse(new Unauthorized({ detail: linkIsOver }))
+
+/** No copy of the answer is kept, and no page behind it is told the address with its code. */
+const unseen = { "cache-control": "no-store", "referrer-policy": "no-referrer" }
+
+/** Whether the browser says that another site's page led to this address. */
+const isLedHere = ({ headers }: Request): boolean =>
+  /^(?:cross-site|same-site)$/.test(headers["sec-fetch-site"] ?? "")
+
+/** The one-time link that the server prints, or an admin made: `GET /login?code=…`. */
+const loginLink = HttpRouter.add(
+  "GET",
+  "/login",
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const tokens = yield* Tokens
+    const user = yield* tokens.userOfCode(codeOf(request))
+    if (user === undefined) return yield* overFor(request)
+    const session = sessionOf(request)
+    const present = Redacted.value(session) === "" ? undefined : yield* tokens.find(session)
+    const isAnothers = present !== undefined && present.userId !== user
+    // Whoever only looks at a link, as mail programs do, has not followed it.
+    return request.method === "HEAD" || isAnothers || isLedHere(request)
+      ? askingPage(user, present?.userId)
+      : yield* enter(request)
+  })
+)
+
+/**
+ * Signing in with a token that somebody has, by `Authorization: Bearer …`, which no other
+ * site's page can send; or the answer of the page that asked whether a link is to be followed.
+ */
+const login = HttpRouter.add(
+  "POST",
+  "/login",
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (Redacted.value(codeOf(request)) !== "") {
+      yield* judgePage
+      return yield* enter(request)
+    }
+    const session = yield* (yield* Tokens).openSession(bearerOf(request), request.headers["user-agent"])
+    return session
+      ? yield* signedIn(request, session, HttpServerResponse.empty({ status: 204 }))
+      : yield* HttpServerRespondable.toResponse(new Unauthorized({ detail: "This token is not valid" }))
+  }).pipe(Effect.catchTag("ForeignPage", HttpServerRespondable.toResponse))
+)
+
+const logout = HttpRouter.add(
+  "POST",
+  "/logout",
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    yield* judgePage
+    yield* (yield* Tokens).endSession(sessionOf(request))
+    return yield* signedOut(request, HttpServerResponse.empty({ status: 204 }))
+  }).pipe(Effect.catchTag("ForeignPage", HttpServerRespondable.toResponse))
+)
+
+const layerSigningIn = Layer.mergeAll(loginLink, login, logout)

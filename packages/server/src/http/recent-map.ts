@@ -1,12 +1,11 @@
 /**
  * Remembers what was asked for last, a bounded number.
  *
- * Flow: **http** → graph → outbox → dispatch → run → tool → task
- *
  * In two halves, of which the earlier is dropped whole: taking single entries out
  * of a large map costs fifty times as much. What is asked for is among the newest
  * again.
  */
+
 export class RecentMap<A> {
   readonly #capacity: number
   #recent = new Map<string, A>()

@@ -1,7 +1,6 @@
 /**
  * All routes of the server: the contract's, the pages, and 404 for the rest.
  *
- * Flow: **http** → graph → outbox → dispatch → run → tool → task
  */
 import { Api } from "@tropism/api/api"
 import { OpenAiApi } from "@tropism/api/openai-api"
@@ -9,46 +8,53 @@ import { ByteSize, Layer } from "effect"
 import { HttpIncomingMessage } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { httpLimits } from "../limits.ts"
-import { agentsHandlers } from "./agents-handlers.ts"
-import { attachmentsHandlers } from "./attachments-handlers.ts"
-import { autonomyHandlers } from "./autonomy-handlers.ts"
-import { denialsHandlers } from "./denials-handlers.ts"
-import { backtestsHandlers } from "./backtests-handlers.ts"
-import { chatHandlers } from "./chat-handlers.ts"
-import { chainsHandlers } from "./chains-handlers.ts"
-import { comparisonsHandlers } from "./comparisons-handlers.ts"
-import { conversationsHandlers } from "./conversations-handlers.ts"
-import { dumpsHandlers } from "./dumps-handlers.ts"
-import { layerAuthorization } from "./authorization.ts"
-import { explanationsHandlers } from "./explanations-handlers.ts"
-import { definitionsHandlers } from "./definitions-handlers.ts"
-import { feedHandlers } from "./feed-handlers.ts"
-import { objectsHandlers } from "./graph-handlers.ts"
-import { healthHandlers } from "./health-handlers.ts"
-import { killSwitchHandlers } from "./kill-switch-handlers.ts"
-import { mcpServersHandlers } from "./mcp-servers-handlers.ts"
-import { membersHandlers } from "./members-handlers.ts"
-import { metricsHandlers } from "./metrics-handlers.ts"
-import { completionsHandlers, projectCompletionsHandlers } from "./openai-handlers.ts"
-import { layerOpenAiAuthorization, layerOpenAiErrors, layerOpenAiMissing } from "./openai-middleware.ts"
+import {
+  agentsHandlers,
+  autonomyHandlers,
+  backtestsHandlers,
+  definitionsHandlers,
+  processingHandlers
+} from "./agents-routes.ts"
+import { layerAuthorization } from "./authentication.ts"
+import { attachmentsHandlers, chatHandlers, conversationsHandlers } from "./chat-routes.ts"
+import { comparisonsHandlers, contextsHandlers } from "./contexts-routes.ts"
+import {
+  chainsHandlers,
+  explanationsHandlers,
+  feedHandlers,
+  objectsHandlers,
+  relationshipsHandlers,
+  undosHandlers
+} from "./graph-routes.ts"
+import {
+  completionsHandlers,
+  projectCompletionsHandlers,
+  layerOpenAiAuthorization,
+  layerOpenAiErrors,
+  layerOpenAiMissing
+} from "./openai/endpoint.ts"
+import {
+  denialsHandlers,
+  healthHandlers,
+  metricsHandlers,
+  modelsHandlers,
+  verificationHandlers
+} from "./operations-routes.ts"
 import { layerPages } from "./pages.ts"
-import { relationshipsHandlers } from "./relationships-handlers.ts"
-import { layerRequestJudgement } from "./request-judgement.ts"
-import { layerRequestProblems } from "./request-problems.ts"
-import { modelsHandlers } from "./models-handlers.ts"
-import { processingHandlers } from "./processing-handlers.ts"
-import { runRecordsHandlers } from "./run-records-handlers.ts"
-import { contextsHandlers } from "./contexts-handlers.ts"
-import { runsHandlers } from "./runs-handlers.ts"
-import { projectsHandlers, systemHandlers } from "./system-handlers.ts"
-import { tasksHandlers } from "./tasks-handlers.ts"
-import { deliveriesHandlers, webhooksHandlers } from "./webhooks-handlers.ts"
-import { undosHandlers } from "./undos-handlers.ts"
-import { sessionsHandlers } from "./sessions-handlers.ts"
-import { serverTokensHandlers, tokensHandlers } from "./tokens-handlers.ts"
-import { toolCallsHandlers } from "./tool-calls-handlers.ts"
-import { transferHandlers } from "./transfer-handlers.ts"
-import { verificationHandlers } from "./verification-handlers.ts"
+import { layerRequestJudgement, layerRequestProblems } from "./request-validation.ts"
+import { tasksHandlers } from "./review-routes.ts"
+import { killSwitchHandlers, runRecordsHandlers, runsHandlers, toolCallsHandlers } from "./runs-routes.ts"
+import {
+  membersHandlers,
+  projectsHandlers,
+  systemHandlers,
+  sessionsHandlers,
+  serverTokensHandlers,
+  tokensHandlers
+} from "./tenancy-routes.ts"
+import { mcpServersHandlers } from "./tools-routes.ts"
+import { dumpsHandlers, transferHandlers } from "./transfer-routes.ts"
+import { deliveriesHandlers, webhooksHandlers } from "./webhook-routes.ts"
 
 const handlers = Layer.mergeAll(
   systemHandlers,

@@ -2,7 +2,7 @@
  * A bucket fills steadily, and only so many are remembered.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { quotaHeaders, TokenBuckets } from "./token-buckets.ts"
+import { quotaHeaders, TokenBuckets } from "./rate-limits.ts"
 
 const policy = { name: "token", quota: 10, windowSeconds: 2 }
 

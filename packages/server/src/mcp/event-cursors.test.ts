@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { ProjectId } from "@tropism/domain/ids"
 import { Arbitrary, Schema } from "effect"
-import { cursorAt, positionOf } from "./event-cursors.ts"
+import { cursorAt, positionOf } from "./events.ts"
 
 const here = ProjectId.make("018f0000-0000-7000-8000-000000000001")
 const there = ProjectId.make("018f0000-0000-7000-8000-000000000002")

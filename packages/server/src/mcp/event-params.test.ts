@@ -4,17 +4,17 @@
 import { describe, expect, it } from "@effect/vitest"
 import { ProjectId } from "@tropism/domain/ids"
 import { Arbitrary, Effect, Exit, Schema } from "effect"
-import { cursorAt } from "./event-cursors.ts"
-import { eventLimits } from "./event-limits.ts"
 import {
+  cursorAt,
+  eventLimits,
   PollParams,
   pollSize,
   readBeginning,
   readListening,
   SubscribeParams,
   UnsubscribeParams
-} from "./event-params.ts"
-import { readParams } from "./method-params.ts"
+} from "./events.ts"
+import { readParams } from "./server.ts"
 
 const here = ProjectId.make("018f0000-0000-7000-8000-000000000001")
 const there = ProjectId.make("018f0000-0000-7000-8000-000000000002")

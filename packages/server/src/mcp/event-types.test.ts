@@ -3,8 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import type { GraphEvent } from "@tropism/domain/graph"
-import { eventLimits } from "./event-limits.ts"
-import { type EventFilter, eventTypes, isMeant, listedEvents, occurrenceOf } from "./event-types.ts"
+import { eventLimits, type EventFilter, eventTypes, isMeant, listedEvents, occurrenceOf } from "./events.ts"
 
 const [one, two] = ["018f0000-0000-7000-8000-000000000001", "018f0000-0000-7000-8000-000000000002"]
 

@@ -1,22 +1,19 @@
 /**
  * Finds out what has changed of what somebody watches: one reader for each source, whoever and however many watch.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
- *
  * Objects are watched in their project's feed, a run's log by the number of its
  * last event: committed rows, whichever server wrote them. A reader begins with
  * the first who listens and ends with the last, so nothing is read where nobody
  * does, and what it reads follows what is new.
  */
+import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Context, Deferred, Effect, Fiber, Layer, Queue, type Scope } from "effect"
-import { Contexts } from "../agent/contexts.ts"
+import { Contexts } from "../contexts/contexts.ts"
 import { Database } from "../database/database.ts"
-import type { ContextName } from "@tropism/domain/context-event"
-import { FeedSearch } from "../outbox/feed-search.ts"
-import { Outbox } from "../outbox/outbox.ts"
-import { drive, type Topic, WakeUps } from "../outbox/wake-ups.ts"
-import { mcpLimits } from "./mcp-limits.ts"
+import { drive, type Topic, Notifier } from "../outbox/notifier.ts"
+import { FeedSearch, Outbox } from "../outbox/outbox.ts"
+import { mcpLimits } from "./limits.ts"
 
 /** A resource in its source: an object of the feed, or all of a log. */
 export type Watched =
@@ -68,7 +65,7 @@ export class ResourceReaders extends Context.Service<
   static readonly layer = Layer.effect(
     ResourceReaders,
     Effect.gen(function* () {
-      const wakeUps = yield* WakeUps
+      const notifier = yield* Notifier
       const surroundings = yield* Effect.context<never>()
       const feedOf = yield* makeFeeds
       const logOf = yield* makeLogs
@@ -94,7 +91,7 @@ export class ResourceReaders extends Context.Service<
           readOn(reader),
           source.key
         )
-        reader.fiber = Effect.runForkWith(surroundings)(Effect.provideService(reading, WakeUps, wakeUps))
+        reader.fiber = Effect.runForkWith(surroundings)(Effect.provideService(reading, Notifier, notifier))
         return reader
       }
 

@@ -1,32 +1,31 @@
 /**
  * The addresses of the MCP door: `/mcp`, one for each project, and what clients look up about them.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
  */
+import { ProtocolErrorCode } from "@modelcontextprotocol/server"
+import { Unauthorized } from "@tropism/api/problems"
+import { ProjectId } from "@tropism/domain/ids"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerRespondable, HttpServerResponse } from "effect/http"
-import { Unauthorized } from "@tropism/api/problems"
 import type { Database } from "../database/database.ts"
-import type { Projects } from "../database/projects.ts"
-import { howToGetIn } from "../http/access.ts"
-import { bearerOf } from "../http/authorization.ts"
-import { preflight, readableBy } from "../http/cross-origin.ts"
-import { originOf, Standing } from "../http/origins.ts"
-import { Permits } from "../http/permits.ts"
-import { version } from "../http/system-handlers.ts"
+import { howToGetIn, Permits } from "../http/access.ts"
+import { bearerOf } from "../http/authentication.ts"
+import { TrustedIssuer } from "../http/jwt.ts"
+import { preflight, readableBy, originOf, Standing } from "../http/origins.ts"
+import { version } from "../http/tenancy-routes.ts"
 import type { Tokens } from "../http/tokens.ts"
-import { TrustedIssuer } from "../http/trusted-issuer.ts"
-import { digestOf } from "../task/digest.ts"
-import { asHttp, rpcFault, toServerFault } from "./answers.ts"
-import { findPlace, type Place } from "./caller.ts"
-import { makeDoor } from "./door.ts"
-import { fixtureTasks } from "./fixture-tasks.ts"
-import { fixtureOffer } from "./fixtures.ts"
-import { parts } from "./parts.ts"
-import { judgeStranger, readMessage, webRequest } from "./requests.ts"
-import { ResourceUpdates } from "./resource-updates.ts"
-import { makeSessionStream } from "./session-stream.ts"
-import { addressesOf, listsOnly, nowhere } from "./spanning.ts"
+import { digestOf } from "../review/task-digest.ts"
+import type { Projects } from "../tenancy/projects.ts"
+import type { Offer } from "./capability.ts"
+import { makeEndpoint, judgeStranger, readMessage, webRequest } from "./endpoint.ts"
+import { eventsPart } from "./event-delivery.ts"
+import { mcpLimits } from "./limits.ts"
+import { peopleTools } from "./people-tools.ts"
+import { peoplePrompts } from "./prompts.ts"
+import { ResourceUpdates, peopleResources } from "./resources.ts"
+import { asHttp, rpcFault, toServerFault, findPlace, type Place, fault } from "./server.ts"
+import { makeSessionStream } from "./sessions.ts"
+import { tasksPart } from "./tasks.ts"
 
 const words = {
   name: "tropism",
@@ -42,7 +41,6 @@ const methods = ["GET", "POST", "DELETE"]
 /** Headers that a page may read. */
 const exposed = "mcp-session-id, mcp-protocol-version, www-authenticate"
 
-const fixturePath = "/mcp-fixtures"
 const metadataPath = "/.well-known/oauth-protected-resource"
 const projectPattern = /^\/api\/projects\/(?<projectId>[^/?#]+)\/mcp(?:[?#]|$)/
 
@@ -56,7 +54,7 @@ interface Bound {
 const mcpRoutes = Effect.gen(function* () {
   const standing = yield* Standing
   const issuer = yield* TrustedIssuer
-  const door = yield* makeDoor
+  const door = yield* makeEndpoint
   const offered = yield* parts
   const updates = yield* ResourceUpdates
   const permits = yield* Permits
@@ -153,34 +151,8 @@ const mcpRoutes = Effect.gen(function* () {
   )
 })
 
-/** The same door before the fixtures of the conformance suite; it asks for no token. */
-const fixtureRoutes = Effect.gen(function* () {
-  const standing = yield* Standing
-  const door = yield* makeDoor
-  const offers = [yield* fixtureOffer, yield* fixtureTasks]
-  const openEnded = yield* makeSessionStream
-  const answer = Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
-    yield* judgeStranger(standing)
-    const message = yield* readMessage
-    if ("refusal" in message) return HttpServerResponse.fromWeb(message.refusal)
-    const response = yield* door.serve({
-      request: webRequest(request),
-      body: message.body,
-      bearer: "nobody",
-      binding: "nobody",
-      owner: "nobody",
-      words: { ...words, name: "tropism-fixtures" },
-      offers: () => offers
-    })
-    return asHttp(response, message.body, openEnded(request.method, undefined, undefined, Effect.never))
-  }).pipe(Effect.catch(HttpServerRespondable.toResponse), Effect.catchDefect(toServerFault))
-  return HttpRouter.add("*", fixturePath, answer)
-})
-
 /** The routes, until the scope ends. */
-export const layerMcpRoutes = (withFixtures: boolean) =>
-  Layer.mergeAll(Layer.unwrap(mcpRoutes), withFixtures ? Layer.unwrap(fixtureRoutes) : Layer.empty)
+export const layerMcpRoutes = Layer.unwrap(mcpRoutes)
 
 /** Says with a 401 where a client learns what would open the door (RFC 9728). */
 const challenged =
@@ -193,3 +165,52 @@ const challenged =
           `Bearer realm="tropism", resource_metadata="${originOf(request)}${metadataPath}${request.url.replace(/[?#].*$/s, "")}"`
         )
       : response
+
+// Every part behind the MCP door, in the order in which clients see what they offer.
+//
+// To offer more is to add a part here.
+
+/** The parts, each with the services that it needs. */
+const parts = Effect.all([peopleTools, peopleResources, peoplePrompts, tasksPart, eventsPart])
+
+// What a token that spans several projects finds at the root: the lists, and where to call.
+//
+// Which project a call is for is never an argument, so here there is none that a
+// call could be for. Every call is told the address that has one.
+
+/** No project has this id: parts are asked what they list, and nothing that they would do is ever begun. */
+const nowhere = ProjectId.make("00000000-0000-0000-0000-000000000000")
+
+/** The addresses, as a client is told them. */
+const addressesOf = (origin: string, projectIds: ReadonlyArray<string> | null): string => {
+  const shown = projectIds?.slice(0, mcpLimits.toldProjects) ?? []
+  const names = shown.length === 0 ? ["{projectId}"] : shown
+  const more = shown.length < (projectIds?.length ?? 0) ? " (and others)" : ""
+  return `This token reaches several projects. Connect to the address of one of them: ${names
+    .map((id) => `${origin}/api/projects/${id}/mcp`)
+    .join(" or ")}${more}. GET ${origin}/api/projects lists them.`
+}
+
+/** The same offer, of which only the lists remain. */
+const listsOnly =
+  (advice: string) =>
+  (offer: Offer): Offer => {
+    const refuse = Effect.fail(fault(ProtocolErrorCode.InvalidRequest, advice))
+    const { prompts, resources, tools } = offer
+    return {
+      ...(tools && {
+        tools: tools.map(({ listed }) => ({
+          listed,
+          call: () => Effect.succeed({ isError: true, content: [{ type: "text" as const, text: advice }] })
+        }))
+      }),
+      ...(prompts && { prompts: prompts.map(({ listed }) => ({ listed, get: () => refuse })) }),
+      ...(resources && {
+        resources: {
+          list: () => Effect.succeed({ resources: [] }),
+          templates: resources.templates,
+          read: () => refuse
+        }
+      })
+    }
+  }

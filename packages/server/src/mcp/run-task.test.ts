@@ -4,10 +4,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { RunId, TaskId } from "@tropism/domain/ids"
 import { PauseReason, type Run, RunStatus } from "@tropism/domain/run"
-import { coreTaskOf, isOver, relatedTo } from "./core-task.ts"
-import { askedBy, handleOf, keyOf, keysOf, listedTaskOf, taskOf, type Terms } from "./run-task.ts"
-import { taskBounds } from "./task-bounds.ts"
-import { showsForms } from "./tasks-extension.ts"
+import { askedBy, handleOf, keyOf, keysOf, listedTaskOf, taskOf, type Terms, taskBounds } from "./run-task.ts"
+import { coreTaskOf, isOver, relatedTo, showsForms } from "./tasks.ts"
 
 const id = "01990000-0000-7000-8000-000000000001"
 const taskId = "01990000-0000-7000-8000-000000000002" as TaskId

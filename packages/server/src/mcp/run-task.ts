@@ -1,21 +1,21 @@
 /**
  * A run in the words of the Tasks extension: what it is now, and what it waits for.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
- *
  * Pure, and made of rows alone, so any server program answers the same at any
  * time. A task that has ended never changes: a run that a limit stopped may go on,
  * so it waits for somebody's word like a run that asks a question, and is told as
  * completed only to a client that could not be asked. A run that failed is a
  * result that says so: `failed` is kept for faults of the protocol.
  */
-import type { RunId, TaskId } from "@tropism/domain/ids"
+import { includesRole, type Principal } from "@tropism/api/authorization"
+import type { RunId, TaskId, ProjectId, UserId } from "@tropism/domain/ids"
 import { isResumable, isTerminal, type Run } from "@tropism/domain/run"
 import type { QuestionPayload, SuggestionTask } from "@tropism/domain/task"
 import { beginningOf } from "@tropism/domain/text-beginning"
-import type { Schema } from "effect"
-import { bounded, smallFirst } from "../tool/wrong-calls.ts"
-import { taskBounds } from "./task-bounds.ts"
+import { type Schema, Context, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { orDie, ProjectTransaction } from "../database/database.ts"
+import { bounded, smallFirst } from "../tools/arguments.ts"
 
 /** What of a run waits for a person, by name. */
 export interface WaitNames {
@@ -280,4 +280,87 @@ const resultOf = (run: Run): NonNullable<DetailedTask["result"]> => {
     structuredContent: bounded({ run: smallFirst({ ...run }) }) as Readonly<Record<string, Schema.Json>>,
     isError
   }
+}
+
+// Every bound of runs as MCP tasks, with its unit in its name.
+//
+
+export const taskBounds = {
+  /** What a client waits between two looks at a run that is at work, and at one that waits for a person. */
+  pollIntervalMs: 1_000,
+  restPollIntervalMs: 5_000,
+  messageMaxChars: 1_000,
+  /** Of one question to a person. */
+  questionMaxChars: 8_000,
+  /** Suggestions of one run that are put before a person at once; the next follow when these are decided. */
+  suggestionsAtOnce: 20,
+  /** Answers of one request. */
+  answers: 40,
+  /** Tasks in one page of a list. */
+  listedTasks: 50,
+  /** Tasks of which one stream tells. */
+  watchedTasks: 50,
+  /** Tasks that are watched are looked at again for rows that no wake-up told of. */
+  sweepIntervalMs: 4_000,
+  /** Clients of 2025-11-25 that wait for the end of a task: of one user in a project, and of all on this server. */
+  waitsOfUser: 20,
+  waits: 1_024,
+  /** How long one of them waits before it is told to ask again. */
+  waitMaxMs: 3_600_000
+} as const
+
+// Who asks for tasks, and what they may do.
+//
+
+/** Who asks, and whether forms can be shown to the person behind it. */
+export interface TaskCaller {
+  readonly principal: Principal
+  readonly projectId: ProjectId
+  readonly canElicit: boolean
+}
+
+/** What a caller can be asked, but for what they have declined of a run. */
+export const termsOf = ({ canElicit, principal: { role } }: TaskCaller): Omit<Terms, "declined"> => ({
+  canElicit,
+  mayWrite: includesRole(role, "editor")
+})
+
+// What a person would not answer about a run: each is asked once.
+//
+// Declining decides nothing. The question or suggestion goes on waiting for
+// whoever else may decide; only this person's clients are not told of it again.
+
+type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
+
+export class DeclinedInputs extends Context.Service<
+  DeclinedInputs,
+  {
+    /** The keys that a person has declined of a run. */
+    readonly of: (runId: RunId, by: UserId) => InProject<ReadonlySet<string>>
+    /** Keeps that a person would not answer. */
+    readonly decline: (runId: RunId, by: UserId, key: string) => InProject<void>
+  }
+>()("@tropism/server/mcp/DeclinedInputs") {
+  static readonly layer = Layer.effect(
+    DeclinedInputs,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const of = Effect.fn("DeclinedInputs.of")(function* (runId: RunId, by: UserId) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<{ readonly key: string }>`
+          select key from kb.declined_inputs where project_id = ${projectId} and run_id = ${runId} and user_id = ${by}`
+        return new Set(rows.map(({ key }) => key))
+      }, orDie)
+
+      const decline = Effect.fn("DeclinedInputs.decline")(function* (runId: RunId, by: UserId, key: string) {
+        const { projectId } = yield* ProjectTransaction
+        yield* sql`
+          insert into kb.declined_inputs (project_id, run_id, user_id, key) values (${projectId}, ${runId}, ${by}, ${key})
+          on conflict do nothing`
+      }, orDie)
+
+      return DeclinedInputs.of({ of, decline })
+    })
+  )
 }

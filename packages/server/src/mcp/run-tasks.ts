@@ -1,45 +1,51 @@
 /**
  * Runs as tasks of MCP: looked at, answered and stopped by whoever may.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
- *
  * Nothing is kept for a task but the run itself, so a task outlives the
  * connection, the client and the server program. What an answer does is what the
  * other doors do: answer a question, decide a suggestion as its digest names it,
  * let a stopped run go on. Each answer is a transaction of its own.
  */
-import type { Page } from "@tropism/api/page"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
+import type { Page } from "@tropism/api/page"
 import { Conflict, type Forbidden, type InvalidInput, type NotFound } from "@tropism/api/problems"
 import { AnswerInput } from "@tropism/api/runs-api"
 import { Rejection } from "@tropism/api/tasks-api"
-import type { RunId } from "@tropism/domain/ids"
+import type { RunId, TaskId, UserId } from "@tropism/domain/ids"
 import { isTerminal, type Run } from "@tropism/domain/run"
 import { schemaFaults } from "@tropism/domain/schema-faults"
 import { Context, Effect, Layer, Schema } from "effect"
-import { Contexts } from "../agent/contexts.ts"
-import { BroughtContexts } from "../chat/brought-contexts.ts"
-import { Conversations } from "../chat/conversations.ts"
-import { Database } from "../database/database.ts"
-import { Projects } from "../database/projects.ts"
-import { Resumptions } from "../dispatch/resumptions.ts"
-import { inProject, reading } from "../http/access.ts"
-import { approving, rejecting } from "../http/decisions.ts"
-import { readableRun, spokenRun } from "../http/owned.ts"
+import { SqlClient } from "effect/sql"
+import { BroughtContexts, Conversations } from "../chat/conversations.ts"
+import { Contexts } from "../contexts/contexts.ts"
+import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { inProject, reading, readableRun, spokenRun, mayRead } from "../http/access.ts"
 import { pageById } from "../http/paging.ts"
-import { answerProblem, invalid, keepable } from "../http/refusals.ts"
-import { Descendants } from "../run/descendants.ts"
-import { Endings } from "../run/endings.ts"
-import { Answers } from "../run/questions.ts"
-import { Runs } from "../run/runs.ts"
-import { QuestionTasks } from "../task/question-tasks.ts"
-import { Tasks } from "../task/tasks.ts"
-import { Denials } from "../tool/denials.ts"
-import { DeclinedInputs } from "./declined-inputs.ts"
-import { type Asked, askedBy, type DetailedTask, keyOf, taskOf } from "./run-task.ts"
-import { taskBounds } from "./task-bounds.ts"
-import { type TaskCaller, termsOf } from "./task-caller.ts"
-import { type Glance, makeGlancing } from "./task-glances.ts"
+import { answerProblem, invalid, keepable } from "../http/problems.ts"
+import { approving, rejecting } from "../http/review-routes.ts"
+import { Resumptions } from "../reactions/retries.ts"
+import { QuestionTasks } from "../review/questions.ts"
+import { Tasks } from "../review/tasks.ts"
+import { RunCancellation } from "../runs/cancellation.ts"
+import { Answers } from "../runs/questions.ts"
+import { Runs } from "../runs/run-store.ts"
+import { Descendants } from "../runs/sub-runs.ts"
+import { Projects } from "../tenancy/projects.ts"
+import { Denials } from "../tools/denials.ts"
+import {
+  DeclinedInputs,
+  type Asked,
+  askedBy,
+  type DetailedTask,
+  keyOf,
+  taskOf,
+  taskBounds,
+  type TaskCaller,
+  termsOf,
+  keysOf,
+  type ListedTask,
+  listedTaskOf
+} from "./run-task.ts"
 
 /** What somebody answered to one request. */
 export const InputResponse = Schema.Struct({
@@ -85,7 +91,7 @@ export class RunTasks extends Context.Service<
       const questions = yield* QuestionTasks
       const answers = yield* Answers
       const resumptions = yield* Resumptions
-      const endings = yield* Endings
+      const endings = yield* RunCancellation
       const descendants = yield* Descendants
       const declined = yield* DeclinedInputs
       const runs = yield* Runs
@@ -269,4 +275,71 @@ const readContent = Effect.fnUntraced(function* (key: string, { action, content 
     }
   )
   return { asked, content: read }
+})
+
+// How many runs stand as tasks, read at once: for lists, and for whoever watches them.
+//
+// However many tasks there are, a glance is three statements. It says what waits
+// by name only; the forms, and what came of a run, are read of one task at a time.
+
+/** How one run stands as a task, and the names of what it asks. */
+interface Glance {
+  readonly task: ListedTask
+  readonly hasFailed: boolean
+  readonly keys: ReadonlyArray<string>
+}
+
+interface WaitingRow {
+  readonly runId: RunId
+  readonly id: TaskId
+  readonly type: string
+  readonly digest: string
+}
+
+/** Glances at runs that a person may read. */
+const makeGlancing = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+
+  /** What waits for a person, the first of each run. */
+  const waiting = Effect.fnUntraced(function* (runs: ReadonlyArray<RunId>) {
+    if (runs.length === 0) return []
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<WaitingRow>`
+      select asked.run_id, task.id, task.type, task.digest from unnest(${runs}::uuid[]) as asked (run_id)
+      cross join lateral (
+        select id, type, digest from kb.tasks where run_id = asked.run_id and project_id = ${projectId} and status = 'pending'
+          and (type = 'question' or type like '%\\_suggestion') and owner = '' and deleted_at is null
+        order by type <> 'question', id limit ${taskBounds.suggestionsAtOnce}) task`
+  }, orDie)
+
+  const declinedBy = Effect.fnUntraced(function* (by: UserId, runs: ReadonlyArray<RunId>) {
+    if (runs.length === 0) return []
+    const { projectId } = yield* ProjectTransaction
+    return yield* sql<{ readonly runId: RunId; readonly key: string }>`
+      select run_id, key from kb.declined_inputs
+      where project_id = ${projectId} and run_id = any(${runs}::uuid[]) and user_id = ${by}`
+  }, orDie)
+
+  return Effect.fnUntraced(function* (
+    caller: TaskCaller,
+    found: ReadonlyArray<Run>
+  ): Effect.fn.Return<ReadonlyArray<Glance>, never, ProjectTransaction> {
+    const terms = termsOf(caller)
+    const runs = found.filter(({ owner }) => mayRead(caller.principal, owner))
+    const asking = terms.canElicit
+      ? runs.filter(({ status }) => status === "paused" || isTerminal(status)).map(({ id }) => id)
+      : []
+    const waits = Map.groupBy(yield* waiting(asking), ({ runId }) => runId)
+    const declined = Map.groupBy(yield* declinedBy(caller.principal.userId, asking), ({ runId }) => runId)
+    return runs.map((run) => {
+      const rows = waits.get(run.id) ?? []
+      const names = {
+        questions: rows.filter(({ type }) => type === "question"),
+        suggestions: rows.filter(({ type }) => type !== "question")
+      }
+      const own = { ...terms, declined: new Set(declined.get(run.id)?.map(({ key }) => key)) }
+      const hasFailed = run.status === "failed"
+      return { task: listedTaskOf(run, names, own), hasFailed, keys: keysOf(run, names, own) }
+    })
+  })
 })

@@ -1,8 +1,6 @@
 /**
  * The sessions of the revisions up to 2025-11-25, without anything that a session could lose.
  *
- * Flow: **mcp** → graph → outbox → dispatch → run → tool → task
- *
  * A session keeps a server and its open streams for as long as somebody uses
  * them, and nothing else: its id says by itself for which credential and which
  * address it was given out, and whether its client shows forms. So any server program takes a session that another
@@ -14,13 +12,15 @@ import {
   type Server,
   WebStandardStreamableHTTPServerTransport
 } from "@modelcontextprotocol/server"
-import { Clock, Effect, Schema } from "effect"
-import { streamLimits } from "../http/stream-limits.ts"
+import { Clock, Effect, Schema, Stream } from "effect"
+import { streamLimits } from "../http/limits.ts"
+import { Closing } from "../http/listener.ts"
 import { Ids } from "../ids.ts"
-import { mcpLimits } from "./mcp-limits.ts"
-import { digestOf } from "../task/digest.ts"
-import { rpcFault } from "./answers.ts"
-import { showsForms } from "./tasks-extension.ts"
+import { digestOf } from "../review/task-digest.ts"
+import { mcpLimits } from "./limits.ts"
+import { type Listening, ResourceUpdates } from "./resources.ts"
+import { rpcFault, type Streaming } from "./server.ts"
+import { showsForms } from "./tasks.ts"
 
 /** One request of a session, whose credential was judged already. */
 export interface SessionRequest {
@@ -234,3 +234,39 @@ const openingOf = (id: string, { headers, url }: Request): [Request, { readonly 
     }
   }
 ]
+
+// The stream of a session of 2025-11-25: what the SDK says there, and of which resources have changed.
+//
+// A session may be told at another server than the one at which it subscribed, so
+// this knows its id and asks the rows. When the server stops the stream is closed
+// without a word, as its revision has it, and the client opens another.
+
+/** What becomes of the answer to a request: a GET opens the stream of its session. */
+export const makeSessionStream = Effect.gen(function* () {
+  const updates = yield* ResourceUpdates
+  const closing = yield* Closing
+  return (
+    method: string,
+    listening: Listening | undefined,
+    sessionId: string | undefined,
+    lost: Effect.Effect<unknown>
+  ): Streaming => {
+    // A stream of 2026-07-28 is answered when the server stops, by whoever serves it.
+    if (method !== "GET") return { over: lost, told: Effect.succeed(Stream.never) }
+    return {
+      over: Effect.raceFirst(lost, closing.begun),
+      told:
+        listening === undefined || sessionId === undefined
+          ? Effect.succeed(Stream.never)
+          : Effect.map(updates.ofSession(listening, sessionId), Stream.map(frameOf))
+    }
+  }
+})
+
+const encoder = new TextEncoder()
+
+/** That a resource has changed, as it stands in a stream. */
+const frameOf = (uri: string): Uint8Array =>
+  encoder.encode(
+    `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri } })}\n\n`
+  )

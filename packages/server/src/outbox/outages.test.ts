@@ -7,8 +7,8 @@ import { PrometheusMetrics } from "effect/observability"
 import { SqlError } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { keptLines } from "../../testing/kept-lines.ts"
-import { nothingTold, Outage, tellBack, throughOutages } from "./outages.ts"
-import { share, survive } from "./wake-ups.ts"
+import { share, survive } from "./notifier.ts"
+import { nothingTold, Outage, tellBack, retryDuringOutages } from "./outages.ts"
 
 const away = Effect.die(
   new SqlError.SqlError({
@@ -54,7 +54,7 @@ it.effect.each([
         triedAt.push(yield* Clock.currentTimeMillis)
         yield* Effect.delay(away, tryMs)
       })
-      const fiber = yield* Effect.forkChild(throughOutages(trying))
+      const fiber = yield* Effect.forkChild(retryDuringOutages(trying))
       yield* TestClock.adjust("10 minutes")
       expect(Exit.isFailure(yield* Fiber.await(fiber))).toBe(true)
       expect(triedAt).toHaveLength(tries)

@@ -2,8 +2,6 @@
  * The committed events of the graph: written with the change, claimed once,
  * and read as a feed.
  *
- * Flow: graph → **outbox** → dispatch → run → tool → task
- *
  * An event is claimed by its mark, never by a cursor over `seq`: sequence
  * numbers are taken before commit, so such a cursor loses what commits late.
  * Whoever holds the lock of the feed's row marks events, alone, and gives each
@@ -12,11 +10,11 @@
  * open transaction would be passed over, and an object's later change told
  * before it. Nobody else marks events, and nobody changes what an event says.
  */
-import type { ChangeType, GraphEvent, NotedRefusal } from "@tropism/domain/graph"
+import type { ChangeType, GraphEvent, NotedRefusal, EntityType } from "@tropism/domain/graph"
 import type { GraphEventId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { Database, orDie, ProjectTransaction } from "../database/database.ts"
+import { Database, orDie, ProjectTransaction, onlyRow } from "../database/database.ts"
 
 /** An event that the dispatcher holds under lock. */
 export type ClaimedEvent = Omit<GraphEvent, "position" | "refusals" | "createdAt"> & {
@@ -179,7 +177,7 @@ export class Outbox extends Context.Service<
 const nil = "00000000-0000-0000-0000-000000000000"
 
 /** An event as its row has it. */
-export interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt"> {
+interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt"> {
   readonly undoes: NonNullable<GraphEvent["undoes"]>
   readonly position: bigint | null
   readonly type: ChangeType
@@ -187,7 +185,7 @@ export interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "crea
 }
 
 /** An event as it is told. */
-export const toEvent = (row: EventRow): GraphEvent => ({
+const toEvent = (row: EventRow): GraphEvent => ({
   id: row.id,
   position: row.position === null ? null : Number(row.position),
   entityType: row.entityType,
@@ -209,3 +207,104 @@ export const toEvent = (row: EventRow): GraphEvent => ({
   refusals: row.refusals,
   createdAt: row.createdAt.toISOString()
 })
+
+// Looks for events of one kind in a stretch of the feed, and for the place of an instant in it.
+//
+// A stretch is bounded by places, so what a look costs follows how long the
+// stretch is and not what the feed holds.
+
+/** Events of one kind, of one type of thing or of one thing where these are said. */
+export interface SoughtEvents {
+  readonly entityType: EntityType
+  readonly change: ChangeType
+  readonly type: string | null
+  readonly entityId: string | null
+}
+
+/** A part of the feed: behind a place, and up to another. */
+export interface Stretch {
+  readonly after: number
+  readonly upTo: number
+}
+
+export class FeedSearch extends Context.Service<
+  FeedSearch,
+  {
+    /** The first events of a kind in a stretch, in order. */
+    readonly find: (
+      sought: SoughtEvents,
+      stretch: Stretch,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
+    /** The ids of the things of one kind that events of a stretch are about, each once. */
+    readonly touched: (
+      entityType: EntityType,
+      stretch: Stretch
+    ) => Effect.Effect<ReadonlyArray<string>, never, ProjectTransaction>
+    /** The place in a stretch behind which events are of an instant or later; the instant as PostgreSQL reads it, to the microsecond. */
+    readonly placeBefore: (
+      instant: string,
+      stretch: Stretch
+    ) => Effect.Effect<number, never, ProjectTransaction>
+  }
+>()("@tropism/server/outbox/FeedSearch") {
+  static readonly layer = Layer.effect(
+    FeedSearch,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+
+      const find = Effect.fn("FeedSearch.find")(function* (
+        { change, entityId, entityType, type }: SoughtEvents,
+        { after, upTo }: Stretch,
+        limit: number
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<EventRow>`
+          select * from kb.graph_events where ${sql.and([
+            sql`project_id = ${projectId} and position > ${after} and position <= ${upTo}`,
+            sql`entity_type = ${entityType} and type = ${change}`,
+            ...(type === null ? [] : [sql`object_type = ${type}`]),
+            ...(entityId === null ? [] : [sql`entity_id = ${entityId}::uuid`])
+          ])} order by position limit ${limit}`
+        return rows.map(toEvent)
+      }, orDie)
+
+      const touched = Effect.fn("FeedSearch.touched")(function* (
+        entityType: EntityType,
+        { after, upTo }: Stretch
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const rows = yield* sql<{ readonly entityId: string }>`
+          select distinct entity_id from kb.graph_events
+          where project_id = ${projectId} and position > ${after} and position <= ${upTo} and entity_type = ${entityType}`
+        return rows.map(({ entityId }) => entityId)
+      }, orDie)
+
+      // Places follow the instants but for those that committed at once: halving finds one in as many looks as its number has bits.
+      const placeBefore = Effect.fn("FeedSearch.placeBefore")(function* (
+        instant: string,
+        { after, upTo }: Stretch
+      ) {
+        const { projectId } = yield* ProjectTransaction
+        const row = yield* Effect.flatMap(
+          sql<{ readonly place: bigint }>`
+            with recursive halved(low, high) as (
+              select ${after}::bigint, ${upTo}::bigint
+              union all
+              select case when isBefore then middle else low end, case when isBefore then high else middle - 1 end
+              from halved, lateral (select (low + high + 1) / 2 as middle) half, lateral (
+                select coalesce((select created_at from kb.graph_events where project_id = ${projectId} and position = middle)
+                  < ${instant}::timestamptz, true) as isBefore
+              ) looked
+              where low < high
+            )
+            select low as place from halved where low >= high`,
+          onlyRow
+        )
+        return Number(row.place)
+      }, orDie)
+
+      return FeedSearch.of({ find, touched, placeBefore })
+    })
+  )
+}

@@ -4,13 +4,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import type { ProjectId } from "@tropism/domain/ids"
 import { Deferred, Effect } from "effect"
-import { makePlaces, type PlaceBounds } from "./places.ts"
+import { makeFairSlots, type SlotBounds } from "./fair-slots.ts"
 
 const due = (...ids: ReadonlyArray<string>) => ids.map((id) => ({ projectId: id as ProjectId }))
 
 /** Rounds in which each project begins all that it may, and what each of them began. */
-const rounds = Effect.fnUntraced(function* (bounds: PlaceBounds) {
-  const { occupy, round } = yield* makePlaces(bounds)
+const rounds = Effect.fnUntraced(function* (bounds: SlotBounds) {
+  const { occupy, round } = yield* makeFairSlots(bounds)
   const end = yield* Deferred.make<void>()
   return {
     end: Deferred.succeed(end, undefined),
@@ -49,7 +49,7 @@ describe("Places", () => {
   it.effect("go round: the next is whoever stands behind the one that was served last", () =>
     Effect.gen(function* () {
       const served: Array<string> = []
-      const { occupy, round } = yield* makePlaces({ places: 1, sparePlaces: 0, placesPerProject: 1 })
+      const { occupy, round } = yield* makeFairSlots({ places: 1, sparePlaces: 0, placesPerProject: 1 })
       for (let turn = 0; turn < 4; turn += 1) {
         const end = yield* Deferred.make<void>()
         yield* round(due("a", "b", "c"), (projectId) => {

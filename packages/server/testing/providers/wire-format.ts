@@ -5,7 +5,7 @@
  * examples, and the same shapes with other words for what no example shows.
  */
 import type { ModelConfig } from "@tropism/domain/model-config"
-import type { ModelRequest } from "../../src/model/model-request.ts"
+import type { ModelRequest } from "../../src/models/model-request.ts"
 
 /** A tool call as a model streams it: its arguments in pieces. */
 export interface StreamedCall {

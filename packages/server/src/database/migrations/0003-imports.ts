@@ -5,6 +5,7 @@
  * says exactly what the graph holds of the file. Objects may be purged, and what
  * is remembered of them goes with them.
  */
+
 const currentProject = `nullif(current_setting('tropism.project', true), '')::uuid`
 
 const tables = [

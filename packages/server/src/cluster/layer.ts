@@ -1,0 +1,5 @@
+/** What looks for due work on behalf of all servers. It needs the reactions. */
+import { Layer } from "effect"
+import { Sweeps } from "./sweeps.ts"
+import { WorkPoller } from "./work-poller.ts"
+export const clusterLayer = Layer.merge(WorkPoller.layer, Sweeps.layer)

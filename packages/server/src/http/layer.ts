@@ -1,0 +1,14 @@
+/** The services behind the HTTP doors: tokens, sessions, live logs, and whether this server takes work. It needs the database. */
+import { Layer } from "effect"
+import { Permits } from "./access.ts"
+import { Sessions } from "./authentication.ts"
+import { Closing, Readiness } from "./listener.ts"
+import { LiveLogs } from "./live-logs.ts"
+import { IssuedTokens, Tokens } from "./tokens.ts"
+export const httpLayer = Layer.mergeAll(
+  Tokens.layer,
+  IssuedTokens.layer,
+  Sessions.layer,
+  Readiness.layer,
+  Layer.provideMerge(LiveLogs.layer, Layer.merge(Closing.layer, Permits.layer))
+)

@@ -1,0 +1,596 @@
+/**
+ * What a request of either form asks of an agent: its messages, its files and its limits, or why it cannot be kept to.
+ *
+ * Pure, and shared by chat completions and responses. What would change the meaning of an answer and cannot be done is refused;
+ * what only colours it (`top_p`, `seed`, penalties, `user`, …) is passed over.
+ */
+import {
+  completionBounds,
+  type CompletionInput,
+  type CompletionMessage,
+  type CompletionPart
+} from "@tropism/api/openai-completions"
+import type {
+  ResponseInput,
+  ResponseInputItem,
+  ResponseMessage,
+  ResponsePart
+} from "@tropism/api/openai-responses"
+import { type Schema, Result } from "effect"
+import { openAiFault, type OpenAiFault } from "./faults.ts"
+
+/** A file that a message names, before anybody has looked at it. */
+export interface WantedFile {
+  /** Where in the request it stands. */
+  readonly param: string
+  readonly source:
+    | { readonly type: "bytes"; readonly dataUrl: string }
+    | { readonly type: "address"; readonly url: string }
+    | { readonly type: "kept"; readonly digest: string }
+  readonly fileName: string | null
+}
+
+export type WantedMessage =
+  | { readonly role: "user"; readonly content: string; readonly files: ReadonlyArray<WantedFile> }
+  | { readonly role: "assistant" | "system"; readonly content: string }
+
+/** A message, and its place in the request. */
+interface PlacedMessage {
+  readonly message: WantedMessage
+  readonly param: string
+}
+
+/** What is said to an agent, and how it shall answer. */
+export interface WantedTurn {
+  /** The name or the id of an agent. */
+  readonly model: string
+  /** What the agent is told to be, after its own system prompt. */
+  readonly instructions: string | null
+  /** What was said before. */
+  readonly history: ReadonlyArray<WantedMessage>
+  /** What is said now. */
+  readonly said: Extract<WantedMessage, { readonly role: "user" }>
+  readonly temperature: number | null
+  readonly maxOutputTokens: number | null
+  /** A chat client asks for itself, beside the conversation. */
+  readonly isHelper: boolean
+  /** The agent answers in words and uses no tool. */
+  readonly isToolless: boolean
+}
+
+type Read<A> = Result.Result<A, OpenAiFault>
+
+/** The files of a request, each source once. */
+export const filesOf = ({
+  history,
+  said
+}: Pick<WantedTurn, "history" | "said">): ReadonlyArray<WantedFile> => [
+  ...new Map(
+    [...history, said].flatMap((message) =>
+      message.role === "user" ? message.files.map((file) => [sourceKey(file), file] as const) : []
+    )
+  ).values()
+]
+
+/** Of a file's source: the same file is looked at once. */
+export const sourceKey = ({ source }: WantedFile): string => {
+  switch (source.type) {
+    case "bytes":
+      return source.dataUrl
+    case "address":
+      return source.url
+    case "kept":
+      return source.digest
+  }
+}
+
+/** A limit of tokens; a negative one is none. */
+const tokensOf = (wanted: number | null | undefined): number | null =>
+  wanted === null || wanted === undefined || wanted < 0 ? null : Math.min(wanted, completionBounds.maxTokens)
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || value === false || (Array.isArray(value) && value.length === 0)
+
+const isSet = (value: Schema.Json): boolean => !isEmpty(value)
+
+const kindOf = (value: Schema.Json): unknown =>
+  typeof value === "object" && value !== null && "type" in value ? value["type"] : undefined
+
+/** A field that would change what an answer means, which of its values do, and why they cannot be kept to. */
+type Unkept<Field extends string> = readonly [Field, (value: Schema.Json) => boolean, string]
+
+/** Refuses the first field that cannot be kept to. */
+const checkFields = <Field extends string>(
+  unkept: ReadonlyArray<Unkept<Field>>,
+  valueOf: (field: Field) => unknown
+): Read<void> => {
+  for (const [field, isUnkept, message] of unkept) {
+    const value = valueOf(field) as Schema.Json | undefined
+    if (value !== undefined && value !== null && isUnkept(value))
+      return Result.fail(openAiFault(message, { param: field, code: "unsupported_parameter" }))
+  }
+  return Result.void
+}
+
+const chosenTools =
+  "An agent chooses among the tools of its own definition: leave tool_choice out, or set it to auto"
+const noTools = "An agent uses the tools of its own definition and runs them itself: leave tools out"
+const noLogprobs = "Nobody tells how likely the words of an agent were: leave top_logprobs out"
+
+/** Calls and results of tools are refused. */
+const ownTools = (param: string): OpenAiFault =>
+  openAiFault(
+    "An agent runs its own tools and keeps their results: send what was said, and no calls or results of tools",
+    { param, code: "unsupported_value" }
+  )
+
+/** Sound is refused. */
+const unheard = (param: string): OpenAiFault =>
+  openAiFault("No agent hears: send text, pictures or files", { param, code: "unsupported_value" })
+
+/** A file by its `data:` URL, or by its address. */
+const addressed = (url: string, param: string): Pick<WantedFile, "param" | "source"> => ({
+  param,
+  source: /^data:/i.test(url) ? { type: "bytes", dataUrl: url } : { type: "address", url }
+})
+
+/** The conversation of a user, and neither an object of that name nor one with somebody else. */
+const conversation =
+  String.raw`(?:\b(?:first|user's(?: first)?) message\b|` +
+  String.raw`\b(?:the|this|our|your|given|user's) (?:following |given |short |user's |above ){0,2}` +
+  String.raw`(?:conversation|chat history|chat|dialogue|discussion|session)\b` +
+  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b))`
+
+/** A name for something, unless it is said to be that of something else. */
+const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|\d|${conversation}))`
+
+/** How an instruction begins, whoever the model is told to be before it. */
+const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:you (?:will|must|should|need to) |your task is to |please )*`
+
+/** The rest of a clause, without what is quoted in it and without anything of the graph. */
+const within = String.raw`(?:(?!\b(?:objects?|graph)\b)[^.!?"“„«]){0,80}`
+
+const matches = (...parts: ReadonlyArray<string>): RegExp => new RegExp(parts.join(""), "i")
+
+const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summari[sz]e|analy[sz]e|name|come up with|return|produce|make)\b`
+
+/** Instructions to name a conversation, in either order of the two. */
+const namings: ReadonlyArray<RegExp> = [
+  matches(beginning, labelling, within, label, within, conversation),
+  matches(beginning, labelling, " ", conversation, within, label)
+]
+
+/** That a program reads the answer: nobody asks a person so for a name alone. */
+const formBound =
+  /\b(?:(?:only|just) (?:return|output|give|provide|respond|reply|answer)|(?:return|output|provide|give|respond|reply|answer)(?: with)? only|nothing else|(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)|(?:do not|don't) (?:use|add|include|wrap)|json)\b/i
+
+/** Instructions that no person gives, whatever the form of their answer. */
+const machineMade: ReadonlyArray<RegExp> = [
+  matches(
+    beginning,
+    String.raw`summari[sz]e `,
+    conversation,
+    within,
+    String.raw`\b(?:use|used|serve) as (?:a |the )?(?:prompt|context)\b`,
+    String.raw`(?! for (?:the|a|an|our|my)\b)`
+  ),
+  matches(beginning, String.raw`reflect the (?:speaker|user|author)'s\b`, within, String.raw`\bemoji\b`),
+  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
+]
+
+/** Open WebUI's tasks quote the conversation, wherever in the text. */
+const openWebUiTask = /^\s*###\s*Task:[^]*<chat_history>/i
+
+/** An instruction says what it wants in its first words; behind them comes the conversation. */
+const instructionChars = 600
+
+/** Whether these words instruct a model to title, name, tag, sum up or illustrate the conversation of somebody else. */
+const isHelperInstruction = (content: string): boolean => {
+  const first = content
+    .trimStart()
+    .slice(0, instructionChars)
+    .replace(/\s+/g, " ")
+    .replace(/ \d+\. /g, " ")
+  return (
+    openWebUiTask.test(content) ||
+    machineMade.some((pattern) => pattern.test(first)) ||
+    (formBound.test(first) && namings.some((pattern) => pattern.test(first)))
+  )
+}
+
+/** Whether a chat client asks for itself and not its user: in the message, or in the instructions before the only one. */
+const isHelperRequest = ({
+  history,
+  instructions,
+  said
+}: Pick<WantedTurn, "history" | "instructions" | "said">): boolean =>
+  isHelperInstruction(said.content) ||
+  (instructions !== null && history.length === 0 && isHelperInstruction(instructions))
+
+/** The user's message where a client ends with the assistant's, as "continue" buttons do. */
+const continuation = {
+  role: "user",
+  content: "Continue your last message from where it ends.",
+  files: []
+} as const
+
+/** A client's own request may end the conversation as a system message: it is what is said. */
+const withSaidHelper = (given: ReadonlyArray<PlacedMessage>): ReadonlyArray<PlacedMessage> => {
+  const last = given.at(-1)
+  return last?.message.role === "system" && given.length > 1 && isHelperInstruction(last.message.content)
+    ? [...given.slice(0, -1), { ...last, message: { ...last.message, role: "user", files: [] } }]
+    : given
+}
+
+/** Words that are the whole field have no content of their own. */
+const contentParam = (param: string, field: string): string => (param === field ? field : `${param}.content`)
+
+/** Splits the messages into the agent's instructions, the history and the message to answer. */
+const partsOf = (
+  given: ReadonlyArray<PlacedMessage>,
+  field: string
+): Read<Pick<WantedTurn, "history" | "instructions" | "said">> => {
+  const spoken = withSaidHelper(given)
+  const isContinued =
+    spoken.findLast(({ message }) => message.role !== "system")?.message.role === "assistant"
+  const placed = isContinued ? [...spoken, { message: continuation, param: field }] : spoken
+  const messages = placed.map(({ message }) => message)
+  const first = messages.findIndex(({ role }) => role !== "system")
+  const last = messages.findLastIndex(({ role }) => role !== "system")
+  const said = messages[last]
+  const lastParam = placed[last]?.param ?? field
+  if (said === undefined || said.role !== "user")
+    return Result.fail(
+      openAiFault("An agent answers a user: the last message must be the user's", {
+        param: said === undefined ? field : `${lastParam}.role`
+      })
+    )
+  if (said.content.trim() === "" && said.files.length === 0)
+    return Result.fail(
+      openAiFault("There is nothing in it: say something", { param: contentParam(lastParam, field) })
+    )
+  const long = messages.findIndex(({ content }) => content.length > completionBounds.messageMaxChars)
+  if (long !== -1)
+    return Result.fail(
+      openAiFault(`A message may have ${completionBounds.messageMaxChars} characters`, {
+        param: contentParam(placed[long]?.param ?? field, field),
+        code: "string_above_max_length"
+      })
+    )
+  const instructions = messages.slice(0, first).map(({ content }) => content.trim())
+  return Result.succeed({
+    instructions: instructions.join("\n\n").trim() || null,
+    // A reminder behind the question stands before it: the question is said last.
+    history: [...messages.slice(first, last), ...messages.slice(last + 1)],
+    said
+  })
+}
+
+// What a request for a chat completion asks of an agent, or why it cannot be kept to.
+//
+
+/** What a chat completion asks for. */
+export interface WantedCompletion extends WantedTurn {
+  readonly isStreamed: boolean
+  readonly isUsageWanted: boolean
+  /** The conversation that goes on, where the body names it. */
+  readonly conversation: string | null
+}
+
+/** Reads a request that fits the contract. */
+export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =>
+  Result.gen(function* () {
+    yield* checkFields(unkept, (field) => input[field])
+    const messages: Array<PlacedMessage> = []
+    for (const [index, message] of input.messages.entries()) {
+      const param = `messages[${index}]`
+      messages.push({ message: yield* readMessage(message, param), param })
+    }
+    const spoken = yield* partsOf(messages, "messages")
+    // Open WebUI names its own tasks, where it forwards that.
+    const isHelper = typeof input.metadata?.["task"] === "string" || isHelperRequest(spoken)
+    const conversation = input.metadata?.["conversation_id"] ?? null
+    if (conversation !== null && typeof conversation !== "string")
+      return yield* Result.fail(openAiFault("This must be text", { param: "metadata.conversation_id" }))
+    return {
+      ...spoken,
+      model: input.model,
+      temperature: input.temperature ?? null,
+      maxOutputTokens: tokensOf(input.max_completion_tokens ?? input.max_tokens),
+      isHelper,
+      isToolless: isHelper || input.tool_choice === "none" || input.function_call === "none",
+      isStreamed: input.stream === true,
+      isUsageWanted: input.stream_options?.include_usage === true,
+      conversation
+    }
+  })
+
+/** Fields that would change what an answer means, and why they cannot be kept to. */
+const unkept: ReadonlyArray<Unkept<keyof CompletionInput>> = [
+  ["tools", isSet, noTools],
+  [
+    "functions",
+    isSet,
+    "An agent uses the tools of its own definition and runs them itself: leave functions out"
+  ],
+  ["tool_choice", (value) => value !== "auto" && value !== "none", chosenTools],
+  [
+    "function_call",
+    (value) => value !== "auto" && value !== "none",
+    "An agent chooses among the tools of its own definition: leave function_call out"
+  ],
+  [
+    "response_format",
+    (value) => kindOf(value) !== "text",
+    "An agent answers in words, and nobody holds it to a format: leave response_format out, or set its type to text"
+  ],
+  ["n", (value) => value !== 1, "An agent answers once: leave n out, or set it to 1"],
+  ["logprobs", isSet, "Nobody tells how likely the words of an agent were: leave logprobs out"],
+  ["top_logprobs", (value) => value !== 0, noLogprobs],
+  [
+    "modalities",
+    (value) => !Array.isArray(value) || value.some((each) => each !== "text"),
+    'An agent answers in text: leave modalities out, or set it to ["text"]'
+  ],
+  ["audio", isSet, "An agent answers in text: leave audio out"],
+  ["stop", isSet, "An agent ends its answer by itself: leave stop out"],
+  ["web_search_options", isSet, "An agent searches where its own tools do: leave web_search_options out"]
+]
+
+const readMessage = (message: CompletionMessage, param: string): Read<WantedMessage> => {
+  switch (message.role) {
+    case "system":
+    case "developer":
+      return Result.succeed({ role: "system", content: textOf(message.content) })
+    case "user":
+      return Result.map(readFiles(message.content, param), (files): WantedMessage => ({
+        role: "user",
+        content: textOf(message.content),
+        files
+      }))
+    case "assistant":
+      return (message.tool_calls ?? []).length > 0
+        ? Result.fail(ownTools(`${param}.tool_calls`))
+        : Result.succeed({ role: "assistant", content: textOf(message.content ?? "") })
+    case "tool":
+    case "function":
+      return Result.fail(ownTools(`${param}.role`))
+  }
+}
+
+type Parts = ReadonlyArray<CompletionPart | { readonly type: "refusal"; readonly refusal: string }>
+
+const textOf = (content: string | Parts): string =>
+  typeof content === "string"
+    ? content
+    : content
+        .flatMap((part) =>
+          part.type === "text" ? [part.text] : part.type === "refusal" ? [part.refusal] : []
+        )
+        .join("\n")
+
+const readFiles = (
+  content: string | ReadonlyArray<CompletionPart>,
+  param: string
+): Read<ReadonlyArray<WantedFile>> =>
+  Result.gen(function* () {
+    const files: Array<WantedFile> = []
+    if (typeof content === "string") return files
+    for (const [index, part] of content.entries()) {
+      const file = yield* readFile(part, `${param}.content[${index}]`)
+      if (file) files.push(file)
+    }
+    return files
+  })
+
+const readFile = (part: CompletionPart, param: string): Read<WantedFile | undefined> => {
+  switch (part.type) {
+    case "text":
+      return Result.succeed(undefined)
+    case "image_url": {
+      const { image_url: image } = part
+      const file =
+        typeof image === "string"
+          ? addressed(image, `${param}.image_url`)
+          : addressed(image.url, `${param}.image_url.url`)
+      return Result.succeed({ ...file, fileName: null })
+    }
+    case "file": {
+      const { file_data: bytes, file_id: digest, filename } = part.file
+      const fileName = filename ?? null
+      if (bytes) return Result.succeed({ ...addressed(bytes, `${param}.file.file_data`), fileName })
+      if (digest)
+        return Result.succeed({ param: `${param}.file.file_id`, source: { type: "kept", digest }, fileName })
+      return Result.fail(
+        openAiFault(
+          "Send the file as a data: URL in file_data, or name one that is kept by its digest in file_id",
+          {
+            param: `${param}.file`
+          }
+        )
+      )
+    }
+    case "input_audio":
+      return Result.fail(unheard(param))
+  }
+}
+
+// What a request for a response asks of an agent, or why it cannot be kept to.
+//
+// Pure. Items of earlier responses come as references; what they refer to was read before.
+
+/** What a response asks for. */
+export interface WantedResponse extends WantedTurn {
+  /** What the system messages before all others tell the agent to be; the rest of `instructions` is of this response alone. */
+  readonly leading: string | null
+  readonly own: string | null
+}
+
+/** Reads a request that fits the contract, with the words of the items that it refers to; null has none. */
+export const readResponse = (
+  input: ResponseInput,
+  referenced: ReadonlyMap<string, string | null>
+): Read<WantedResponse> =>
+  Result.gen(function* () {
+    const messages: Array<PlacedMessage> = []
+    if (typeof input.input === "string")
+      messages.push({ message: { role: "user", content: input.input, files: [] }, param: "input" })
+    else
+      for (const [index, item] of input.input.entries()) {
+        const param = `input[${index}]`
+        const message = yield* readItem(item, referenced, param)
+        if (message) messages.push({ message, param })
+      }
+    const { instructions: leading, ...spoken } = yield* partsOf(messages, "input")
+    const own = input.instructions?.trim() || null
+    const instructions = [leading, own].filter((text) => text !== null).join("\n\n") || null
+    const isHelper = isHelperRequest({ ...spoken, instructions })
+    return {
+      ...spoken,
+      instructions,
+      leading,
+      own,
+      model: input.model,
+      temperature: input.temperature ?? null,
+      maxOutputTokens: tokensOf(input.max_output_tokens),
+      isHelper,
+      isToolless: isHelper || input.tool_choice === "none"
+    }
+  })
+
+type Field = "tools" | "tool_choice" | "text.format" | "top_logprobs" | "max_tool_calls" | "prompt"
+
+/** Fields that would change what a response means, and why they cannot be kept to. */
+const unsupportedInResponses: ReadonlyArray<Unkept<Field>> = [
+  ["tools", isSet, noTools],
+  ["tool_choice", (value) => value !== "auto" && value !== "none", chosenTools],
+  [
+    "text.format",
+    (value) => kindOf(value) !== "text",
+    "An agent answers in words, and the server does not hold it to a format: leave text.format out, or set its type to text"
+  ],
+  ["top_logprobs", (value) => value !== 0, noLogprobs],
+  ["max_tool_calls", isSet, "The limits of an agent are in its own definition: leave max_tool_calls out"],
+  [
+    "prompt",
+    isSet,
+    "The prompt of an agent is in its own definition: leave prompt out, and send instructions"
+  ]
+]
+
+/** Refuses what cannot be kept to, before anything is looked up. */
+export const checkResponse = (input: ResponseInput): Read<void> =>
+  Result.gen(function* () {
+    yield* checkFields(unsupportedInResponses, (field) =>
+      field === "text.format" ? input.text?.format : input[field]
+    )
+    if (input.conversation && input.previous_response_id)
+      return yield* Result.fail(
+        openAiFault("previous_response_id names the conversation already: leave conversation out", {
+          param: "conversation"
+        })
+      )
+    if (input.background === true && input.store === false)
+      return yield* Result.fail(
+        openAiFault("A response in the background is read by its id: leave store out, or set it to true", {
+          param: "background",
+          code: "unsupported_parameter"
+        })
+      )
+  })
+
+/** The items of earlier responses to which a request refers, with their places. */
+export const referencesIn = ({
+  input
+}: ResponseInput): ReadonlyArray<{ readonly id: string; readonly param: string }> =>
+  typeof input === "string"
+    ? []
+    : input.flatMap((item, index) =>
+        isReference(item) ? [{ id: item.id, param: `input[${index}].id` }] : []
+      )
+
+const isReference = (item: ResponseInputItem): item is Extract<ResponseInputItem, { readonly id: string }> =>
+  "id" in item && !("role" in item)
+
+/** Items of earlier responses that say nothing to the user. */
+const passedOver: ReadonlySet<string> = new Set(["mcp_call", "mcp_list_tools", "reasoning"])
+
+const readItem = (
+  item: ResponseInputItem,
+  referenced: ReadonlyMap<string, string | null>,
+  param: string
+): Read<WantedMessage | undefined> => {
+  if ("role" in item) return readResponseMessage(item, param)
+  if (isReference(item)) {
+    const content = referenced.get(item.id) ?? null
+    return Result.succeed(content === null ? undefined : { role: "assistant", content })
+  }
+  return passedOver.has(item.type) ? Result.succeed(undefined) : Result.fail(ownTools(`${param}.type`))
+}
+
+const readResponseMessage = ({ content, role }: ResponseMessage, param: string): Read<WantedMessage> => {
+  if (role === "assistant") return Result.succeed({ role, content: responseTextOf(content) })
+  if (role !== "user") return Result.succeed({ role: "system", content: responseTextOf(content) })
+  return Result.map(readResponseFiles(content, param), (files): WantedMessage => ({
+    role,
+    content: responseTextOf(content),
+    files
+  }))
+}
+
+const responseTextOf = (content: ResponseMessage["content"]): string =>
+  typeof content === "string"
+    ? content
+    : content
+        .flatMap((part) => ("text" in part ? [part.text] : "refusal" in part ? [part.refusal] : []))
+        .join("\n")
+
+const readResponseFiles = (
+  content: ResponseMessage["content"],
+  param: string
+): Read<ReadonlyArray<WantedFile>> =>
+  Result.gen(function* () {
+    const files: Array<WantedFile> = []
+    if (typeof content === "string") return files
+    for (const [index, part] of content.entries()) {
+      const file = yield* readResponseFile(part, `${param}.content[${index}]`)
+      if (file) files.push(file)
+    }
+    return files
+  })
+
+const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | undefined> => {
+  switch (part.type) {
+    case "input_image":
+    case "input_file": {
+      const fileName = part.type === "input_file" ? (part.filename ?? null) : null
+      const [field, url] = addressOf(part)
+      if (url) return Result.succeed({ ...addressed(url, `${param}.${field}`), fileName })
+      if (part.file_id)
+        return Result.succeed({
+          param: `${param}.file_id`,
+          source: { type: "kept", digest: part.file_id },
+          fileName
+        })
+      return Result.fail(
+        openAiFault(
+          "Send the file as a data: URL or an address, or name one that is kept by its digest in file_id",
+          { param }
+        )
+      )
+    }
+    case "input_audio":
+      return Result.fail(unheard(param))
+    default:
+      return Result.succeed(undefined)
+  }
+}
+
+type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "input_file" }>
+
+const addressOf = (part: FilePart) =>
+  part.type === "input_image"
+    ? (["image_url", part.image_url] as const)
+    : part.file_data
+      ? (["file_data", part.file_data] as const)
+      : (["file_url", part.file_url] as const)

@@ -1,0 +1,258 @@
+/**
+ * Says in effect's words what an AI SDK model threw or streamed as an error.
+ *
+ * Only the message, the status and the pause asked for are kept: the request's
+ * headers and body, which the SDK attaches, hold the key and the prompt. Each
+ * message is scrubbed and shortened, because some servers repeat the key.
+ */
+import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
+import { beginningOf } from "@tropism/domain/text-beginning"
+import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { AiError } from "effect/ai"
+import { modelLimits } from "../limits.ts"
+import { errorMessageIn, namesRateLimit, rateLimitHeader } from "./lenient-wire.ts"
+
+/** Who tells of an error. */
+export interface Teller {
+  /** Takes every known key out of a text. */
+  readonly scrub: (text: string) => string
+  /** The provider and the address of its server: `openai at https://api.openai.com/v1`. */
+  readonly where: string
+}
+
+/** Turns whatever was thrown into an `AiError`. */
+export const toAiError = Effect.fnUntraced(function* (
+  error: unknown,
+  { scrub, where }: Teller
+): Effect.fn.Return<AiError.AiError> {
+  const message = beginningOf(scrub(messageOf(error)), modelLimits.failureMessageMaxChars)
+  const status = statusOf(error)
+  if (status !== undefined) {
+    const now = yield* Clock.currentTimeMillis
+    const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
+    const isRateLimit =
+      status === 429 ||
+      ([400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)) ||
+      (APICallError.isInstance(error)
+        ? error.responseHeaders?.[rateLimitHeader] !== undefined
+        : namesRateLimit(error))
+    return fail(reasonOfStatus(status, message, isRateLimit, retryAfter))
+  }
+  if (isUnreached(error)) return cutShort(`${where} cannot be reached${codeOf(error)}`)
+  if (isNotUnderstood(error)) return unallowed(where)
+  if (APICallError.isInstance(error) || isConnectionError(error))
+    return cutShort(`The answer of ${where} broke off${codeOf(error)}`)
+  if (LoadAPIKeyError.isInstance(error))
+    return fail(new AiError.AuthenticationError({ kind: "MissingKey", description: message }))
+  if (isKind(error, endedEarly) || isCutFrame(error)) return cutShort(endedTooEarly(where))
+  const refusal = refusalIn(error)
+  if (refusal !== undefined) return yield* toAiError(refusal, { scrub, where })
+  if (isKind(error, badAnswer)) return unallowed(where, spokenIn(error, scrub))
+  if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
+  if (namesRateLimit(error)) return fail(new AiError.RateLimitError({ metadata: { description: message } }))
+  if (namesBadRequest(error)) return fail(new AiError.InvalidRequestError({ description: message }))
+  // An error that a server streamed without a status: overloads come so, and go.
+  if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
+  return fail(new AiError.UnknownError({ description: message }))
+})
+
+/** The connection failed, or the answer ended too early; worth another attempt. */
+export const cutShort = (description: string): AiError.AiError =>
+  fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
+
+/** An answer that cannot be understood, with what the server itself says in it. */
+export const unallowed = (where: string, spoken = ""): AiError.AiError =>
+  fail(
+    new AiError.InvalidResponseError({
+      description: `${where} sent an answer that its API does not allow, which was not understood${spoken}`
+    })
+  )
+
+/** So it looks too where something else than a model's server listens at the address. */
+export const endedTooEarly = (where: string): string =>
+  `The answer of ${where} ended before it was finished; if it always does, check the address`
+
+const fail = (reason: AiError.AiErrorReason): AiError.AiError =>
+  AiError.make({ module: "model", method: "request", reason })
+
+const endedEarly = new Set([
+  "AI_InvalidResponseDataError",
+  "AI_NoContentGeneratedError",
+  "AI_EmptyResponseBodyError"
+])
+const badAnswer = new Set(["AI_JSONParseError", "AI_TypeValidationError"])
+const badRequest = new Set([
+  "AI_UnsupportedFunctionalityError",
+  "AI_InvalidPromptError",
+  "AI_InvalidArgumentError",
+  "AI_LoadSettingError"
+])
+
+const isKind = (error: unknown, names: ReadonlySet<string>): boolean =>
+  error instanceof Error && names.has(error.name)
+
+/** A stream of frames that ends within one; the package throws a plain error then. */
+const isCutFrame = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith("Incomplete Amazon Bedrock event-stream frame")
+
+const RefusedChunk = Schema.Struct({
+  value: Schema.Struct({ error: Schema.Record(Schema.String, Schema.Unknown) })
+})
+const decodeRefusedChunk = Schema.decodeUnknownOption(RefusedChunk)
+
+/** The error of a chunk that a package rejects because it knows no errors inside a stream. */
+const refusalIn = (error: unknown): unknown =>
+  isKind(error, badAnswer) ? Option.getOrUndefined(decodeRefusedChunk(error))?.value.error : undefined
+
+const BadAnswer = Schema.Struct({
+  text: Schema.optional(Schema.Unknown),
+  value: Schema.optional(Schema.Unknown)
+})
+const decodeBadAnswer = Schema.decodeUnknownOption(BadAnswer)
+
+/** The server's sentence in what could not be read, where there is one. */
+const spokenIn = (error: unknown, scrub: Teller["scrub"]): string => {
+  const { text, value } = Option.getOrElse(decodeBadAnswer(error), () => ({
+    text: undefined,
+    value: undefined
+  }))
+  const words = value === undefined && typeof text === "string" ? text : errorMessageIn(value)
+  return words === undefined || words.trim() === "" || /^\s*[[{<]/.test(words)
+    ? ""
+    : `: ${beginningOf(scrub(words).replace(/\s+/g, " ").trim(), modelLimits.failureMessageMaxChars)}`
+}
+
+/**
+ * A package that stumbles over a value it did not expect, or got a whole answer that it cannot read.
+ *
+ * **Details** Both come as errors that connections have, too: a TypeError, and a call that failed with a status of success.
+ * The engines' sentences of the first kind tell them apart; waiting would not help with these.
+ */
+const isNotUnderstood = (error: unknown): boolean =>
+  APICallError.isInstance(error)
+    ? error.statusCode !== undefined && isKind(error.cause, badAnswer)
+    : error instanceof TypeError && !("code" in error) && stumbles.test(error.message)
+
+const stumbles =
+  /is not (?:an object|a function|iterable|defined|a constructor)|cannot read propert|cannot (?:convert|destructure)|evaluating '/i
+
+const namesBadRequest = (error: unknown): boolean => {
+  const { code, type } = Option.getOrElse(decodeStreamedError(error), () => ({
+    code: undefined,
+    type: undefined
+  }))
+  return [code, type].includes("invalid_request_error")
+}
+
+/** How a rate limit is worded where no code names it. */
+const saysRateLimit =
+  /rate limit (?:is |was |has been )?(?:exceeded|reached)|exceeded .{0,40}rate limit|too many requests/i
+
+/** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
+const isConnectionError = (error: unknown): boolean =>
+  error instanceof TypeError || (error instanceof Error && "code" in error && typeof error.code === "string")
+
+/** No server answered at all. */
+const isUnreached = (error: unknown): boolean =>
+  APICallError.isInstance(error) && error.statusCode === undefined
+
+const SystemError = Schema.Struct({ code: Schema.String })
+const decodeSystemError = Schema.decodeUnknownOption(SystemError)
+
+/** The system's code of what went wrong, in brackets: ` (ECONNREFUSED)`. */
+const codeOf = (error: unknown): string => {
+  const causes = error instanceof Error ? [error, error.cause] : [error]
+  const code = causes.flatMap((each) => Option.toArray(decodeSystemError(each)))[0]?.code
+  return code === undefined ? "" : ` (${code})`
+}
+
+const reasonOfStatus = (
+  status: number,
+  message: string,
+  isRateLimit: boolean,
+  retryAfter: Duration.Duration | undefined
+): AiError.AiErrorReason => {
+  const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
+  if (isRateLimit) {
+    // Google words a limit by the minute like an account that is used up, but says when to come back.
+    return retryAfter === undefined && /insufficient_quota|exceeded your current quota|billing/i.test(message)
+      ? new AiError.QuotaExhaustedError({ metadata: { description } })
+      : new AiError.RateLimitError({
+          metadata: { description },
+          ...(retryAfter === undefined ? {} : { retryAfter })
+        })
+  }
+  if (status === 401) return new AiError.AuthenticationError({ kind: "InvalidKey", description })
+  if (status === 403) return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
+  if (status >= 500 || status === 408 || status === 409)
+    return new AiError.InternalProviderError({ description })
+  return new AiError.InvalidRequestError({ description })
+}
+
+const StreamedError = Schema.Struct({
+  message: Schema.optional(Schema.Unknown),
+  statusCode: Schema.optional(Schema.Unknown),
+  code: Schema.optional(Schema.Unknown),
+  type: Schema.optional(Schema.Unknown)
+})
+const decodeStreamedError = Schema.decodeUnknownOption(StreamedError)
+
+/** The HTTP status of a refusal, also where it was told inside a stream that began with 200. */
+const statusOf = (error: unknown): number | undefined => {
+  if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400)
+    return error.statusCode
+  const streamed = Option.getOrUndefined(decodeStreamedError(error))
+  return [streamed?.statusCode, streamed?.code].find(isRefusal)
+}
+
+const isRefusal = (code: unknown): code is number => typeof code === "number" && code >= 400 && code < 600
+
+const messageOf = (error: unknown): string => {
+  if (typeof error === "string") return error
+  const message = Option.getOrUndefined(decodeStreamedError(error))?.message
+  return typeof message === "string" && message !== "" ? message : "The model's server gave no reason"
+}
+
+// When a server that refused a request wants to be asked again.
+//
+// Three ways of saying it: `retry-after-ms`, `Retry-After` in seconds or as a
+// date, and Google's `RetryInfo` in the body of the refusal. Whether that is
+// waited for is decided in `retry.ts`.
+
+/** The pause that a refusal asks for, seen from an instant in milliseconds. */
+const retryAfterOf = (
+  { responseBody, responseHeaders }: Pick<APICallError, "responseBody" | "responseHeaders">,
+  nowMs: number
+): Duration.Duration | undefined => inHeaders(responseHeaders ?? {}, nowMs) ?? inBody(responseBody)
+
+const inHeaders = (headers: Record<string, string>, nowMs: number): Duration.Duration | undefined => {
+  const header = (name: string) => Object.entries(headers).find(([key]) => key.toLowerCase() === name)?.[1]
+  const milliseconds = Number(header("retry-after-ms") ?? Number.NaN)
+  if (Number.isFinite(milliseconds)) return pauseOf(milliseconds)
+  const after = header("retry-after")
+  if (after === undefined) return undefined
+  const seconds = Number(after)
+  return pauseOf(Number.isFinite(seconds) ? seconds * 1000 : Date.parse(after) - nowMs)
+}
+
+const RetryInfo = Schema.fromJsonString(
+  Schema.Struct({
+    error: Schema.Struct({
+      details: Schema.Array(Schema.Struct({ retryDelay: Schema.optionalKey(Schema.String) }))
+    })
+  })
+)
+const decodeRetryInfo = Schema.decodeUnknownOption(RetryInfo)
+
+/** A protobuf duration, as in `34.4s`. */
+const inBody = (body: string | undefined): Duration.Duration | undefined => {
+  const details = Option.match(decodeRetryInfo(body), {
+    onNone: () => [],
+    onSome: ({ error }) => error.details
+  })
+  const delay = details.find(({ retryDelay }) => retryDelay !== undefined)?.retryDelay
+  return delay?.endsWith("s") ? pauseOf(Number(delay.slice(0, -1)) * 1000) : undefined
+}
+
+const pauseOf = (milliseconds: number): Duration.Duration | undefined =>
+  Number.isFinite(milliseconds) ? Duration.millis(Math.max(0, milliseconds)) : undefined

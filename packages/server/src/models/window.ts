@@ -1,0 +1,143 @@
+/**
+ * Keeps requests within the window of their model: what does not fit is left out, and the record says so.
+ *
+ * A model that refuses a prompt as too long would refuse the same prompt for ever. What it took
+ * is remembered until the server restarts, so only the first request to it is refused.
+ */
+import { sizeBounds } from "@tropism/domain/message-size"
+import { fitPrompt, promptSize } from "@tropism/domain/prompt-fit"
+import { Effect, Stream } from "effect"
+import { modelLimits } from "../limits.ts"
+import { ModelFailure, type ModelPart, type ModelRequest } from "./model-request.ts"
+
+/** What is known of how much a model takes, in estimated tokens of prompt and tools. */
+export interface KnownWindow {
+  readonly now: () => number | undefined
+  /** Called when the model answered a prompt that was cut after a refusal. */
+  readonly learned: (tokens: number) => void
+}
+
+type Parts = Stream.Stream<ModelPart, ModelFailure>
+
+/** Asks with what fits; after a refusal as too long with less, a bounded number of times. */
+export const withinWindow = (
+  window: KnownWindow | undefined,
+  request: ModelRequest,
+  ask: (request: ModelRequest) => Parts
+): Parts => {
+  if (window === undefined) return ask(request)
+  const asked = (fitting: ModelRequest, refusals: number): Parts =>
+    Stream.catchIf(
+      Stream.tap(ask(fitting), () =>
+        Effect.sync(() => {
+          if (refusals > 0 && fitting.leftOut !== undefined) window.learned(fitting.leftOut.maxTokens)
+        })
+      ),
+      (failure: ModelFailure) => failure.reason === "tooLong" && !failure.outputBegan,
+      (failure): Parts => {
+        const tokens = tokensOf(fitting)
+        const smaller = fit(request, tokensAfter(failure.message, tokens))
+        return refusals < modelLimits.windowRefusals && tokensOf(smaller) < tokens
+          ? asked(smaller, refusals + 1)
+          : Stream.fail(tooSmall(failure, request))
+      }
+    )
+  return Stream.suspend(() => {
+    const most = window.now()
+    return asked(most === undefined ? request : fit(request, most), 0)
+  })
+}
+
+const fit = (request: ModelRequest, maxTokens: number): ModelRequest => {
+  const { leftOut, messages } = fitPrompt(request.messages, toolTokens(request.tools), maxTokens)
+  return leftOut === null ? request : { ...request, messages, leftOut }
+}
+
+const tokensOf = ({ messages, tools }: ModelRequest): number => promptSize(messages) + toolTokens(tools)
+
+/** Agents offer the same lists again and again. */
+const toolSizes = new WeakMap<ReadonlyArray<unknown>, number>()
+
+/** The estimated tokens of what a request declares of its tools. */
+export const toolTokens = (tools: ReadonlyArray<unknown>): number => {
+  if (tools.length === 0) return 0
+  const tokens = toolSizes.get(tools) ?? Math.ceil(JSON.stringify(tools).length / sizeBounds.charsPerToken)
+  toolSizes.set(tools, tokens)
+  return tokens
+}
+
+const tooSmall = (failure: ModelFailure, { messages, tools }: ModelRequest): ModelFailure => {
+  const fixed = promptSize(messages.filter(({ role }) => role === "system")) + toolTokens(tools)
+  return new ModelFailure({
+    ...failure,
+    message: `${failure.message} (nothing more can be left out: the instructions and ${tools.length} tools take some ${fixed} tokens; give the agent fewer tools or a model with a larger window)`
+  })
+}
+
+/** What a prompt of so many estimated tokens is cut to after a refusal; the refusal's own figures correct the estimate. */
+const tokensAfter = (refusal: string, tokens: number): number => {
+  const { asked, window } = figuresIn(refusal)
+  if (window !== undefined && asked !== undefined && asked > window)
+    return Math.floor(tokens * (window / asked) * cutTo)
+  return Math.floor(Math.min(tokens, window ?? tokens) * cutToBlindly)
+}
+
+/** Below the bound, because estimates are never exact. */
+const cutTo = 0.9
+
+/** Where the refusal does not say how long the prompt was. */
+const cutToBlindly = 0.7
+
+/**
+ * How providers word that a prompt is beyond the window. Sources, as of 2026-11: platform.openai.com (error codes), docs.anthropic.com
+ * (errors), ai.google.dev (troubleshooting), docs.mistral.ai, docs.aws.amazon.com (Bedrock), and the sources of vLLM, llama.cpp and LM Studio.
+ */
+const refusals: ReadonlyArray<RegExp> = [
+  /context_length_exceeded|exceed_context_size/i,
+  /context[ _-]?(?:length|size|window|limit)/i,
+  /(?:prompt|input|request|conversation)s? (?:is |are )?too (?:long|large)/i,
+  /too many (?:input )?tokens/i,
+  /too large for model/i,
+  /maximum (?:number of tokens|prompt length|input length|context)/i,
+  /tokens.to.keep.from.the/i,
+  /exceeds the (?:available )?context|exceeds the maximum size/i,
+  /reduce the length of (?:the|your) (?:messages|prompt|input)/i,
+  /inputs`? tokens \+ `?max_new_tokens`? must be/i
+]
+
+/** Whether a provider's sentence says that the prompt is beyond the model's window. */
+export const saysTooLong = (message: string): boolean => refusals.some((pattern) => pattern.test(message))
+
+const number = String.raw`(\d[\d,]*)`
+
+const windowFigures: ReadonlyArray<RegExp> = [
+  new RegExp(String.raw`maximum context length (?:is|of) ${number}`, "i"),
+  new RegExp(String.raw`> ${number} maximum`, "i"),
+  new RegExp(String.raw`context limit: \d+ \+ \d+ > ${number}`, "i"),
+  new RegExp(String.raw`maximum number of tokens(?: allowed)? \(?${number}`, "i"),
+  new RegExp(String.raw`model with ${number} maximum context`, "i"),
+  new RegExp(String.raw`maximum prompt length is ${number}`, "i"),
+  new RegExp(String.raw`must be <= ${number}`, "i"),
+  new RegExp(String.raw`context (?:size|length|window)[^\d]{0,30}${number}`, "i"),
+  new RegExp(String.raw`Limit ${number}, Requested`, "i")
+]
+
+const askedFigures: ReadonlyArray<RegExp> = [
+  new RegExp(String.raw`requested (?:about )?${number}`, "i"),
+  new RegExp(String.raw`${number} tokens >`, "i"),
+  new RegExp(String.raw`token count \(?${number}`, "i"),
+  new RegExp(String.raw`(?:resulted in|contains|request has|request \() ?${number}`, "i"),
+  new RegExp(String.raw`Given: ${number}`, "i")
+]
+
+/** What a refusal says of the window and of the prompt, in the provider's tokens. */
+const figuresIn = (refusal: string) => {
+  const first = (patterns: ReadonlyArray<RegExp>): number | undefined => {
+    for (const pattern of patterns) {
+      const found = pattern.exec(refusal)?.[1]
+      if (found !== undefined) return Number(found.replaceAll(",", ""))
+    }
+    return undefined
+  }
+  return { window: first(windowFigures), asked: first(askedFigures) }
+}

@@ -1,0 +1,14 @@
+/** What waits for people: suggestions, questions, todos, undos and what agents have earned. It needs the graph and the records of tool calls. */
+import { Layer } from "effect"
+import { Autonomy } from "./autonomy.ts"
+import { QuestionTasks } from "./questions.ts"
+import { Tasks } from "./tasks.ts"
+import { Todos } from "./todos.ts"
+import { Undos } from "./undo.ts"
+export const reviewLayer = Layer.mergeAll(
+  Tasks.layer,
+  Autonomy.layer,
+  Undos.layer,
+  QuestionTasks.layer,
+  Todos.layer
+)
