@@ -29,7 +29,7 @@ export const SelectionBar = (props: SelectionBarProps): ReactNode => {
     >
       <p aria-live="polite" className="grow text-sm font-medium">
         {isBusy
-          ? `${decidingCount} to go …`
+          ? `Saving… ${decidingCount} left`
           : `${selectedCount} selected${deniedCount === 0 ? "" : `, ${deniedCount} can only be rejected`}`}
       </p>
       <Button weight="quiet" size="small" disabled={isBusy} onClick={onClear}>
