@@ -39,7 +39,7 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
     <ChangeTable draft={draft} change={change} />
     <div className="grid gap-4 sm:grid-cols-2">
       <ChoiceField
-        label="Object types"
+        label="Writable object types"
         name="touches"
         value={draft.touches}
         choices={[
@@ -50,7 +50,7 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
       />
       {draft.touches === "these" && (
         <TextField
-          label="Allowed object types"
+          label="Writable types"
           hint="Comma-separated. Leave empty for none."
           {...at("/capabilities/allowedObjectTypes")}
           value={draft.allowedObjectTypes}
