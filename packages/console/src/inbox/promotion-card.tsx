@@ -24,8 +24,8 @@ export const PromotionCard = ({ projectId, task, canDecide }: PromotionCardProps
   return (
     <TaskFrame task={task} kind="promotion" isBusy={isSending} mark={<TrustMark />} refusal={refusal}>
       <p className="text-sm text-ink-soft">
-        {countText(reviews, "suggestion")} reviewed, {confidenceText(rate)} accepted. Version {agentVersion}{" "}
-        of{" "}
+        Reviewers accepted {confidenceText(rate)} of {countText(reviews, "suggestion")}. Version{" "}
+        {agentVersion} of{" "}
         <Link
           to="/agents/$agentId"
           params={{ agentId: task.agentId }}
