@@ -54,8 +54,8 @@ describe("the simulation of queueing", () => {
   })
 })
 
-describe("docs/sizing.md", () => {
-  const page = readFileSync(join(import.meta.dirname, "../docs/sizing.md"), "utf8")
+describe("docs/deployment.md", () => {
+  const page = readFileSync(join(import.meta.dirname, "../docs/deployment.md"), "utf8")
 
   it("rests on what the page of figures says that a write and a reaction cost", () => {
     const figures = readFileSync(join(import.meta.dirname, "../docs/performance.md"), "utf8")

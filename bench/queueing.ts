@@ -1,5 +1,5 @@
 /**
- * Waiting times of an installation of a given size, simulated: what docs/sizing.md says is what this prints.
+ * Waiting times of an installation of a given size, simulated: what docs/deployment.md says is what this prints.
  *
  * Events arrive by chance, at a rate that follows the hour and has bursts. Each
  * needs one of the server processes, which have a queue each, and then one of

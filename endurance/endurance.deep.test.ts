@@ -90,7 +90,7 @@ describe("endurance", () => {
     }))
 
   it("a trial's result is written in place of the one before, and those of others stay", () => {
-    const page = readFileSync(join(import.meta.dirname, "../docs/endurance.md"), "utf8")
+    const page = readFileSync(join(import.meta.dirname, "../docs/testing.md"), "utf8")
     const first = recordedIn(page, "writes", "It held.")
     const second = recordedIn(recordedIn(first, "events", "They came."), "writes", "It held again.")
     expect(first).toContain("It held.")

@@ -4,7 +4,7 @@
  * Each trial has a server of its own, in a process of its own, with the
  * PostgreSQL that it brings. `--only events,subscribers,writes` runs some,
  * `--small` takes seconds and shows only that they work, `--record` writes what
- * was seen into docs/endurance.md. It ends with 1 when something does not hold.
+ * was seen into docs/testing.md. It ends with 1 when something does not hold.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
@@ -59,7 +59,7 @@ if (values.small && values.record) refuse("--record keeps whole trials only: lea
 const size = values.small ? small : whole
 const wanted = namedIn(trials, values.only)
 
-const page = join(import.meta.dirname, "../docs/endurance.md")
+const page = join(import.meta.dirname, "../docs/testing.md")
 const record = (outcome: Outcome): void => {
   const load = `load average of the last minutes ${(loadavg()[1] ?? 0).toFixed(1)}`
   const when = `${new Date().toISOString().slice(0, 10)}, on ${cpus().length} cores (${cpus()[0]?.model ?? "unknown"}), ${load}.`

@@ -1,5 +1,5 @@
 /**
- * The last result, as a page: `docs/endurance.md` has that of each trial between two marks.
+ * The last result, as a page: `docs/testing.md` has that of each trial between two marks.
  */
 import { markdownTable } from "../bench/figures.ts"
 import { count, type Finding, type Size } from "./trial.ts"

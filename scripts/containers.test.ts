@@ -26,7 +26,7 @@ const instructions = read("Containerfile")
 const all = (name: string) => instructions.filter((one) => one.name === name).map(({ words }) => words)
 
 const settings = (names: ReadonlyArray<string>) => {
-  const table = read("README.md").split("## Settings")[1] ?? ""
+  const table = read("docs/configuration.md").split(/^## /m)[1] ?? ""
   return names.filter((name) => !table.includes(`\`${name}\``))
 }
 

@@ -3,7 +3,7 @@
  *
  * `--seed S` repeats a night, `--seeds N` says how many are simulated. A part that
  * fails keeps none behind it from running; it ends with 1 where one did. What the
- * endurance saw is written into docs/endurance.md. It takes some four hours with
+ * endurance saw is written into docs/testing.md. It takes some four hours with
  * 2,000 seeds; the times that are measured want a machine with nothing else to do.
  */
 import { spawnSync } from "node:child_process"

@@ -86,12 +86,13 @@ const printTypes = (target: string, scratch: string): void => {
 }
 
 const manifest = () => {
-  const { description, name, version } = readJson(join(folder, "package.json"))
+  const { description, license, name, version } = readJson(join(folder, "package.json"))
   const types = `./types/entry.d.ts`
   return {
     name,
     version,
     description,
+    license,
     type: "module",
     sideEffects: false,
     engines: { node: ">=20" },

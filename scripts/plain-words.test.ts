@@ -66,9 +66,9 @@ describe("finding the dialect", () => {
   })
 
   it("leaves out a document's code, commands and addresses", () => {
-    expect(proseOf("A run. `Runs.wake` [why](woken.md)\n```ts\nconst told = 1\n```\nThe end.").trim()).toBe(
-      "A run.  [why]\n\nThe end."
-    )
+    expect(
+      proseOf("A run. `Runs.wake` [why](woken.md 'is told')\n```ts\nconst told = 1\n```\nThe end.").trim()
+    ).toBe("A run.  [why]\n\nThe end.")
   })
 
   it("complains of a count that grew, one that is too high, and a file that is gone", () => {

@@ -58,12 +58,12 @@ export const wordsToReplace = (text: string): ReadonlyArray<Found> =>
     }))
   )
 
-/** A document without its code, commands and addresses, which are names and not wording. */
+/** A document without its code, commands, and addresses with their titles, which are names and not wording. */
 export const proseOf = (markdown: string): string =>
   markdown
     .replaceAll(/^```[^]*?^```/gm, "")
     .replaceAll(/`[^`\n]*`/g, "")
-    .replaceAll(/\]\([^)\s]*\)/g, "]")
+    .replaceAll(/\]\([^)\n]*\)/g, "]")
 
 /** What to change so that each file has the words that the list allows it, and no number in the list is too high. */
 export const overAndUnder = (

@@ -46,7 +46,7 @@ export const ground: ReadonlyArray<string> = ["limits", "ids", "crash-point", "t
  */
 export const faces: Readonly<Record<string, string>> = {
   agents:
-    "agents authority definition-checks layer outside-network schedule template todo-assistants versions",
+    "agents authority cron-schedules definition-checks layer outside-network template todo-assistants versions",
   chat: "chat completions conversations layer limits turns",
   cluster: "absent-servers cluster layer limits peers sweeps work-poller",
   contexts: "appending attachments contexts layer passages text-deltas",
@@ -60,14 +60,14 @@ export const faces: Readonly<Record<string, string>> = {
     "ai-sdk-model built-in-scripts model-request models progress request-queue script setting-faults storable-parts tool-schemas window",
   outbox: "fair-slots layer notifier outages outbox",
   reactions:
-    "backtest-reports backtests chains comparisons dispatcher explain external-events health layer new-contexts releases retries schedules triggers webhooks",
+    "backtest-reports backtests chains comparisons dispatcher explain external-events health layer manual-retries manual-triggers new-contexts releases schedules webhooks",
   review:
     "autonomy decisions layer limits questions rejections task-digest task-queries tasks todos undo undo-plan",
-  runs: "admission attempt-context budgets cancellation chain-caps client-results entry-completion fencing kill-switches layer liveness processing-log provider-waits questions run-queries run-store run-texts run-types step-queries stopping sub-runs verifier worker",
+  runs: "admission attempt-context budgets cancellation chain-caps client-results completion-and-retry fencing kill-switches layer liveness processing-log provider-waits questions run-queries run-store run-texts run-types step-queries stopping sub-runs verifier worker",
   telemetry: "metrics tracing",
   tenancy: "dump idempotency-keys layer projects restore",
   tools:
-    "arguments denials external-mcp/calls external-mcp/events external-mcp/faults external-mcp/oauth-grants external-mcp/oauth-protocol external-mcp/registry external-mcp/servers external-mcp/sign-ins graph-effects layer person-tools principal run-tools tool-calls tool-servers toolbox"
+    "arguments denials external-mcp/calls external-mcp/events external-mcp/faults external-mcp/oauth-grants external-mcp/oauth-protocol external-mcp/registry external-mcp/servers external-mcp/sign-ins graph-effects layer offered-tools person-tools principal run-tools tool-calls toolbox"
 }
 
 /** Which packages of the workspace a package may import. */

@@ -18,20 +18,25 @@ export const responseBounds = {
   metadataValueMaxChars: 512
 } as const
 
+// Each type of part is a schema of its own, so that a refusal names the field that is wrong and not the type.
+
 /** Words of any role; `text` is what chat completions call it. */
-const TextPart = Schema.Struct({
-  type: Schema.Literals(["input_text", "output_text", "text"]),
-  text: Schema.String
-})
+const textPart = <Type extends string>(type: Type) =>
+  Schema.Struct({ type: Schema.Literal(type), text: Schema.String })
 
 const RefusalPart = Schema.Struct({ type: Schema.Literal("refusal"), refusal: Schema.String })
 
-/** A picture: a `data:` URL, an address of the public network that the server fetches, or the digest of a kept attachment. */
-const ImagePart = Schema.Struct({
-  type: Schema.Literal("input_image"),
-  image_url: opt(Schema.String),
-  file_id: opt(Schema.String)
-})
+/**
+ * A picture: a `data:` URL, an address of the public network that the server fetches, or the digest of a kept attachment.
+ *
+ * **Details** The object and the type `image_url` are those of chat completions, which some clients send here, too.
+ */
+const imagePart = <Type extends string>(type: Type) =>
+  Schema.Struct({
+    type: Schema.Literal(type),
+    image_url: opt(Schema.Union([Schema.String, Schema.Struct({ url: Schema.String })])),
+    file_id: opt(Schema.String)
+  })
 
 /** A file: its bytes as a `data:` URL, an address, or the digest of a kept attachment. */
 const FilePart = Schema.Struct({
@@ -45,7 +50,16 @@ const FilePart = Schema.Struct({
 /** Refused: no agent hears. */
 const AudioPart = Schema.Struct({ type: Schema.Literal("input_audio") })
 
-export const ResponsePart = Schema.Union([TextPart, RefusalPart, ImagePart, FilePart, AudioPart])
+export const ResponsePart = Schema.Union([
+  textPart("input_text"),
+  textPart("output_text"),
+  textPart("text"),
+  RefusalPart,
+  imagePart("input_image"),
+  imagePart("image_url"),
+  FilePart,
+  AudioPart
+])
 export type ResponsePart = typeof ResponsePart.Type
 
 export const ResponseMessage = Schema.Struct({

@@ -151,6 +151,10 @@ export class TransferApi extends HttpApiGroup.make("transfer")
           ),
           "CSV: what stands between fields; without it the first line shows whether it is , ; | or a tab"
         ),
+        decimal: told(
+          Schema.Literals(["comma", "point"]),
+          "CSV: the decimal mark of all numbers; without it each column shows its own"
+        ),
         untrusted: told(
           Schema.Literals(["true", "false"]),
           "true: the file comes from an untrusted source, and so do all properties that it writes"

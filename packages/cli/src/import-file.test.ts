@@ -178,6 +178,23 @@ describe("tropism import of lines", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live.each([
+    ["tab", "\t"],
+    ["\\t", "\t"],
+    ["Pipe", "|"],
+    ["semicolon", ";"],
+    ["comma", ","],
+    ["^", "^"]
+  ])("sends the delimiter that %s names", ([given = "", delimiter]) =>
+    Effect.gen(function* () {
+      const server = yield* fakeServer({ importLines: [started, { ...finishedLines, failed: 0 }] })
+      const file = yield* fileOf(".csv", "type\nPerson\n")
+      const { exitCode } = yield* invoke(server, "import", file, "--delimiter", given, "--decimal", "comma")
+      expect(exitCode).toBe(0)
+      expect(importsOf(server)).toMatchObject([{ delimiter, decimal: "comma" }])
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.each([
     ['{"name":"x","lockfileVersion":3}', "package-lock"],
     ['{"type":"Person"}\n{"type":"Person"}', "jsonl"],

@@ -38,8 +38,10 @@ export interface ImportRequest {
   /** CSV: the type of rows that name none, and the column of the keys. */
   readonly type?: string | undefined
   readonly key?: string | undefined
-  /** CSV: what stands between fields; `tab` is a tab. */
+  /** CSV: what stands between fields, or its name. */
   readonly delimiter?: string | undefined
+  /** CSV: the decimal mark of all numbers. */
+  readonly decimal?: "comma" | "point" | undefined
   /** Whether what the file says is untrusted. */
   readonly untrusted?: boolean | undefined
   /** The import to go on with. */
@@ -208,8 +210,9 @@ const makeSending = (
       ...(format === "csv" && request.type !== undefined ? { type: request.type } : {}),
       ...(format === "csv" && request.key !== undefined ? { key: request.key } : {}),
       ...(format === "csv" && request.delimiter !== undefined
-        ? { delimiter: request.delimiter === "tab" ? "\t" : request.delimiter }
+        ? { delimiter: delimiterNames[request.delimiter.toLowerCase()] ?? request.delimiter }
         : {}),
+      ...(format === "csv" && request.decimal !== undefined ? { decimal: request.decimal } : {}),
       ...(request.untrusted === true ? { untrusted: "true" as const } : {}),
       ...nameOf(path, file, isLines)
     })
@@ -252,6 +255,15 @@ const makeSending = (
           : say(sentence)
     } satisfies Sending
   })
+
+/** Delimiters by their names: a shell makes some of them hard to type. */
+const delimiterNames: Readonly<Record<string, string>> = {
+  tab: "\t",
+  "\\t": "\t",
+  pipe: "|",
+  semicolon: ";",
+  comma: ","
+}
 
 const brokenOff = "The connection was lost during the import."
 

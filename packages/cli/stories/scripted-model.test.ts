@@ -9,9 +9,9 @@ import { type Json, newProject, startServer } from "../../server/testing/platfor
 import { endedRuns } from "../../server/testing/story-words.ts"
 import { invokeWith } from "../testing/invoke.ts"
 
-const document = new URL("../../../docs/scripted-model.md", import.meta.url)
+const document = new URL("../../../docs/models.md", import.meta.url)
 
-describe("docs/scripted-model.md", () => {
+describe("docs/models.md", () => {
   it.live(
     "the example can be applied, marks what it knows, fails on what it is told to, and says what it does not know",
     () =>

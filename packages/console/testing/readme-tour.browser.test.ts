@@ -1,5 +1,5 @@
 /**
- * The README's tour in a browser: `npm start` in an empty data folder, and what a new user sees and decides.
+ * The quick start in a browser: `npm start` in an empty data folder, and what a new user sees and decides.
  */
 import { spawn } from "node:child_process"
 import { join } from "node:path"
@@ -13,7 +13,7 @@ import { printWhenFailed } from "./real-visit.ts"
 
 const root = join(import.meta.dirname, "../../..")
 
-/** `npm start` as who reads the README says it, until the scope ends; answers the link that it prints. */
+/** `npm start` as docs/quickstart.md has it, until the scope ends; answers the link that it prints. */
 const npmStart = (data: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -63,7 +63,7 @@ const tour = async (link: string) => {
   printWhenFailed(page)
   await page.goto(link)
 
-  // 2. Decide: by the keys that the README names.
+  // 2. Decide: by the keys that the page names.
   await page.getByRole("article").first().waitFor()
   const waiting = async () => Number(await page.getByTestId("waiting-count").textContent())
   await inTime(waiting).toBeGreaterThan(1)

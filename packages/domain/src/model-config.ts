@@ -37,7 +37,9 @@ export const ModelRef = Schema.Struct({
   name: ModelName,
   price: opt(ModelPrice),
   /** In tokens, prompt and answer together; without it the window is taken from a table, or learned when the model refuses a prompt. */
-  contextWindow: opt(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 100_000_000 })))
+  contextWindow: opt(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 100_000_000 }))),
+  /** How long its answer may pause before the request counts as lost; before its first piece it may take twice as long, at most 240 s. */
+  silenceTimeoutMs: opt(Schema.Int.check(Schema.isBetween({ minimum: 1_000, maximum: 240_000 })))
 })
 export type ModelRef = typeof ModelRef.Type
 

@@ -2,7 +2,7 @@
  * A text is cut between two characters, as people see them.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { beginningOf, beginningTold, shortened } from "./text-beginning.ts"
+import { beginningOf, beginningTold, shortened, shortenedAtWord } from "./text-beginning.ts"
 
 describe("The beginning of a text", () => {
   it("is the text itself when it fits", () => {
@@ -50,5 +50,17 @@ describe("The beginning of a text", () => {
 
   it("has an ellipsis behind it only where something is left out", () => {
     expect([shortened("ab😀cd", 3), shortened("ab😀", 4)]).toEqual(["ab…", "ab😀"])
+  })
+})
+
+describe("A text that is cut at a word", () => {
+  it.each([
+    ["one two three", 20, "one two three"],
+    ["one two three", 9, "one two…"],
+    ["one two three", 7, "one two…"],
+    ["a incomprehensible", 10, "a incompre…"],
+    ["incomprehensible", 10, "incomprehe…"]
+  ])("%j in %i characters is %j", (text, maxChars, cut) => {
+    expect(shortenedAtWord(text, maxChars)).toBe(cut)
   })
 })

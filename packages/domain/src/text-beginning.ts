@@ -24,6 +24,14 @@ export const beginningOf = (text: string, maxChars: number): string => {
 export const shortened = (text: string, maxChars: number): string =>
   text.length > maxChars ? `${beginningOf(text, maxChars)}…` : text
 
+/** The same, cut after a whole word where one ends in the second half. */
+export const shortenedAtWord = (text: string, maxChars: number): string => {
+  if (text.length <= maxChars) return text
+  const cut = beginningOf(text, maxChars)
+  const end = /\s/.test(text.charAt(cut.length)) ? cut.length : cut.search(/\s\S*$/)
+  return `${end * 2 > maxChars ? cut.slice(0, end) : cut}…`
+}
+
 /** The same with how much of how much it is behind it, for people and models alike; it is longer than the bound by that. */
 export const beginningTold = (text: string, maxChars: number, wholeChars = text.length): string =>
   text.length > maxChars

@@ -7,6 +7,7 @@
 import type { HealthFinding } from "./health.ts"
 import { atLeast, counted, failing, fine, healthBounds, spanText, subject, warning } from "./health-words.ts"
 import type { Stop } from "./kill-switch.ts"
+import { wasReached } from "./mcp-server.ts"
 
 /** Rows that wait, at most so many as are counted, and for how long the oldest has. */
 export interface Waiting {
@@ -160,15 +161,24 @@ const ofCrowded = ({ crowded }: VitalSigns): ReadonlyArray<HealthFinding> =>
 
 const ofMcpServers = (signs: VitalSigns): ReadonlyArray<HealthFinding> => {
   const { changedServers, mcpServers, silentServers } = signs
-  const silent = silentServers.map((server) =>
-    failing("liveness", "MCP server", {
-      detail: `The MCP server ${server.name} could not be used when that was last tried.`,
+  const silent = silentServers.map((server) => {
+    const about = {
       said: server.error,
-      remedy: "Mend the server or its address, then test it again.",
       fix: `tropism mcp-servers refresh ${server.name}`,
       subject: subject("mcpServer", server)
-    })
-  )
+    }
+    return wasReached({ lastError: server.error })
+      ? warning("liveness", "MCP server", {
+          ...about,
+          detail: `The MCP server ${server.name} works, without the tools that cannot be offered.`,
+          remedy: "Mend these tools at the server, then look again."
+        })
+      : failing("liveness", "MCP server", {
+          ...about,
+          detail: `The MCP server ${server.name} could not be used when that was last tried.`,
+          remedy: "Mend the server or its address, then test it again."
+        })
+  })
   const changed = changedServers.map((server) =>
     warning("liveness", "MCP server", {
       detail: `${counted(server.tools.length, "tool")} of the MCP server ${server.name} now ${server.tools.length === 1 ? "says" : "say"} something else and ${server.tools.length === 1 ? "is" : "are"} not called until somebody has looked.`,

@@ -7,7 +7,7 @@ import type { UserId } from "@tropism/domain/ids"
 import { notesBounds } from "@tropism/domain/notes-due"
 import { Effect } from "effect"
 import { Contexts } from "../src/contexts/contexts.ts"
-import { Triggers } from "../src/reactions/triggers.ts"
+import { Triggers } from "../src/reactions/manual-triggers.ts"
 import type { Person } from "./people.ts"
 
 const by = "dora" as UserId

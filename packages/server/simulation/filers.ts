@@ -11,7 +11,7 @@ import type { UserId } from "@tropism/domain/ids"
 import { Effect } from "effect"
 import { Attachments, type KeptFile } from "../src/contexts/attachments.ts"
 import { Contexts } from "../src/contexts/contexts.ts"
-import { Triggers } from "../src/reactions/triggers.ts"
+import { Triggers } from "../src/reactions/manual-triggers.ts"
 import type { Person } from "./people.ts"
 
 const fileOf = (text: string, untrusted: boolean): KeptFile => {

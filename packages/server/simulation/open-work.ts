@@ -39,7 +39,7 @@ const quietMs = stuckMs + 2 * runLimits.heartbeatIntervalMs
 
 /** A run that waits for its provider: the longest pause between two probes, jitter included, and a probe whose model is silent or whose server died. */
 const providerMs =
-  1.25 * runLimits.providerProbeMaxMs + modelLimits.silenceTimeoutMs + 2 * runLimits.leaseMs + soonMs
+  1.25 * runLimits.providerProbeMaxMs + modelLimits.firstPieceTimeoutMs + 2 * runLimits.leaseMs + soonMs
 
 const expiryMs = reviewLimits.expiryIntervalMs + soonMs
 

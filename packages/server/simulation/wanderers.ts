@@ -12,7 +12,7 @@ import { Effect } from "effect"
 import { Contexts } from "../src/contexts/contexts.ts"
 import { Comparisons } from "../src/reactions/comparisons.ts"
 import { ContextBeginnings } from "../src/reactions/new-contexts.ts"
-import { Triggers } from "../src/reactions/triggers.ts"
+import { Triggers } from "../src/reactions/manual-triggers.ts"
 import type { Person } from "./people.ts"
 
 const by = "wanda" as UserId

@@ -1,8 +1,7 @@
 /**
- * Names the places where a process may die between two durable steps.
+ * Names the places where a process may crash between two durable steps.
  *
- * A seam and a no-op in production. A simulation stops the server at one of
- * them, and nothing after it runs: what is left is what the database holds.
+ * A no-op in production. A simulation stops the server at one of them, and nothing after it runs: only the database's content remains.
  */
 import { Context, Effect } from "effect"
 

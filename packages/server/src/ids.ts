@@ -1,8 +1,7 @@
 /**
- * Makes row ids, tokens and nothing else.
+ * Creates row ids and secrets.
  *
- * A seam: a simulation gives ids that follow from its seed. Ids are UUIDv7, so
- * their order is the order in which one program made them; secrets are not ids
+ * Simulations replace it with ids derived from their seed. Ids are UUIDv7, so they sort by creation within one process; secrets are not ids
  * and come from the system's random source.
  */
 import { Context, Effect, Layer } from "effect"

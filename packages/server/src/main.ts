@@ -1,15 +1,14 @@
 /**
- * Starts the server: database, schema, every stage, and the doors.
+ * Starts the server: database, schema, modules and HTTP endpoints.
  *
- * The only place that reads the machine's environment. What `serve` starts ends
- * with it; what it found running it leaves running. Every failure to start is
- * one sentence that says what to do.
+ * The only place that reads the machine's environment. What `serve` starts ends with it; what was already running keeps running. Every
+ * failed start is one sentence with the remedy.
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Context, Effect, FileSystem, Layer, Metric, Path, Redacted } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
-import { MinScheduleSeconds } from "./agents/schedule.ts"
+import { MinScheduleSeconds } from "./agents/cron-schedules.ts"
 import { ownAddresses } from "./cluster/absent-servers.ts"
 import { joinCluster } from "./cluster/cluster.ts"
 import { type ClusterAddress, listensAt, nameOf, findStranger } from "./cluster/peers.ts"
@@ -69,18 +68,18 @@ export interface ServeOptions {
   readonly port: number
   readonly dataFolder: string
   readonly databaseUrl?: Redacted.Redacted<string> | undefined
-  /** The admin's token; without one it lies in the data folder. */
+  /** The admin's token; without it, one in the data folder. */
   readonly token?: Redacted.Redacted<string> | undefined
-  /** What secrets are sealed with, as `TROPISM_ENCRYPTION_KEY` has it; without it the environment is asked, then the data folder. */
+  /** The sealing keys, in the form of `TROPISM_ENCRYPTION_KEY`; without them, the environment's, then one in the data folder. */
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
   readonly consoleFolder?: string | undefined
-  /** Where other servers of the same database reach this one, to work together with it. */
+  /** The address at which other servers of the same database reach this one, for a cluster. */
   readonly cluster?: ClusterAddress | undefined
-  /** Turns the server's kill switch on before anything works, for this reason. */
+  /** Turns the server's kill switch on before anything runs, with this reason. */
   readonly stopped?: string | undefined
-  /** Routes that are served beside the server's own; tests add the fixtures of the MCP conformance suite. */
+  /** Additional routes; tests add the fixtures of the MCP conformance suite. */
   readonly extraRoutes?: Layer.Layer<never, never, Layer.Services<typeof layerMcpRoutes>> | undefined
-  /** How long the doors of a server that is watched stay open once it stops; by itself as the bound says. */
+  /** How long a monitored server stays open once it stops; defaults to the limit. */
   readonly leaveNoticeMs?: number | undefined
   readonly onReady?: ((info: Ready) => Effect.Effect<void>) | undefined
 }
@@ -89,14 +88,14 @@ export interface Ready {
   readonly url: string
   /** Signs one browser in, once. */
   readonly loginLink: string
-  /** Where the admin's token lies; null when it was given. */
+  /** The file of the admin's token; null when it was given. */
   readonly tokenFile: string | null
   readonly token: Redacted.Redacted<string>
-  /** Why the server's kill switch is on; null when it is off. */
+  /** The reason of the active kill switch; null when it is off. */
   readonly stopped: string | null
 }
 
-/** Serves until it is interrupted, on the database of `databaseUrl` or on one of its own. */
+/** Serves until interrupted, on the database of `databaseUrl` or on an embedded one. */
 export const serve = Effect.fn("serve")(
   function* (options: ServeOptions) {
     yield* checkCall(options)
@@ -110,7 +109,7 @@ export const serve = Effect.fn("serve")(
   Effect.provide(NodeServices.layer)
 )
 
-/** Brings the database to the schema of this program, without serving, and answers which it had and has. */
+/** Migrates the database without serving, and returns the old and the new schema version. */
 export const bringUpToDate = Effect.fn("bringUpToDate")(
   function* ({ dataFolder, databaseUrl }: Pick<ServeOptions, "dataFolder" | "databaseUrl">) {
     const access = databaseUrl ? yield* external(databaseUrl) : yield* embedded({ dataFolder })
@@ -122,7 +121,7 @@ export const bringUpToDate = Effect.fn("bringUpToDate")(
   Effect.provide(NodeServices.layer)
 )
 
-/** Serves until it is interrupted, on a database that can be reached. */
+/** Serves until interrupted, on a reachable database. */
 export const serveOn = Effect.fn("serveOn")(
   function* (access: PostgresAccess, options: ServeOptions) {
     const sealing = yield* sealingKeys({ ...options, mayMake: options.token === undefined })
@@ -165,7 +164,7 @@ export const serveOn = Effect.fn("serveOn")(
         )
       )
     )
-    // Node would end a request that is not here after five minutes: a large import takes longer, and other bodies have a bound of their own.
+    // Node would abort a request after five minutes: a large import takes longer, and other bodies have their own limit.
     const http = NodeHttpServer.layer(newServer, {
       host: options.host,
       port: options.port,
@@ -193,7 +192,7 @@ export const serveOn = Effect.fn("serveOn")(
       const switches = yield* KillSwitches
       yield* takeUpSecrets
       const { file, token } = yield* adminToken(options, access.embedded)
-      // Whoever holds the data folder is alone: what another program was at work on when it died is free.
+      // The holder of the data folder is the only server: runs of an earlier one are free at once.
       if (access.embedded) yield* (yield* Runs).lapseAll
       else {
         const { serverStartupParameters: startupParameters, serverUrl: url } = access
@@ -211,7 +210,7 @@ export const serveOn = Effect.fn("serveOn")(
       yield* exportMetrics(tellFiguresOrLog)
       yield* Effect.addFinalizer(() => lastAnswers)
       const http = yield* orPortProblem(Layer.build(doors), options)
-      // Before the doors are waited for: streams would keep them open, and who watches may go elsewhere.
+      // Before the listener closes: streams would keep it open, and load balancers need notice.
       yield* Effect.addFinalizer(() =>
         closing.begin.pipe(
           Effect.andThen(leave(options.leaveNoticeMs ?? edgeLimits.leaveNoticeMs)),
@@ -233,7 +232,7 @@ export const serveOn = Effect.fn("serveOn")(
       )
       return yield* Effect.never
     }).pipe(
-      // The doors and the loops end before what they work with: requests under way have a database until they are answered.
+      // Endpoints and loops end before the services that they use: open requests have a database until they are answered.
       Effect.scoped,
       Effect.provide(platform),
       Effect.catchTags({
@@ -248,9 +247,9 @@ export const serveOn = Effect.fn("serveOn")(
         message: `The database went away while the server started (${sentence}): see that it runs, and start the server again.`
       })
   ),
-  // The spans that are told are made by hand (`runs/run-telemetry.ts`): one for each statement would cost as much as some of them.
+  // Spans are created by hand (`runs/run-telemetry.ts`): one per statement would cost as much as some statements.
   Effect.withTracerEnabled(false),
-  // Figures, and what the log was told of an outage, are this server's own, also where a program starts several.
+  // Metrics and outage logs are per server, also where a process starts several.
   (serving) =>
     Effect.suspend(() =>
       serving.pipe(
@@ -262,7 +261,7 @@ export const serveOn = Effect.fn("serveOn")(
   Effect.provide(NodeServices.layer)
 )
 
-/** Behind its last request a server still makes the answers to their end that are told at others, for as long as requests had. */
+/** After its last request a server completes the answers that clients follow on other servers, for as long as requests had. */
 const lastAnswers = Effect.gen(function* () {
   const { claimNoMore } = yield* Worker
   const { unheard } = yield* TextDeltas
@@ -271,7 +270,7 @@ const lastAnswers = Effect.gen(function* () {
   yield* Effect.timeoutOption(Effect.raceFirst(unheard, lastCall), httpLimits.drainTimeoutMs)
 })
 
-/** Gauges that cannot be read, for another reason than that the database does not answer, keep nobody from what was counted. */
+/** A failure to read the gauges, apart from an unavailable database, does not hide the counters. */
 const tellFiguresOrLog = Effect.catchCause(tellFigures, (cause) =>
   Effect.logDebug("The gauges could not be read", cause)
 )
@@ -281,7 +280,7 @@ const newId = Effect.provide(
   Ids.layer
 )
 
-/** Refuses to stand beside servers that would not hear this one, or that it would not hear. */
+/** Refuses to start beside cluster peers that cannot authenticate this server, or it them. */
 const checkCompanions = Effect.fnUntraced(function* (
   access: PostgresAccess,
   address: string,
@@ -294,7 +293,7 @@ const checkCompanions = Effect.fnUntraced(function* (
     })
 })
 
-/** Makes our key the one of the database, and seals with it what is not; refuses a database whose secrets we cannot open. */
+/** Makes our key the database's and seals what is not sealed with it; refuses a database whose secrets we cannot open. */
 const takeUpSecrets = Effect.gen(function* () {
   const { adopt, keyIds } = yield* Sealing
   const current = yield* adopt
@@ -302,12 +301,12 @@ const takeUpSecrets = Effect.gen(function* () {
     return yield* new StartFailure({
       message: `The secrets in this database are sealed with the key ${current}, and this server has ${keyIds.join(", ")}: set TROPISM_ENCRYPTION_KEY to the one that the other servers have. If that key is lost, remove what was sealed with it (delete from kb.event_subscriptions, kb.mcp_grants, kb.mcp_clients); subscribers come back by themselves, and MCP servers are signed in to again.`
     })
-  // The second asks which projects are left, so it does the last.
+  // `sealAgain` comes last, because it checks which projects are left.
   yield* sealEventSecrets
   yield* (yield* OAuthGrants).sealAgain
 })
 
-/** The token that acts as the admin: the one given, else one kept in the data folder, readable by its owner alone. */
+/** The admin's token: the given one, otherwise one in the data folder, readable by its owner only. */
 const adminToken = Effect.fn("adminToken")(function* (options: ServeOptions, isAlone: boolean) {
   const tokens = yield* Tokens
   if (options.token) {

@@ -1,8 +1,8 @@
 /**
- * The modules of the server, stacked in the order in which they need each other.
+ * Stacks the server's modules in the order of their dependencies.
  *
- * **Invariant** Ports that point up the stack are filled here and nowhere else: the graph learns what an agent may do, a tool
- * whether its run may still write, and a waiting request when the work under its key has ended.
+ * **Invariant**: ports that point up the stack are implemented here and nowhere else: the graph learns an agent's rights, a tool whether
+ * its run may still write, and a waiting request that the work under its key has ended.
  */
 import { Effect, Layer } from "effect"
 import { agentAuthority } from "./agents/authority.ts"
@@ -47,13 +47,13 @@ import { toolEffects, toolRecords, toolsLayer } from "./tools/layer.ts"
 import { PersonTools } from "./tools/person-tools.ts"
 import { AttemptLost, RunGuard } from "./tools/principal.ts"
 
-/** The graph asks the agents what one of them may do. */
+/** Gives the graph the rights of an agent. */
 const authorities = Layer.effect(
   Authorities,
   Effect.map(agentAuthority, (of) => ({ of }))
 )
 
-/** A tool asks the runs whether an attempt may still write. */
+/** Lets a tool check whether an attempt may still write. */
 const runGuard = Layer.effect(
   RunGuard,
   Effect.map(Runs, (runs) => ({
@@ -62,7 +62,7 @@ const runGuard = Layer.effect(
   }))
 )
 
-/** A request that waits under an idempotency key is woken by the notifier. */
+/** Lets the notifier wake a request that waits under an idempotency key. */
 const keyNotifications = Layer.effect(
   KeyNotifications,
   Effect.map(Notifier, ({ listen, signal }) => ({
@@ -71,7 +71,7 @@ const keyNotifications = Layer.effect(
   }))
 )
 
-/** Every service; it needs SQL, models, ids and keys. */
+/** Every service; it requires SQL, models, ids and keys. */
 export const platformLayer = mcpLayer.pipe(
   Layer.provideMerge(Layer.provideMerge(PersonTools.layer, agentToolsPort)),
   Layer.provideMerge(chatLayer),
@@ -98,7 +98,7 @@ export const platformLayer = mcpLayer.pipe(
   Layer.provideMerge(Layer.mergeAll(Database.layer, Notifier.layer, Sealing.layer))
 )
 
-/** The loops that move events along, until the scope ends; where servers work together some go on at one of them alone. */
+/** The background loops, until the scope ends; in a cluster some run on one server only. */
 export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   const { run: dispatching } = yield* Dispatcher
   const { run: releasing } = yield* Releaser
@@ -131,6 +131,6 @@ export const loops = Effect.fnUntraced(function* (alone: Alone | undefined) {
   yield* Effect.forEach(Object.entries(once), ([name, loop]) => (alone ?? fork)(name, loop), {
     discard: true
   })
-  // The others listen by then to what it finds first.
+  // Last, so that the others listen before it first notifies.
   yield* fork("lookout", looking)
 })

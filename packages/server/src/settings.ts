@@ -1,8 +1,7 @@
 /**
- * The settings that the environment gives the server, each read and judged in one place.
+ * Reads and validates the server's settings from the environment.
  *
- * `main.ts` starts with them, and `tropism doctor` asks what would keep a server
- * from starting. A value that may be a secret is never told.
+ * `main.ts` starts with them, and `tropism doctor` lists what would prevent a start. A value that may be secret is never shown.
  */
 import { Config, Effect, type FileSystem, Option, type Path, type Redacted, Schema, type Scope } from "effect"
 import { FetchHttpClient } from "effect/http"
@@ -18,25 +17,25 @@ import { Models } from "./models/models.ts"
 import { findSettingFault } from "./models/setting-faults.ts"
 import type { LocalPermit } from "./tools/external-mcp/faults.ts"
 
-/** A setting keeps the server from starting; `message` says which, and what to set. */
+/** A setting prevents the start; `message` names it and what to set. */
 export class SettingUnusable extends Schema.TaggedError<SettingUnusable>()("SettingUnusable", {
   message: Schema.String
 }) {}
 
-/** A flag asks for what the settings do not give; nothing was touched. */
+/** A flag requires a missing setting; nothing was changed. */
 export class FlagUnmet extends Schema.TaggedError<FlagUnmet>()("FlagUnmet", {
   message: Schema.String
 }) {}
 
-/** Where the keys for secrets come from, where the environment names none. */
+/** Where sealing keys come from if the environment has none. */
 export interface SealingOptions {
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
   readonly dataFolder: string
-  /** Whether a key may be made in the data folder. */
+  /** Whether a key may be created in the data folder. */
   readonly mayMake: boolean
 }
 
-/** Whose settings are looked at: as much of a call as they depend on. */
+/** The options on which the settings depend. */
 export interface SettingsOptions {
   readonly host: string
   readonly port: number
@@ -44,14 +43,14 @@ export interface SettingsOptions {
   readonly encryptionKeys?: Redacted.Redacted<string> | undefined
 }
 
-/** Each setting, read and judged; where it cannot be used its judgement fails with what to set. */
+/** Each setting, read and validated; an invalid one fails with what to set. */
 const judgements = (
   options: SettingsOptions
 ): ReadonlyArray<
   Effect.Effect<unknown, { readonly message: string }, FileSystem.FileSystem | Path.Path | Scope.Scope>
 > => [
   checkAddresses,
-  // Whoever knows the models has read the prices, too.
+  // Loading the models reads the prices, too.
   Effect.provide(checkModel, Models.layer),
   minScheduleSeconds,
   retentionDays,
@@ -62,12 +61,12 @@ const judgements = (
   rateLimit,
   trustedIssuer,
   allowedOrigins,
-  // Whether there is one matters only to a server that works with others; what is no address is one to nobody.
+  // Only a server in a cluster needs an address; an invalid one is always wrong.
   Effect.flatMap(clusterAddressText, (text) => (text === "" ? Effect.void : clusterAddress(options))),
   sealingKeys({ ...options, mayMake: false })
 ]
 
-/** Every setting that would keep a server from starting here, in a sentence each; nothing is made. */
+/** Every setting that would prevent a start here, in one sentence each; nothing is created. */
 export const findSettingFaults = (options: SettingsOptions) =>
   Effect.forEach(judgements(options), (judgement) =>
     Effect.match(judgement, {
@@ -79,19 +78,19 @@ export const findSettingFaults = (options: SettingsOptions) =>
     Effect.scoped
   )
 
-/** Fails with the first of them: a server that cannot start with its settings makes no database, and migrates none. */
+/** Fails with the first of them: a server with invalid settings creates and migrates no database. */
 export const checkSettings = (options: SettingsOptions) =>
   Effect.forEach(judgements(options), (judgement) => judgement, { discard: true }).pipe(
     Effect.mapError(({ message }) => new SettingUnusable({ message })),
     Effect.scoped
   )
 
-/** Addresses and choices that are read where they are used, and would be found wrong late there. */
+/** Addresses and choices that are read at their use, and would fail there too late. */
 const checkAddresses = Effect.flatMap(findSettingFault, (message) =>
   message === null ? Effect.void : Effect.fail(new SettingUnusable({ message }))
 )
 
-/** Fails with a sentence when the default model that the environment names cannot be asked. */
+/** Fails with a sentence if the environment's default model is unavailable. */
 const checkModel = Effect.gen(function* () {
   const preset = yield* Effect.orElseSucceed(Config.option(Config.String("TROPISM_MODEL")), () =>
     Option.none()
@@ -104,7 +103,7 @@ const checkModel = Effect.gen(function* () {
   )
 })
 
-/** How often a schedule may fire at most, where the environment says. */
+/** The shortest allowed interval of schedules. */
 export const minScheduleSeconds = Effect.mapError(
   Effect.gen(function* () {
     const seconds = yield* Config.Int("TROPISM_MIN_SCHEDULE_SECONDS").pipe(Config.withDefault(60))
@@ -117,7 +116,7 @@ export const minScheduleSeconds = Effect.mapError(
     })
 )
 
-/** For how many days ended processing entries are kept, where the environment says. */
+/** The retention of ended processing entries in days. */
 export const retentionDays = Effect.mapError(
   Effect.gen(function* () {
     const days = yield* Config.Int("TROPISM_RETENTION_DAYS").pipe(Config.withDefault(30))
@@ -130,7 +129,7 @@ export const retentionDays = Effect.mapError(
     })
 )
 
-/** How many runs this server works on at once, where the environment says. */
+/** The maximum number of concurrent runs of this server. */
 export const concurrentRuns = Effect.mapError(
   Effect.gen(function* () {
     const runs = yield* Config.Int("TROPISM_CONCURRENT_RUNS").pipe(
@@ -144,7 +143,7 @@ export const concurrentRuns = Effect.mapError(
     })
 )
 
-/** How many requests this server has open at one provider's model, where the environment says. */
+/** The maximum number of this server's open requests at one provider's model. */
 export const modelConcurrency = Effect.mapError(
   Effect.gen(function* () {
     const requests = yield* Config.Int("TROPISM_MODEL_CONCURRENCY").pipe(
@@ -158,7 +157,7 @@ export const modelConcurrency = Effect.mapError(
     })
 )
 
-/** How long a run at work may come to nothing, where the environment says. */
+/** How long a running run may make no progress. */
 export const stuckAfterMs = Effect.mapError(
   Effect.gen(function* () {
     const seconds = yield* Config.Int("TROPISM_STUCK_AFTER_SECONDS").pipe(
@@ -174,11 +173,11 @@ export const stuckAfterMs = Effect.mapError(
     })
 )
 
-/** Progress is looked at with each heartbeat: less would be a few looks. */
+/** Progress is checked with each heartbeat: less would be only a few checks. */
 const leastStuckSeconds = 60
 const mostStuckSeconds = 86_400
 
-/** Who may let tools come from programs and addresses of this machine; where nobody says, a server on loopback lets whoever has the server anyway. */
+/** Who may add tools from programs and addresses of this machine; by default a server on loopback allows it to holders of server tokens. */
 export const localMcpServers = (host: string) =>
   Effect.mapError(
     Config.option(Config.Boolean("TROPISM_LOCAL_MCP_SERVERS")).pipe(
@@ -201,13 +200,13 @@ const clusterAddressText = Effect.map(
   (text) => text.trim()
 )
 
-/** Where the other servers of a cluster reach this one; a server on loopback is beside its doors where nobody says. */
+/** The address for the other servers of a cluster; by default a server on loopback uses a port next to its HTTP port. */
 export const clusterAddress = Effect.fn("clusterAddress")(function* (doors: ClusterAddress) {
   const text = yield* clusterAddressText
   const read = text === "" ? besideDoors(doors) : readClusterAddress(text)
   if (read === undefined) {
     const Fault = text === "" ? FlagUnmet : SettingUnusable
-    // Said behind what to set, for whoever knows only of PORT.
+    // Added to the advice, for readers who know only PORT.
     const beside =
       text === "" && isLoopback(doors.host)
         ? ` Where it is not set it is PORT + ${clusterLimits.portDistance}, and there is no port ${doors.port + clusterLimits.portDistance}.`
@@ -225,7 +224,7 @@ export const clusterAddress = Effect.fn("clusterAddress")(function* (doors: Clus
   return read
 })
 
-/** How often one token may ask. */
+/** The rate limit per token. */
 export const rateLimit = Effect.gen(function* () {
   const text = yield* Effect.orElseSucceed(Config.String("TROPISM_RATE_LIMIT"), () => "")
   const read: RateLimit | undefined =
@@ -238,13 +237,13 @@ export const rateLimit = Effect.gen(function* () {
     : read
 })
 
-/** Whose JWTs let somebody in. */
+/** The issuer whose JWTs are accepted. */
 export const trustedIssuer = issuerOfEnvironment.pipe(
   Effect.mapError((message) => new SettingUnusable({ message })),
   Effect.provide(FetchHttpClient.layer)
 )
 
-/** The pages elsewhere that may call the MCP door. */
+/** Other origins whose pages may call the MCP endpoint. */
 export const allowedOrigins = Effect.gen(function* () {
   const text = yield* Config.String("TROPISM_ALLOWED_ORIGINS").pipe(
     Config.withDefault(""),
@@ -258,16 +257,16 @@ export const allowedOrigins = Effect.gen(function* () {
       })
 })
 
-/** What the environment says of the keys for secrets. */
+/** The environment's sealing keys. */
 const namedKeys = Effect.orElseSucceed(Config.option(Config.Redacted("TROPISM_ENCRYPTION_KEY")), () =>
   Option.none<Redacted.Redacted<string>>()
 )
 
-/** Whether somebody says which keys secrets are sealed with, so that none is looked for or made. */
+/** Whether sealing keys are configured, so that none is looked for or created. */
 export const isKeyGiven = (encryptionKeys: Redacted.Redacted<string> | undefined) =>
   Effect.map(namedKeys, (named) => encryptionKeys !== undefined || Option.isSome(named))
 
-/** The keys for secrets that are kept: those given, else of the environment, else one in the data folder. */
+/** The sealing keys: the given ones, otherwise the environment's, otherwise one in the data folder. */
 export const sealingKeys = Effect.fn("sealingKeys")(function* (options: SealingOptions) {
   const found = yield* findSealingKeys({
     given: options.encryptionKeys ?? Option.getOrUndefined(yield* namedKeys),

@@ -1,9 +1,8 @@
 /**
- * What keeps a server from starting, found before anything is made, changed or connected to.
+ * Finds what prevents a start before anything is created, changed or connected to.
  *
- * Each fault is one sentence that says what to do. A flag for which a setting is
- * missing is a wrong call (`FlagUnmet`); a setting that cannot be used is judged
- * in `settings.ts`, and what is found later is a `StartFailure`, too.
+ * Each fault is one sentence with the remedy. A flag without its required setting is a wrong call (`FlagUnmet`); `settings.ts` validates
+ * settings, and later faults are a `StartFailure`, too.
  */
 import { Effect, Predicate, type Redacted, Schema } from "effect"
 import { HttpServerError } from "effect/http"
@@ -11,12 +10,12 @@ import { type ClusterAddress, listensAt } from "./cluster/peers.ts"
 import { type ListenAddress, type ListenFault, tryListening } from "./http/listener.ts"
 import { FlagUnmet, isKeyGiven } from "./settings.ts"
 
-/** The server could not start; `message` says why and what to do. */
+/** The server could not start; `message` explains why and what to do. */
 export class StartFailure extends Schema.TaggedError<StartFailure>()("StartFailure", {
   message: Schema.String
 }) {}
 
-/** What was asked for, as far as it can be judged by itself. */
+/** The options of a start, as far as they can be checked alone. */
 export interface Call {
   readonly host: string
   readonly port: number
@@ -25,14 +24,14 @@ export interface Call {
   readonly cluster?: ClusterAddress | undefined
 }
 
-/** Fails with a sentence where this call can come to nothing. */
+/** Fails with a sentence if this call cannot succeed. */
 export const checkCall = Effect.fn("checkCall")(function* (call: Call) {
   if (call.cluster !== undefined) yield* checkCompany(call)
   yield* checkPort(call)
   if (call.cluster !== undefined) yield* checkPort(listensAt(call.cluster), "TROPISM_CLUSTER_ADDRESS")
 })
 
-/** Fails with a sentence where the settings are those of a server that is alone. */
+/** Fails with a sentence if a server with peers has the settings of a single one. */
 const checkCompany = Effect.fnUntraced(function* ({ databaseUrl, encryptionKeys }: Call) {
   if (databaseUrl === undefined)
     return yield* new FlagUnmet({
@@ -46,13 +45,13 @@ const checkCompany = Effect.fnUntraced(function* ({ databaseUrl, encryptionKeys 
     })
 })
 
-/** Fails with a sentence when nobody can listen at the address. */
+/** Fails with a sentence if the address is not free. */
 const checkPort = (address: ListenAddress, setting = "PORT") =>
   Effect.mapError(tryListening({ host: address.host, port: address.port }), (fault) =>
     portProblem(address, fault, setting)
   )
 
-/** Says the same of a port that somebody took after it was found free. */
+/** The same for a port that was taken after the check. */
 export const orPortProblem = <A, E, R>(
   listening: Effect.Effect<A, E | HttpServerError.ServeError, R>,
   address: ListenAddress,

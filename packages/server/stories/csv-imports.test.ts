@@ -3,8 +3,10 @@
  */
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { transferLimits } from "../src/limits.ts"
+import { beginSending, hasCommitted } from "../testing/import-sender.ts"
 import { allOf, importFile, importLines } from "../testing/import-words.ts"
-import type { Json, Story } from "../testing/platform.ts"
+import { eventually, type Json, type Story } from "../testing/platform.ts"
 import { countRows, expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { type Named, naming, namingAll } from "../testing/naming.ts"
@@ -144,30 +146,134 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
-    it.effect(
-      "with dots between thousands takes them where they have one meaning, and names both otherwise",
-      () =>
+    const sized = (sizes: ReadonlyArray<string>, delimiter: string) =>
+      [["key", "size:number"], ...sizes.map((size, row) => [`${row}`.padStart(6, "0"), size])]
+        .map((fields) => fields.join(delimiter))
+        .join("\n")
+    const sizesOf = (story: Story) =>
+      Effect.map(objectsOf(story), (objects) => objects.map(({ properties }) => properties.size))
+
+    it.effect.each([";", "\t", "|"])(
+      "reads a number that may be two as its column is written, whichever comes first, with %j between fields",
+      (delimiter) =>
         Effect.gen(function* () {
           const story = yield* newStoryHere
-          const sizes = ["1.234,5", "1.234.567", "1,234", "0.125", "-12.34", "1.234", "-999.000"]
-          const file = (delimiter: string) =>
-            [["key", "size:number"], ...sizes.map((size, row) => [`${row}`, size])]
-              .map((fields) => fields.join(delimiter))
-              .join("\n")
-          const told = yield* importLines(story, file(";"), "?format=csv&type=Thing")
-          expect(badLines(told)).toEqual([
-            [7, naming("1.234", "1234", "1,234")],
-            [8, naming("-999.000", "-999000", "-999,000")]
-          ])
-          const sizesOf = Effect.map(objectsOf(story), (objects) =>
-            objects.map(({ properties }) => properties.size)
+          const told = yield* importLines(
+            story,
+            sized(["1.234", "1.234,5", "1.234.567", "1 234", "0,125", "-999.000"], delimiter),
+            "?format=csv&type=Thing"
           )
-          expect(yield* sizesOf).toEqual([1_234.5, 1_234_567, 1.234, 0.125, -12.34])
-          // Programs write tabs, and a dot before the fraction.
-          const tabs = yield* importLines(story, file("\t"), "?format=csv&type=Thing")
-          expect(badLines(tabs)).toEqual([])
-          expect((yield* sizesOf).slice(5)).toEqual([1.234, -999])
+          expect(told.at(-1)).toMatchObject({ type: "finished", failed: 0 })
+          expect(yield* sizesOf(story)).toEqual([1_234, 1_234.5, 1_234_567, 1_234, 0.125, -999_000])
         })
+    )
+
+    it.effect("refuses a number with two meanings where its column shows both marks or none", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const both = yield* importLines(
+          story,
+          sized(["1,5", "2.5", "1.234", "1,234"], "\t"),
+          "?format=csv&type=Thing"
+        )
+        expect(badLines(both)).toEqual([
+          [4, naming("1.234", "1234", "1,234")],
+          [5, naming("1,234", "1234", "1.234")]
+        ])
+        expect(yield* sizesOf(story)).toEqual([1.5, 2.5])
+        const none = yield* importLines(story, sized(["1.234", "7"], ";"), "?format=csv&type=Other")
+        expect(badLines(none)).toEqual([[2, naming("1.234", "--decimal")]])
+        const given = yield* importLines(
+          story,
+          sized(["1.234", "7", "2.5"], ";"),
+          "?format=csv&type=Given&decimal=comma"
+        )
+        expect(badLines(given)).toEqual([[4, naming("2.5", "comma")]])
+        expect(yield* sizesOf(story)).toEqual([1.5, 2.5, 7, 1_234, 7])
+      })
+    )
+
+    it.effect("commits rows that have one meaning while their file still comes, and waits with others", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const sender = yield* beginSending(story, "?format=csv&type=Thing")
+        yield* sender.send("key\tsize:number\na\t7\nb\t8\n")
+        yield* sender.toldWhen(hasCommitted(3))
+        // What decides comes in a later piece of the file, and within the beginning that decides.
+        yield* sender.send("c\t1.234\n")
+        yield* sender.send(`${"#".repeat(200_000)}\n`)
+        yield* sender.send("d\t1,5\n")
+        yield* sender.end
+        const told = yield* sender.toldWhen((lines) => lines.at(-1)?.type === "finished")
+        expect(badLines(told)).toEqual([[5, expect.any(String)]])
+        expect(yield* sizesOf(story)).toEqual([7, 8, 1_234, 1.5])
+      })
+    )
+
+    it.effect("reads the numbers of a file that is sent again as it did before", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        // The comma that decides is in the first line, and the numbers with two meanings are in all others.
+        const rows = Array.from(
+          { length: 400 },
+          (_, row) => `${row}\t${row === 0 ? "1,5" : "1.234"}\t${"x".repeat(1_000)}\n`
+        )
+        const first = ["key\tsize:number\ttext\n", ...rows.slice(0, 300)].join("")
+        expect(first.length).toBeGreaterThan(transferLimits.numberSampleBytes)
+        const sender = yield* beginSending(story, "?format=csv&type=Thing")
+        yield* sender.send(first)
+        const [{ importId }] = yield* sender.toldWhen(hasCommitted(100))
+        yield* sender.leave
+        yield* eventually(story.get(`/imports/${importId}`), (one: Json) => one.status === "interrupted")
+        const told = yield* importLines(
+          story,
+          first + rows.slice(300).join(""),
+          `?format=csv&type=Thing&resume=${importId}`
+        )
+        expect(told.at(-1)).toMatchObject({ type: "finished", failed: 0 })
+        const sizes = yield* sizesOf(story)
+        expect([sizes.length, new Set(sizes)]).toEqual([400, new Set([1.5, 1_234])])
+      })
+    )
+
+    it.effect.each<readonly [string, Uint8Array, ReadonlyArray<string>]>([
+      [
+        ".xlsx",
+        Buffer.from(
+          "PK\u0003\u0004\u0014\u0000\u0006\u0000\u0008\u0000[Content_Types].xml \u00a2\n",
+          "latin1"
+        ),
+        ["spreadsheet", ".xlsx", "CSV"]
+      ],
+      [
+        ".ods",
+        Buffer.from(
+          "PK\u0003\u0004\u0014\u0000mimetypeapplication/vnd.oasis.opendocument.spreadsheet",
+          "latin1"
+        ),
+        ["spreadsheet", ".ods", "CSV"]
+      ],
+      [
+        ".xls",
+        Buffer.concat([
+          Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]),
+          Buffer.alloc(64),
+          Buffer.from("\n")
+        ]),
+        ["spreadsheet", ".xls", "CSV"]
+      ],
+      ["HTML in an .xls", Buffer.from("<html><table><tr><td>type</td></tr></table>\n"), ["HTML", "CSV"]],
+      ["gzip", Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 10]), ["gzip", "unpack"]]
+    ])("that is %s is refused by that name, as CSV and as JSON lines", ([, bytes, named]) =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        for (const format of ["csv", "jsonl"]) {
+          const answer = yield* importFile(story, bytes, {}, `?format=${format}`)
+          expectProblem(answer, 422)
+          expect(answer.body.detail).toEqual(namingAll(named))
+        }
+        expect((yield* story.get("/imports")).items).toEqual([])
+      })
     )
 
     it.effect("of UTF-16, or of bytes that are no UTF-8, is told to be saved as UTF-8", () =>

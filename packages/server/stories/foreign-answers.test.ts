@@ -44,7 +44,12 @@ const outcomeWhen = (
   Effect.gen(function* () {
     const story = yield* newStoryHere
     const odd = yield* oddServer(decide, options)
-    const made = yield* addServer(story, { type: "http", url: odd.url, ...overrides })
+    const { callTimeoutMs, ...transport } = overrides
+    const made = yield* addServer(
+      story,
+      { type: "http", url: odd.url, ...transport },
+      callTimeoutMs === undefined ? {} : { callTimeoutMs }
+    )
     const [call] = yield* outcomesOf(story, [lookUp])
     return { call, odd, story, made }
   })
@@ -123,6 +128,128 @@ layer(Layer.provide(SharedServer.own, theirs), { excludeTestServices: true })((i
           working({ status: "completed", result: { content: [text], ...nulls }, _meta: null })
         )
         expect(task.call).toMatchObject({ status: "completed", result: text.text })
+      })
+    )
+  })
+
+  describe("An answer that is nearly as the protocol wants it", () => {
+    const fig = { type: "text", text: "fig" }
+    const asJson = (result: Json) => (asked: Json) => answering(asked, result)
+    const sent = (asked: Json, end: string) =>
+      streaming(
+        `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id: asked.id, result: said("fig") })}${end}`
+      )
+    const erring = (error: Json) => (asked: Json) => Response.json({ jsonrpc: "2.0", id: asked.id, error })
+
+    type Answered = readonly [string, (asked: Json) => Response, Json]
+    /** What each is read as, in one run: the word of a call names its answer. */
+    const outcomesFor = Effect.fnUntraced(function* (answers: ReadonlyArray<Answered>) {
+      const { odd, story } = yield* newOddShop(({ message }) =>
+        message?.method === "tools/call"
+          ? answers.find(([what]) => what === message.params.arguments.word)?.[1](message)
+          : undefined
+      )
+      const calls = answers.map(([word]) => ({ ...lookUp, arguments: { word } }))
+      const outcomes = yield* outcomesOf(story, calls)
+      expect(odd.of("tools/call")).toHaveLength(answers.length)
+      return outcomes.map(({ result, status }, index) => [answers[index]?.[0], status, result])
+    })
+
+    const readable: ReadonlyArray<Answered> = [
+      ["a structure and no content", asJson({ structuredContent: { a: 1 } }), { a: 1 }],
+      ["a structure that is a list", asJson({ structuredContent: [1, 2] }), "[1,2]"],
+      ["such a structure and its text", asJson({ structuredContent: [1], content: [fig] }), "fig"],
+      ["neither structure nor content", asJson({}), ""],
+      ["a text for a content", asJson({ content: "fig" }), "fig"],
+      ["a part for a content", asJson({ content: fig }), "fig"],
+      ["a text for a part", asJson({ content: ["fig"] }), "fig"],
+      [
+        "a part of a kind that is to come",
+        asJson({ content: [{ type: "video", url: "a" }, fig] }),
+        '{"type":"video","url":"a"}\nfig'
+      ],
+      ["a text part without its text", asJson({ content: [{ type: "text" }, fig] }), '{"type":"text"}\nfig'],
+      [
+        "a link without a name",
+        asJson({ content: [{ type: "resource_link", uri: "a:b" }] }),
+        "[link: a:b, a:b]"
+      ],
+      [
+        "sound without its kind",
+        asJson({ content: [{ type: "audio", data: "aGk=" }] }),
+        expect.stringMatching(/^\[audio: .*\b4\b/)
+      ],
+      [
+        "a file without an address",
+        asJson({ content: [{ type: "resource", resource: { blob: "aGk=" } }] }),
+        expect.stringMatching(/^\[resource: .*\b4\b/)
+      ],
+      ["annotations out of range", asJson({ content: [{ ...fig, annotations: { priority: 7 } }] }), "fig"],
+      ["a stream that ends in the line", (asked) => sent(asked, ""), "fig"],
+      ["a stream that ends after the line", (asked) => sent(asked, "\r\n"), "fig"]
+    ]
+
+    it.effect("is read", () =>
+      Effect.gen(function* () {
+        expect(yield* outcomesFor(readable)).toEqual(
+          readable.map(([what, , result]) => [what, "completed", result])
+        )
+      })
+    )
+
+    const failing: ReadonlyArray<Answered> = [
+      ["isError and no content", asJson({ isError: true }), expect.stringMatching(/no reason/)],
+      [
+        "isError and an empty content",
+        asJson({ isError: true, content: [] }),
+        expect.stringMatching(/no reason/)
+      ],
+      [
+        "isError and a structure",
+        asJson({ isError: true, structuredContent: { why: "No figs" } }),
+        { why: "No figs" }
+      ],
+      ["isError as text", asJson({ isError: "true", content: [fig] }), "fig"],
+      ["an error that is text", erring("No figs"), "No figs"],
+      ["an error without a code", erring({ message: "No figs" }), "No figs"],
+      ["an error without a message", erring({ code: -32_000 }), expect.stringMatching(/no reason/)]
+    ]
+
+    it.effect("is a failure with its reason", () =>
+      Effect.gen(function* () {
+        expect(yield* outcomesFor(failing)).toEqual(
+          failing.map(([what, , error]) => [what, "failed", { reason: "toolFailed", error }])
+        )
+      })
+    )
+
+    it.effect("in a task is read, too", () =>
+      Effect.gen(function* () {
+        const { call } = yield* outcomeWhen(working({ status: "completed", result: { content: "fig" } }), {
+          isNew: true
+        })
+        expect(call).toMatchObject({ status: "completed", result: "fig" })
+      })
+    )
+
+    it.effect("that is longer than its bound is cut, and says so", () =>
+      Effect.gen(function* () {
+        const { call } = yield* outcomeWhen(atCall(said("x".repeat(1_000_000))))
+        expect(call.status).toBe("completed")
+        expect(call.result).toMatch(/^x+… \(cut: \d+ of 1000000 characters\)$/)
+      })
+    )
+
+    it.effect("is none where the call is only taken: its outcome is unknown, and it is not made again", () =>
+      Effect.gen(function* () {
+        const { call, odd } = yield* outcomeWhen(
+          ({ message }) =>
+            message?.method === "tools/call" ? new Response(null, { status: 202 }) : undefined,
+          {},
+          { callTimeoutMs: 1_000 }
+        )
+        expect(call).toMatchObject({ status: "unknown", result: { reason: "unknownOutcome" } })
+        expect(odd.of("tools/call")).toHaveLength(1)
       })
     )
   })

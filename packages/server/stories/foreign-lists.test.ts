@@ -65,6 +65,30 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("works for Health, which names the tools that were left out and why", () =>
+      Effect.gen(function* () {
+        const words = "word ".repeat(60)
+        const bad = Array.from({ length: 40 }, (_, index) =>
+          oddTool({ name: `odd${index}`, inputSchema: { type: "object", $ref: `#/${words}` } })
+        )
+        const { server, story } = yield* newOddShop(() => undefined, { tools: [oddTool(), ...bad] })
+        expect(namesOf(server)).toEqual(["lookup"])
+        expect(server.lastError.length).toBeLessThanOrEqual(600)
+        expect(server.lastError).toMatch(
+          /^Left out, .*\bodd0 \(its inputSchema refers to .* word…, .*\), odd1 .*\), and \d+ more$/
+        )
+        expect(yield* story.get("/health")).toMatchObject({
+          state: "warn",
+          nextStep: {
+            check: "MCP server",
+            detail: expect.stringMatching(/\bshop works\b/),
+            said: server.lastError,
+            subject: { type: "mcpServer", id: server.id, name: "shop" }
+          }
+        })
+      })
+    )
+
     it.effect.each([false, true])("takes null for what is absent (2026-07-28: %s)", (isNew) =>
       Effect.gen(function* () {
         const tools = [

@@ -35,7 +35,7 @@ const unportableIn = (remarks: string): ReadonlyArray<string> =>
 
 /** Those that the page gives a reason for. */
 const excused = [
-  ...readFileSync(join(import.meta.dirname, "../../../docs/mcp-conformance.md"), "utf8").matchAll(
+  ...readFileSync(join(import.meta.dirname, "../../../docs/mcp.md"), "utf8").matchAll(
     /^\| `(?<tool>\w+)` \| `(?<path>[^`]+)` \| .+ \|$/gm
   )
 ]

@@ -1,7 +1,7 @@
 /**
  * The official conformance suite against the door, in both revisions, under Bun.
  *
- * What does not apply, and why, is the table of docs/mcp-conformance.md and nothing else.
+ * What does not apply, and why, is the table of docs/mcp.md and nothing else.
  */
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -24,11 +24,7 @@ const requiredBy = (revision: string): ReadonlyArray<string> =>
 
 /** The scenarios of the page's table, by revision. */
 const excusedFor = (revision: string): ReadonlyArray<string> =>
-  [
-    ...read("docs/mcp-conformance.md").matchAll(
-      /^\| (?<revision>\S+) \| `(?<scenario>[a-z0-9-]+)` \| .+ \|$/gm
-    )
-  ]
+  [...read("docs/mcp.md").matchAll(/^\| (?<revision>\S+) \| `(?<scenario>[a-z0-9-]+)` \| .+ \|$/gm)]
     .filter(({ groups }) => groups?.["revision"] === revision)
     .map(({ groups }) => groups?.["scenario"] ?? "")
     .toSorted()

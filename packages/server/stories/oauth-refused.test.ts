@@ -129,6 +129,40 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
 
+    it.effect("is of no use once the token that asked has ended, where its person is no member", () =>
+      Effect.gen(function* () {
+        const story = yield* newStoryHere
+        const { identity, server } = yield* newGuardedShop(story, { isSignedIn: false })
+        const { body: operator } = yield* story.send("POST", "/api/tokens", {
+          name: "operator",
+          userId: "olga",
+          role: "admin"
+        })
+        const linkOfOlga = Effect.map(
+          story.send(
+            "POST",
+            `/api/projects/${story.projectId}${addressOf(server)}`,
+            {},
+            { authorization: `Bearer ${operator.token}` }
+          ),
+          ({ body }) => String(body.url)
+        )
+        const browser = newBrowser()
+        expect((yield* browser.press(yield* browser.open(yield* linkOfOlga))).status).toBe(200)
+        expect(yield* stateOf(story, server)).toBe("signedIn")
+        yield* story.delete(addressOf(server))
+        const requests = identity.tokenRequests.length
+        const asked = yield* browser.open(yield* linkOfOlga)
+        expect((yield* story.send("DELETE", `/api/tokens/${operator.id}`)).status).toBe(204)
+        expect(yield* browser.press(asked)).toMatchObject({
+          status: 400,
+          text: expect.stringContaining("olga")
+        })
+        expect(identity.tokenRequests).toHaveLength(requests)
+        expect(yield* stateOf(story, server)).toBe("signedOut")
+      })
+    )
+
     it.effect("is of no use to who is no admin any more, nor where members sign in by then", () =>
       Effect.gen(function* () {
         const story = yield* newStoryHere

@@ -6,7 +6,7 @@
 import { describe, expect, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { echo } from "../testing/context-words.ts"
-import { newModel, sendCompletion } from "../testing/openai-words.ts"
+import { newModel, outputText, sendCompletion, sendResponse } from "../testing/openai-words.ts"
 import { ask } from "../testing/owner-rows.ts"
 import type { Json, Story } from "../testing/platform.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
@@ -129,6 +129,193 @@ const answered: ReadonlyArray<readonly [string, Json, string]> = [
       ]
     },
     "Answer"
+  ],
+  // n8n-io/n8n, nodes/vendors/OpenAi/v2/actions/text/message.operation.ts
+  [
+    "n8n's OpenAI node sends a message with all its options",
+    {
+      messages: [user("Hello")],
+      frequency_penalty: 0,
+      max_completion_tokens: 16,
+      n: 1,
+      presence_penalty: 0,
+      temperature: 1,
+      top_p: 1,
+      reasoning_effort: "medium"
+    },
+    "Answer 1: Hello"
+  ],
+  [
+    "n8n's chat model sets no limit, through LangChain",
+    {
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: -1,
+      n: 1,
+      response_format: { type: "text" },
+      parallel_tool_calls: true,
+      messages: [{ role: "system", content: "You are a helpful assistant" }, user("Hello")]
+    },
+    "Answer 1: Hello"
+  ],
+  // cline/cline, src/core/api/providers/openai.ts and transform/openai-format.ts
+  [
+    "Cline sends parts, and answers of its model that were reasoning alone",
+    {
+      stream: true,
+      stream_options: { include_usage: true },
+      temperature: 0,
+      messages: [
+        { role: "system", content: "You are Cline." },
+        user([{ type: "text", text: "Hello" }]),
+        { role: "assistant", reasoning_details: [{ type: "reasoning.text", text: "Hm.", index: 0 }] },
+        user([
+          { type: "text", text: "And?" },
+          { type: "image_url", image_url: { url: picture.image_url.url } }
+        ])
+      ]
+    },
+    ": And?"
+  ],
+  [
+    "Cline takes the model for one that reasons",
+    {
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 32_000,
+      reasoning_effort: "high",
+      messages: [{ role: "developer", content: "You are Cline." }, user([{ type: "text", text: "Hello" }])]
+    },
+    "Answer 1: Hello"
+  ],
+  // continuedev/continue, core/llm/openaiTypeConverters.ts
+  [
+    "Continue sends a blank for what is empty, and a picture with a text that it lacks",
+    {
+      stream: true,
+      max_tokens: 2_048,
+      stop: [],
+      prediction: null,
+      tools: [],
+      messages: [
+        { role: "system", content: "Be brief." },
+        user("Hello"),
+        { role: "assistant", content: " " },
+        user([
+          { type: "text", text: "And?" },
+          { type: "image_url", text: null, image_url: { url: picture.image_url.url, detail: "auto" } }
+        ])
+      ]
+    },
+    ": And?"
+  ],
+  // danny-avila/LibreChat, packages/api/src/endpoints/openai/llm.ts
+  [
+    "LibreChat adds what its operator has set",
+    {
+      stream: true,
+      user: "66f0c1d2e3a4b5c6d7e8f901",
+      reasoning_effort: "low",
+      reasoning: { effort: "low", summary: "auto" },
+      verbosity: "low",
+      service_tier: "auto",
+      include_reasoning: true,
+      plugins: [{ id: "web" }],
+      stop: null,
+      seed: 3,
+      logit_bias: {},
+      metadata: { session: 7, tags: ["a"] },
+      messages: [user([{ type: "text", text: "Hello" }])]
+    },
+    "Answer 1: Hello"
+  ]
+]
+
+/** The same through the Responses API. */
+const responded: ReadonlyArray<readonly [string, Json, string]> = [
+  // n8n-io/n8n, nodes/vendors/OpenAi/v2/actions/text/helpers/responses.ts
+  [
+    "n8n's OpenAI node",
+    {
+      input: [
+        { role: "system", content: [{ type: "input_text", text: "Be brief." }] },
+        { role: "user", content: [{ type: "input_text", text: "Hello" }] },
+        { role: "assistant", content: [{ type: "input_text", text: "Hi." }] },
+        { role: "user", content: [{ type: "input_text", text: "And?" }] }
+      ],
+      parallel_tool_calls: true,
+      store: true,
+      background: false,
+      max_output_tokens: 16,
+      prompt_cache_key: "k",
+      safety_identifier: "s",
+      service_tier: "auto",
+      top_p: 1,
+      top_logprobs: 0,
+      truncation: "auto",
+      include: ["message.output_text.logprobs"],
+      metadata: { flow: "a" },
+      reasoning: { effort: "medium" },
+      text: { verbosity: "medium", format: { type: "text" } },
+      tools: []
+    },
+    "Answer 2: And?"
+  ],
+  [
+    "n8n's node with a picture",
+    {
+      input: [
+        {
+          role: "user",
+          content: [{ type: "input_image", detail: "auto", image_url: picture.image_url.url }]
+        },
+        { role: "user", content: [{ type: "input_text", text: "This?" }] }
+      ],
+      store: true
+    },
+    "Answer 2: This?"
+  ],
+  // @langchain/openai, as n8n's chat model and LibreChat use it
+  [
+    "LangChain's ChatOpenAI",
+    {
+      input: [
+        { type: "message", role: "developer", content: "Be brief." },
+        { type: "message", role: "user", content: [{ type: "input_text", text: "Hello" }] }
+      ],
+      include: ["reasoning.encrypted_content"],
+      max_output_tokens: -1,
+      parallel_tool_calls: null,
+      store: false,
+      stream: false,
+      temperature: null,
+      text: { verbosity: "low" },
+      tool_choice: null,
+      user: "u"
+    },
+    "Answer 1: Hello"
+  ]
+]
+
+/** What is refused there, and the field that is to blame. */
+const unrespondable: ReadonlyArray<readonly [string, Json, string]> = [
+  ["n8n's node with a search of the web", { input: "Hello", tools: [{ type: "web_search" }] }, "tools"],
+  [
+    "n8n's node that wants JSON",
+    { input: "Hello", text: { format: { type: "json_object" } } },
+    "text.format"
+  ],
+  ["n8n's node with a prompt of OpenAI's", { input: "Hello", prompt: { id: "pmpt_1" } }, "prompt"],
+  [
+    "LangChain goes on after a tool of its own",
+    {
+      input: [
+        { role: "user", content: "Hello" },
+        { type: "function_call", call_id: "c1", name: "get_weather", arguments: "{}" },
+        { type: "function_call_output", call_id: "c1", output: "Sunny" }
+      ]
+    },
+    "input[1].type"
   ]
 ]
 
@@ -164,6 +351,22 @@ const refused: ReadonlyArray<readonly [string, Json, string]> = [
       ]
     },
     "messages[1].tool_calls"
+  ],
+  [
+    "n8n's node that wants JSON",
+    { messages: [user("Hello")], response_format: { type: "json_object" }, n: 1 },
+    "response_format"
+  ],
+  ["n8n's node that wants two answers", { messages: [user("Hello")], n: 2 }, "n"],
+  [
+    "Cline with tools of its own",
+    { messages: [user("Hello")], tools: [weather], tool_choice: "auto" },
+    "tools"
+  ],
+  [
+    "Continue names no call with the result of a tool",
+    { messages: [user("Hello"), { role: "assistant", content: " " }, { role: "tool", content: "Sunny" }] },
+    "messages[2].role"
   ],
   ["LibreChat with stop sequences", { messages: [user("Hello")], stop: ["||>"] }, "stop"],
   [
@@ -202,9 +405,30 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
             200,
             expect.stringContaining(words)
           ])
-          if (body.stream)
+          if (body.stream) expect(answer.body).toMatch(/\n\ndata: \[DONE\]\n\n$/)
+          if (body.stream_options?.include_usage)
             expect(answer.body).toMatch(/"usage":\{"prompt_tokens":\d+.*\n\ndata: \[DONE\]\n\n$/s)
         }
+      })
+    )
+
+    it.effect("is answered through the Responses API, or refused there with the field to blame", () =>
+      Effect.gen(function* () {
+        const story = yield* clerkHere
+        for (const [program, body, words] of responded) {
+          const { body: told, status } = yield* sendResponse(story, { model: "clerk", ...body })
+          expect([program, status, told.error?.message ?? outputText(told)]).toEqual([
+            program,
+            200,
+            expect.stringContaining(words)
+          ])
+        }
+        const runs = (yield* story.get("/runs")).items.length
+        for (const [program, body, param] of unrespondable) {
+          const { body: told, status } = yield* sendResponse(story, { model: "clerk", ...body })
+          expect([program, status, told.error?.param]).toEqual([program, 400, param])
+        }
+        expect((yield* story.get("/runs")).items).toHaveLength(runs)
       })
     )
 

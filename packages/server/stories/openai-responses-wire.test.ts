@@ -93,6 +93,15 @@ const unkept: ReadonlyArray<readonly [Json, string, (string | null)?]> = [
     "input[0].content[0].image_url"
   ],
   [
+    { input: [message("user", [{ type: "input_image", image_url: { url: "http://127.0.0.1/x.png" } }])] },
+    "input[0].content[0].image_url.url"
+  ],
+  [
+    { input: [message("user", [{ type: "input_image", image_url: { href: "x" } }])] },
+    "input[0].content[0].image_url.url"
+  ],
+  [{ input: [message("user", [{ type: "input_image", image_url: 7 }])] }, "input[0].content[0].image_url"],
+  [
     { input: [message("user", [{ type: "input_file", file_id: "file-123" }])] },
     "input[0].content[0].file_id"
   ],
@@ -426,14 +435,18 @@ layer(SharedServer.layer, { excludeTestServices: true })((here) => {
 })
 
 describe("What the model is asked", () => {
-  const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3]).toString("base64")
+  const pngs = [1, 2, 3].map((last) =>
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, last]).toString("base64")
+  )
 
   it.live("has the input's items, and the instructions of this response alone", () =>
     Effect.gen(function* () {
       const { models, story } = yield* wiredStory([says("One."), says("Two."), says("Three."), says("Four.")])
       yield* newModel(story, "clerk", wireModel, { tools: [], systemPrompt: "You are a clerk." })
       const say = (body: Json) => sendResponse(story, { model: "clerk", ...body })
-      const picture = { type: "input_image", image_url: `data:image/png;base64,${png}`, detail: "auto" }
+      const picture = { type: "input_image", image_url: `data:image/png;base64,${pngs[0]}`, detail: "auto" }
+      const asInChat = { type: "image_url", image_url: { url: `data:image/png;base64,${pngs[1]}` } }
+      const asObject = { type: "input_image", image_url: { url: `data:image/png;base64,${pngs[2]}` } }
       const first = yield* say({
         instructions: "Speak French.",
         max_output_tokens: 77,
@@ -442,7 +455,7 @@ describe("What the model is asked", () => {
           message("developer", "Be brief."),
           message("user", [{ type: "input_text", text: "Before?" }]),
           message("assistant", [{ type: "output_text", text: "Yes.", annotations: [] }]),
-          message("user", [{ type: "input_text", text: "What is it?" }, picture])
+          message("user", [{ type: "input_text", text: "What is it?" }, picture, asInChat, asObject])
         ]
       })
       expect(outputText(first.body)).toBe("One.")
@@ -464,7 +477,7 @@ describe("What the model is asked", () => {
       expect(system[2]).toBe(system[1])
       expect(system[3]).toMatch(/^You are a clerk\.\s+Be brief\.$/)
       expect(bodies[0].max_tokens ?? bodies[0].max_completion_tokens).toBe(77)
-      expect(JSON.stringify(bodies[0].messages)).toContain(png)
+      for (const png of pngs) expect(JSON.stringify(bodies[0].messages)).toContain(png)
       expect(JSON.stringify(bodies[1].messages)).toContain("Before?")
       const log = yield* logOf(story, first.body.x_tropism.conversation)
       // The same instructions again are no event.

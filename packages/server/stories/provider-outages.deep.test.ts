@@ -65,6 +65,22 @@ describe("An outage of a provider is nobody's failure", () => {
     }).pipe(Effect.scoped)
   )
 
+  it.live("streams that go silent are given up after the pause of the definition", () =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const model = { provider: "openai-compatible", name: "m", silenceTimeoutMs: 1_000 }
+      const agent = yield* story.post("/agents", reader({ model }))
+      yield* provider.goAway({ type: "halfOpen" })
+      const beganMs = performance.now()
+      const objects = yield* happen(story, 5)
+      yield* waitingOf(story, agent, 5)
+      expect(performance.now() - beganMs).toBeLessThan(60_000)
+      yield* provider.comeBack
+      yield* outageAges(story, 60)
+      yield* allWereHandled(story, agent, objects)
+    }).pipe(Effect.scoped)
+  )
+
   it.live("asks a provider that answers 429 with Retry-After 90 no sooner, and then again", () =>
     Effect.gen(function* () {
       const { provider, story } = yield* outageStory
@@ -136,6 +152,37 @@ describe("An outage of a provider is nobody's failure", () => {
           errorMessage: expect.stringContaining("HTTP 503: Refused with 503")
         })
       expect(yield* story.get(`/agents/${agent.id}`)).toMatchObject({ enabled: true })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live.each<readonly [string, number, string]>([
+    ["a rate limit without Retry-After", 429, "completed"],
+    ["a server's failure", 503, "failed"]
+  ])("a run that met %s again and again while the model answered others: %i, %s", ([, status, ending]) =>
+    Effect.gen(function* () {
+      const { provider, story } = yield* outageStory
+      const agent = yield* story.post("/agents", reader())
+      yield* provider.goAway({ type: "status", status })
+      yield* happen(story, 1)
+      const [waiting] = yield* waitingOf(story, agent, 1)
+      // It waits since before this outage, for the ninth time.
+      yield* ask(
+        story.access,
+        "update kb.agent_runs set wait_tries = 9, waits_since = waits_since - interval '1 hour' where id = $1",
+        [waiting.id]
+      )
+      yield* outageAges(story, 60)
+      if (ending === "completed") {
+        yield* eventually(
+          ask(story.access, "select wait_tries from kb.agent_runs where id = $1", [waiting.id]),
+          ([row]) => Number(row?.[0]) > 9,
+          30_000
+        )
+        yield* provider.comeBack
+        yield* outageAges(story, 60)
+      }
+      const [run] = yield* endedOf(story, agent, 1)
+      expect(run.status).toBe(ending)
     }).pipe(Effect.scoped)
   )
 

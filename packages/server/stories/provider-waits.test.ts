@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { ProviderFault } from "../testing/failing-provider.ts"
 import {
   allWereHandled,
   endedOf,
@@ -155,14 +156,18 @@ describe("A run whose provider is away", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("does not wait where the provider refuses the request itself", () =>
+  it.live.each<readonly [string, ProviderFault, string]>([
+    ["the provider refuses the request itself", { type: "status", status: 401 }, "HTTP 401"],
+    ["a web server is at the address", { type: "page", status: 200 }, "instead of JSON; check the base URL"]
+  ])("does not wait where %s", ([, fault, message]) =>
     Effect.gen(function* () {
       const { provider, story } = yield* outageStory
       const agent = yield* story.post("/agents", reader())
-      yield* provider.goAway({ type: "status", status: 401 })
+      yield* provider.goAway(fault)
       yield* happen(story, 1)
       const [run] = yield* endedOf(story, agent, 1)
       expect(run).toMatchObject({ status: "failed", failureReason: "model" })
+      expect(run.errorMessage).toContain(message)
     }).pipe(Effect.scoped)
   )
 })

@@ -392,7 +392,7 @@ layer(SharedServer.layer)((it) => {
         yield* make(story, "Person")
         yield* Deferred.await(models.asked)
         for (const _ of rest) {
-          yield* passing(200_000, beatMs)
+          yield* passing(100_000, beatMs)
           yield* models.letGoOn
         }
         const [entry] = yield* entriesWhen(story, agent, 1)

@@ -7,9 +7,10 @@ import { createServer, type ServerResponse } from "node:http"
 import { Effect } from "effect"
 import { chatChunk, chatEnd, toEvent } from "./fake-model-server.ts"
 
-/** How a request fails: a status, after a first request without an answer or not, an answer that breaks off or stops coming in the middle, or no connection at all. */
+/** How a request fails: a status, a web page, after a first request without an answer or not, an answer that breaks off or stops coming in the middle, or no connection at all. */
 export type ProviderFault =
   | { readonly type: "status"; readonly status: number; readonly headers?: Record<string, string> }
+  | { readonly type: "page"; readonly status: number }
   | { readonly type: "silentFirst"; readonly status: number }
   | { readonly type: "cut" }
   | { readonly type: "halfOpen" }
@@ -92,6 +93,12 @@ const fail = (
     response
       .writeHead(fault.status, { "content-type": "application/json", ...fault.headers })
       .end(JSON.stringify({ error }))
+    return
+  }
+  if (fault.type === "page") {
+    response
+      .writeHead(fault.status, { "content-type": "text/html" })
+      .end("<!doctype html><title>Welcome to nginx!</title>")
     return
   }
   response.writeHead(200, { "content-type": "text/event-stream" })

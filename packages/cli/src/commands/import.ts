@@ -31,7 +31,13 @@ export const importCommand = Command.make(
     ),
     key: Flag.String("key").pipe(Flag.withDescription('CSV: the key column (default: "key")'), Flag.optional),
     delimiter: Flag.String("delimiter").pipe(
-      Flag.withDescription("CSV: the field separator (default: detected from the first line; tab for a tab)"),
+      Flag.withDescription(
+        "CSV: the field separator or its name: comma, semicolon, tab, pipe (default: detected from the first line)"
+      ),
+      Flag.optional
+    ),
+    decimal: Flag.Literals("decimal", ["comma", "point"]).pipe(
+      Flag.withDescription("CSV: the decimal mark of all numbers (default: detected for each column)"),
       Flag.optional
     ),
     untrusted: Flag.Boolean("untrusted").pipe(
@@ -59,6 +65,7 @@ export const importCommand = Command.make(
               type: Option.getOrUndefined(flags.type),
               key: Option.getOrUndefined(flags.key),
               delimiter: Option.getOrUndefined(flags.delimiter),
+              decimal: Option.getOrUndefined(flags.decimal),
               untrusted: flags.untrusted,
               resume: Option.getOrUndefined(flags.resume)
             },

@@ -1374,6 +1374,7 @@ export interface ModelConfig {
   readonly name: string
   readonly price?: ModelPrice | null | undefined
   readonly contextWindow?: number | null | undefined
+  readonly silenceTimeoutMs?: number | null | undefined
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly reasoning?: "none" | "low" | "medium" | "high" | null | undefined
@@ -1385,6 +1386,7 @@ export interface ModelConfig {
     readonly name: string
     readonly price?: ModelPrice | null | undefined
     readonly contextWindow?: number | null | undefined
+    readonly silenceTimeoutMs?: number | null | undefined
   } | null | undefined
   readonly race?: boolean | null | undefined
   readonly guard?: {
@@ -3747,7 +3749,7 @@ export interface Calls {
   }
   readonly transfer: {
     /** Imports a file, line by line. */
-    readonly import: (bytes: Bytes, options: AskingOptions<{ readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly delimiter?: string | undefined; readonly untrusted?: boolean | undefined }> & { readonly query: { readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly delimiter?: string | undefined; readonly untrusted?: boolean | undefined } }) => AsyncIterable<ImportLine>
+    readonly import: (bytes: Bytes, options: AskingOptions<{ readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly delimiter?: string | undefined; readonly decimal?: "comma" | "point" | undefined; readonly untrusted?: boolean | undefined }> & { readonly query: { readonly format: "jsonl" | "csv" | "package-lock"; readonly name?: string | undefined; readonly id?: string | undefined; readonly resume?: string | undefined; readonly type?: string | undefined; readonly key?: string | undefined; readonly delimiter?: string | undefined; readonly decimal?: "comma" | "point" | undefined; readonly untrusted?: boolean | undefined } }) => AsyncIterable<ImportLine>
     /** Lists imports. */
     readonly listImports: (query?: { readonly cursor?: string | undefined; readonly limit?: number | undefined }, options?: CallOptions) => Listing<Import>
     /** Reads how far an import has come. */

@@ -52,6 +52,7 @@ const rich: AgentInput = {
       }
     },
     contextWindow: 128_000,
+    silenceTimeoutMs: 90_000,
     temperature: 0,
     maxOutputTokens: 900,
     maxConcurrency: 4,
@@ -63,7 +64,8 @@ const rich: AgentInput = {
       provider: "anthropic",
       name: "c",
       price: { inputPerMillion: 1, outputPerMillion: 2 },
-      contextWindow: 8_000
+      contextWindow: 8_000,
+      silenceTimeoutMs: 30_000
     },
     race: true,
     guard: { provider: "google", name: "g", instructions: "Look for\nspam." }

@@ -22,6 +22,7 @@ export interface ModelRefDraft {
   readonly name: string
   readonly price: PriceDraft | null
   readonly contextWindow: string
+  readonly silenceTimeoutMs: string
 }
 
 export interface GuardDraft {
@@ -52,6 +53,7 @@ export const emptyModel: ModelDraft = {
   name: "",
   price: null,
   contextWindow: "",
+  silenceTimeoutMs: "",
   temperature: "",
   maxOutputTokens: "",
   maxConcurrency: "",
@@ -80,11 +82,12 @@ export const modelDraftOf = (model: ModelConfig | null | undefined): ModelDraft 
   }
 }
 
-const refDraftOf = ({ provider, name, price, contextWindow }: ModelRef): ModelRefDraft => ({
+const refDraftOf = ({ provider, name, price, contextWindow, silenceTimeoutMs }: ModelRef): ModelRefDraft => ({
   provider,
   name,
   price: priceDraftOf(price),
-  contextWindow: numberText(contextWindow)
+  contextWindow: numberText(contextWindow),
+  silenceTimeoutMs: numberText(silenceTimeoutMs)
 })
 
 /** The model that a form says, where it says one; `pointer` is its place in the definition. */
@@ -121,9 +124,10 @@ export const modelOf = (draft: ModelDraft, pointer: string): Result.Result<Sent,
     return { model }
   })
 
-const refOf = ({ provider, name, price, contextWindow }: ModelRefDraft): Sent => ({
+const refOf = ({ provider, name, price, contextWindow, silenceTimeoutMs }: ModelRefDraft): Sent => ({
   provider,
   name,
   ...priceOf(price),
-  ...numberGiven("contextWindow", contextWindow)
+  ...numberGiven("contextWindow", contextWindow),
+  ...numberGiven("silenceTimeoutMs", silenceTimeoutMs)
 })

@@ -109,6 +109,13 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
           value={model.contextWindow}
           onChange={(contextWindow) => onChange({ contextWindow })}
         />
+        <TextField
+          label="Max pause in a response (ms)"
+          hint="Default: 120,000. The first output may take twice as long."
+          {...at(`${pointer}/silenceTimeoutMs`)}
+          value={model.silenceTimeoutMs}
+          onChange={(silenceTimeoutMs) => onChange({ silenceTimeoutMs })}
+        />
         <PriceFields
           label="Model price"
           price={model.price}
@@ -166,6 +173,7 @@ const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): Reac
                   fallback: {
                     price: null,
                     contextWindow: "",
+                    silenceTimeoutMs: "",
                     ...fallback,
                     provider,
                     name: offeredBy(provider)

@@ -1,9 +1,8 @@
 /**
- * The agents of a project: definitions, their versions, and their triggers.
+ * Stores the agents of a project: definitions, their versions, and their triggers.
  *
- * Each save is one transaction: the agent, its new version, the rows by which
- * the dispatcher finds it and the next fire of its schedule agree at any moment.
- * Deleting is soft, so runs and log entries keep their agent.
+ * Each save is one transaction, so the agent, its new version, the rows that the dispatcher reads and the schedule's next time always
+ * agree. Deleting is soft, so runs and log entries keep their agent.
  */
 import { createHash } from "node:crypto"
 import {
@@ -31,7 +30,7 @@ import { Ids } from "../ids.ts"
 import { agentLimits } from "../limits.ts"
 import { Notifier } from "../outbox/notifier.ts"
 import { checkDefinition, DefinitionRefused, type Measure } from "./definition-checks.ts"
-import { MinScheduleSeconds, nextInstant, readCron } from "./schedule.ts"
+import { MinScheduleSeconds, nextInstant, readCron } from "./cron-schedules.ts"
 
 /** What a run pins: the definition at one version. */
 export interface AgentVersion {
@@ -40,11 +39,11 @@ export interface AgentVersion {
   readonly definition: AgentDefinition
 }
 
-/** Where a change of an agent comes from. */
+/** The origin of a change to an agent. */
 export interface RevisionTerms {
-  /** The version that the author read; another present one is refused. */
+  /** The version that the author read; the change is refused when it is not the current one. */
   readonly expectedVersion?: number
-  /** The version that the change goes back to. */
+  /** The version that the change restores. */
   readonly restoredFrom?: number
 }
 
@@ -57,25 +56,25 @@ export class Agents extends Context.Service<
       input: AgentInput,
       by: UserId
     ) => Effect.Effect<Agent, DefinitionRefused, ProjectTransaction>
-    /** Makes a new version when the patch changes anything; undefined when there is no such agent. */
+    /** Creates a new version when the patch changes anything; undefined when there is no such agent. */
     readonly update: (
       id: AgentId,
       patch: AgentPatch,
       by: UserId,
       terms?: RevisionTerms
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
-    /** Makes a new version of what a change makes of the definition. */
+    /** Creates a new version by applying a function to the definition. */
     readonly revise: (
       id: AgentId,
       change: (before: AgentDefinition) => AgentDefinition,
       by: UserId,
       terms?: RevisionTerms
     ) => Effect.Effect<Agent | undefined, DefinitionRefused, ProjectTransaction>
-    /** What definitions are judged against at this moment. */
+    /** Reads what definitions are currently checked against. */
     readonly measure: Read<Measure>
-    /** The agents of these names, by name. */
+    /** Returns the agents of these names, by name. */
     readonly named: (names: ReadonlyArray<string>) => Read<ReadonlyMap<string, Agent>>
-    /** Deletes softly, at any version or at the one expected; its runs and log stay. False when there is no such agent. */
+    /** Deletes softly, at any version or at the expected one; its runs and log stay. False when there is no such agent. */
     readonly delete: (
       id: AgentId,
       expectedVersion?: number
@@ -83,7 +82,7 @@ export class Agents extends Context.Service<
     readonly get: (id: AgentId) => Read<Agent | undefined>
     readonly list: (before: string | undefined, limit: number) => Read<ReadonlyArray<Agent>>
     readonly version: (id: AgentId, version: number) => Read<AgentVersion | undefined>
-    /** A version that this program has read before, without a question. */
+    /** Returns a version from the cache, without a query. */
     readonly remembered: (projectId: ProjectId, id: AgentId, version: number) => AgentVersion | undefined
   }
 >()("@tropism/server/agent/Agents") {
@@ -95,7 +94,7 @@ export class Agents extends Context.Service<
       const minScheduleSeconds = yield* MinScheduleSeconds
       const triggers = yield* makeTriggerRows
 
-      /** The clock is the database's, as the scheduler's is. */
+      /** Uses the database's clock, as the scheduler does. */
       const measure = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         const { now, offers, servers } = yield* Effect.flatMap(
@@ -134,7 +133,7 @@ export class Agents extends Context.Service<
 
       const named = Effect.fn("Agents.named")(function* (names: ReadonlyArray<string>) {
         const { projectId } = yield* ProjectTransaction
-        // PostgreSQL compares with no text that it could not keep, and no agent has such a name.
+        // PostgreSQL rejects text that it cannot store, and no agent has such a name.
         const possible = names.filter((name) => textFault(name) === undefined)
         const rows = yield* select(
           projectId,
@@ -143,7 +142,7 @@ export class Agents extends Context.Service<
         return new Map(rows.map((row) => [row.name, toAgent(row)]))
       }, orDie)
 
-      // A version never changes once it is kept; what is found is remembered, what is missing is asked for again.
+      // Versions are immutable, so found ones are cached; missing ones are queried again.
       const versions = new Map<string, AgentVersion>()
 
       const remembered = (projectId: ProjectId, id: AgentId, number: number) =>
@@ -164,7 +163,7 @@ export class Agents extends Context.Service<
         return found
       }, orDie)
 
-      /** Keeps the version and what follows from the definition. */
+      /** Stores the version and the rows derived from the definition. */
       const keepVersion = Effect.fnUntraced(function* (
         id: AgentId,
         number: number,
@@ -293,11 +292,10 @@ const wrongVersion = (expected: number | undefined, current: number) =>
     detail: `The agent is at version ${current}, not ${expected}: read it again`
   })
 
-// The rows by which the dispatcher, the scheduler and the poller of foreign events find an agent.
+// Writes the rows by which the dispatcher, the scheduler and the external-event poller find an agent.
 //
-// They follow from the definition and are written in the transaction that keeps
-// it. A schedule whose expression and zone stay keeps its row: another prompt
-// must not cost an instant that is due and not fired yet.
+// They are derived from the definition in the transaction that stores it. A schedule whose expression and zone are unchanged keeps its row,
+// so that another change loses no time that is due and has not fired yet.
 
 /** The writes of an agent's triggers. */
 const makeTriggerRows = Effect.gen(function* () {
@@ -305,7 +303,7 @@ const makeTriggerRows = Effect.gen(function* () {
   const notifier = yield* Notifier
   const { clearListening, keepListening } = yield* makeListeningRows
 
-  /** Makes the rows what the definition says. */
+  /** Brings the rows in line with the definition. */
   const keep = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition, now: Date) {
     yield* keepReaction(id, definition)
     yield* keepListening(id, definition)
@@ -327,7 +325,10 @@ const makeTriggerRows = Effect.gen(function* () {
       from jsonb_to_recordset(${heard}::text::jsonb) as heard("entityType" text, type text), unnest(${events}::text[]) event_type`
   })
 
-  /** Forgets what the agent listens to. What waits for it is looked at anew, by the rule as it is from now on, also behind the head of its line; the pause before a retry is not the rule's. */
+  /**
+   * Deletes what the agent listens to. Its waiting entries, also those after the head of their line, are decided again by the current rule;
+   * the back-off of a retry stays.
+   */
   const clearReaction = Effect.fnUntraced(function* (id: AgentId, isInLine: boolean) {
     yield* sql`delete from kb.agent_reactions where agent_id = ${id}`
     yield* sql`
@@ -350,7 +351,7 @@ const makeTriggerRows = Effect.gen(function* () {
       values (${id}, ${projectId}, ${cronSchedule}, ${timezone}, ${next}) on conflict (agent_id) do nothing`
   })
 
-  /** Lets nothing wake the agent any more. */
+  /** Removes all triggers of the agent. */
   const clear = Effect.fnUntraced(function* (id: AgentId) {
     yield* clearReaction(id, true)
     yield* clearListening(id)
@@ -360,7 +361,7 @@ const makeTriggerRows = Effect.gen(function* () {
   return { keep, clear }
 })
 
-/** The types under which the dispatcher finds a listener; naming none is listening to all. */
+/** Returns the types under which the dispatcher finds a listener; an empty list listens to all. */
 const listening = (entityType: GraphEvent["entityType"], types: ReadonlyArray<string>) =>
   (types.length === 0 ? ["*"] : types).map((type) => ({ entityType, type }))
 
@@ -373,11 +374,10 @@ const nextFireOf = (definition: AgentDefinition, now: Date): Date | undefined =>
   )
 }
 
-// The rows by which the poller finds what agents hear of foreign servers.
+// Writes the rows by which the poller finds which external events agents listen to.
 //
-// Written in the transaction that keeps the definition, which holds the agent. A
-// source is made when it is first named. One that nobody else hears begins now:
-// enabling an agent replays nothing, whatever its server would still tell.
+// They are written in the transaction that stores the definition and holds the agent's lock. A source is created when it is first named. A
+// source without other listeners starts now: enabling an agent replays nothing, even if the server would still deliver it.
 
 /** The writes of what an agent listens to. */
 const makeListeningRows = Effect.gen(function* () {
@@ -385,7 +385,7 @@ const makeListeningRows = Effect.gen(function* () {
   const ids = yield* Ids
   const notifier = yield* Notifier
 
-  /** Makes the rows what the definition says; those that stay keep since when the agent hears. */
+  /** Brings the rows in line with the definition; unchanged rows keep their start time. */
   const keepListening = Effect.fnUntraced(function* (id: AgentId, definition: AgentDefinition) {
     const { projectId } = yield* ProjectTransaction
     const listened = listenedTo(definition)
@@ -397,14 +397,14 @@ const makeListeningRows = Effect.gen(function* () {
       insert into kb.mcp_event_sources (id, project_id, server_name, name, arguments, arguments_digest)
       select row.id, ${projectId}::uuid, row.server, row.name, row.arguments, row.digest from ${row}
       order by row.server, row.name, row.digest on conflict do nothing`
-    // In one order, so that two saves that name the same wait for each other and not in a circle.
+    // In one order, so that two saves with the same sources cannot deadlock.
     const sources = yield* sql<{ readonly id: string }>`
       select source.id from kb.mcp_event_sources source join ${row}
         on source.server_name = row.server and source.name = row.name and source.arguments_digest = row.digest
       where source.project_id = ${projectId} order by source.id for no key update of source`
     const sourceIds = sources.map((source) => source.id)
     yield* sql`delete from kb.agent_mcp_events where agent_id = ${id} and source_id <> all(${sourceIds}::uuid[])`
-    // What is heard by nobody yet begins now, and whoever asks for it at the moment asks in vain.
+    // A source without listeners starts now, and a running request for it loses its claim.
     yield* sql`
       update kb.mcp_event_sources source set due_at = now(), cursor = null, claim_token = null, claimed_until = null,
         failures = 0, failed_since = null, last_fault = null
@@ -417,7 +417,7 @@ const makeListeningRows = Effect.gen(function* () {
     yield* sql.afterCommit(notifier.signal("sources"))
   })
 
-  /** Lets the agent hear nothing any more; the poller finds what nobody hears. */
+  /** Removes the agent as a listener; the poller finds sources without listeners. */
   const clearListening = (id: AgentId) => sql`delete from kb.agent_mcp_events where agent_id = ${id}`
 
   return { keepListening, clearListening }
@@ -435,10 +435,9 @@ const rowOf = (listener: McpEventListener) => ({
     .digest("hex")
 })
 
-// An agent's row as the database gives it, turned into the domain's words and back.
-//
+// Encodes and decodes the rows of agents.
 
-/** A foreign server, and the tools of it that are as they were when somebody looked. */
+/** An external server, and its tools that have not changed since they were pinned. */
 interface ServerOffer {
   readonly name: string
   readonly isEnabled: boolean
@@ -447,7 +446,7 @@ interface ServerOffer {
 }
 
 interface AgentRow extends Omit<Agent, "nextFireAt" | "warnings" | "createdAt" | "updatedAt"> {
-  /** Null where the agent names no tool of theirs. */
+  /** Null when the agent names no external tool. */
   readonly serverOffers: ReadonlyArray<ServerOffer> | null
   readonly nextFireAt: Date | null
   readonly createdAt: Date
@@ -499,7 +498,7 @@ const offeringOf = ({ allowedTools, isEnabled, name, tools }: ServerOffer): Offe
   return { name, tools: named(allowed), acting: named(allowed.filter(({ isReadOnly }) => !isReadOnly)) }
 }
 
-/** The foreign servers of a project as `ServerOffer`s; it depends on no row, so a statement reads it once at most. */
+/** Selects the external servers of a project as `ServerOffer`s; it depends on no row, so a statement evaluates it at most once. */
 const serverOffers = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`(
   select coalesce(jsonb_agg(jsonb_build_object('name', server.name, 'isEnabled', server.enabled,
     'allowedTools', server.config -> 'allowedTools', 'tools', (
@@ -514,7 +513,7 @@ const namesForeign = (sql: SqlClient.SqlClient) => {
     or jsonb_path_exists(agent.steps, ${`$[*].tools[*] ? (!(@ like_regex "${builtIn}"))`}::jsonpath))`
 }
 
-/** The columns that say the definition. */
+/** Returns the columns of a definition. */
 const columnsOf = (definition: AgentDefinition) => ({
   name: definition.name,
   role: definition.role,
@@ -541,6 +540,6 @@ const columnsOf = (definition: AgentDefinition) => ({
 
 const json = (value: unknown): string | null => (value === null ? null : JSON.stringify(value))
 
-/** A version that was kept before a field existed gets that field's default. */
+/** Decodes a stored version; a field that did not exist then gets its default. */
 export const decodeDefinition = (kept: unknown) =>
   Effect.map(Schema.decodeUnknownEffect(AgentInput)(kept), defineAgent)

@@ -1,11 +1,9 @@
 /**
- * Answers the graph's question what an agent may do now.
+ * Implements the graph's port that asks what an agent may do now.
  *
- * Reads the agent's row, and those of the agents that its run descends from, in
- * the caller's transaction and holds them, so that a right that was taken away is
- * taken away when that is answered: who takes it waits for the writes that are
- * under way. What the run's context was shown is read with it. It fills a port; it
- * decides nothing.
+ * It reads and locks the rows of the agent, and of the agents above its run, in the caller's transaction. A permission that is revoked is
+ * therefore gone once the revocation returns: that transaction waits for the writes in progress. The taint of the run's context is read
+ * with it. It decides nothing.
  */
 import { narrow, type Powers } from "@tropism/domain/capability"
 import type { AgentId, RunId } from "@tropism/domain/ids"
@@ -18,7 +16,7 @@ import { inTurn } from "../database/fair-row-locks.ts"
 interface AgentPowers extends Powers {
   readonly id: AgentId
   readonly name: string
-  /** What the version of a backtest says; null where the agent works for real. */
+  /** The powers of a backtest's version; null for a real run. */
   readonly definition: Powers | null
   readonly isActive: boolean
   readonly taintedBy: ReadonlyArray<Taint> | null
@@ -68,12 +66,10 @@ export const agentAuthority = Effect.gen(function* () {
   }, orDie)
 })
 
-// Counts each agent's failures in a row, and disables it when there are too many.
+// Counts each agent's consecutive failures, and disables it when there are too many.
 //
-// The count lies in the agent's row and changes in the transaction in which a
-// run ends, so two failures at once are two. What disables itself becomes a new
-// version, made by the system: an agent's row always says what its newest
-// version says.
+// The count is in the agent's row and changes in the transaction that ends a run, so no failure is lost. Disabling creates a new version by
+// the system, because an agent's row always matches its newest version.
 
 /** A run that failed. */
 interface Failure {
@@ -82,13 +78,13 @@ interface Failure {
   readonly contextName: string
 }
 
-/** Who makes the version with which an agent disables itself. */
+/** The author of the version in which an agent disables itself. */
 const systemUser = "system"
 
 export const makeFailureStreaks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Disables an agent as a new version, and takes its triggers away. */
+  /** Disables an agent in a new version and removes its triggers. */
   const disable = Effect.fnUntraced(function* (id: AgentId, reason: string) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`
@@ -105,7 +101,7 @@ export const makeFailureStreaks = Effect.gen(function* () {
     yield* Effect.logWarning("An agent is disabled", { agentId: id, reason })
   })
 
-  /** What everybody may read of a failure: of somebody's own conversation nothing but where it is told. */
+  /** Returns the failure text that everyone may read; for a private conversation only where to find it. */
   const toldOf = Effect.fnUntraced(function* ({ contextName, id }: Failure, error: string) {
     const { projectId } = yield* ProjectTransaction
     const owned =

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Cron, DateTime, Result, Schema } from "effect"
-import { type CronRule, nextInstant, previousInstant, readCron, nextInstants } from "./schedule.ts"
+import { type CronRule, nextInstant, previousInstant, readCron, nextInstants } from "./cron-schedules.ts"
 
 const rule = (expression: string, zone: string): CronRule => Result.getOrThrow(readCron(expression, zone))
 

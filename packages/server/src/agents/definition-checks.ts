@@ -1,9 +1,8 @@
 /**
- * Refuses a definition that contradicts itself, can never fire, names what does not exist, or whose prompt or script cannot be read.
+ * Rejects invalid definitions: contradictory, never firing, with unknown names, or with a prompt or script that cannot be parsed.
  *
- * A schedule is measured against the floor when it is new or becomes active, so
- * that an agent whose schedule was taken once can always be changed otherwise,
- * and above all be disabled.
+ * A schedule is checked against the minimum interval only when it is new or becomes active, so that an agent with an accepted schedule can
+ * always be changed otherwise, and above all be disabled.
  */
 import { type AgentDefinition, findDefinitionFault, findFlowFault, isNew } from "@tropism/domain/agent"
 import type { OfferingServer } from "@tropism/domain/agent-warning"
@@ -16,27 +15,27 @@ import { isClientPattern, isWithin } from "@tropism/domain/tool-pattern"
 import { Effect, Schema } from "effect"
 import { builtInScriptNames } from "../models/built-in-scripts.ts"
 import { findScriptFault } from "../models/script.ts"
-import { checkFloor, checkTimezone, readSchedule } from "./schedule.ts"
+import { checkFloor, checkTimezone, readSchedule } from "./cron-schedules.ts"
 import { findPromptFault, findStepPromptFault } from "./template.ts"
 
-/** Something in an agent's definition that cannot be right, with the place. */
+/** An error in an agent's definition, with its JSON pointer. */
 export class DefinitionRefused extends Schema.TaggedError<DefinitionRefused>()("DefinitionRefused", {
   reason: Schema.Literals(["invalid", "nameTaken", "version"]),
   pointer: Schema.String,
   detail: Schema.String
 }) {}
 
-/** What a definition is judged against besides itself. */
+/** What a definition is checked against besides itself. */
 export interface Measure {
   readonly now: Date
   readonly minScheduleSeconds: number
-  /** The foreign servers of the project. */
+  /** The external servers of the project. */
   readonly servers: ReadonlyArray<EventServer>
-  /** What they offer agents. */
+  /** The tools that they offer to agents. */
   readonly offering: ReadonlyArray<OfferingServer>
 }
 
-/** Answers the definition, or refuses it; `before` is what the agent was, if it was. */
+/** Returns the definition or fails; `before` is the current definition of an existing agent. */
 export const checkDefinition = Effect.fnUntraced(function* (
   definition: AgentDefinition,
   before: AgentDefinition | undefined,
@@ -59,9 +58,9 @@ export const checkDefinition = Effect.fnUntraced(function* (
 })
 
 /**
- * The first thing that is wrong with a workflow for conversations with an agent, in the places of a definition.
+ * Returns the first error in a workflow for conversations with an agent, with pointers into a definition.
  *
- * **Details** Its steps may do no more than the agent: of tools they have those of the agent's list, or fewer.
+ * **Details** Its steps may do no more than the agent: their tools are a subset of the agent's.
  */
 export const findWorkflowFault = (agent: AgentDefinition, workflow: Workflow): JsonFault | undefined =>
   findFlowFault(workflow) ??
@@ -75,7 +74,7 @@ type Steps = Pick<AgentDefinition, "steps">
 
 const onlyBlanks = "There are only blanks in it: say what the agent is to do"
 
-/** A prompt that says nothing: the model would be asked nothing. */
+/** Finds a blank prompt, which would make an empty model request. */
 const findBlankPrompt = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
   if (isNew("prompt", definition, before) && definition.prompt.trim() === "")
     return { pointer: "/prompt", message: onlyBlanks }
@@ -87,7 +86,7 @@ const findBlankStep = ({ steps }: Steps): JsonFault | undefined => {
   return blank === -1 ? undefined : { pointer: `/steps/${blank}/prompt`, message: onlyBlanks }
 }
 
-/** An event of a foreign server that the project does not have or does not allow. */
+/** Finds an event of an external server that the project does not have or does not allow. */
 const findEventFault = (
   definition: AgentDefinition,
   before: AgentDefinition | undefined,
@@ -97,7 +96,7 @@ const findEventFault = (
     ? findListenerFault(definition.reactionConfig?.mcpEvents ?? [], servers)
     : undefined
 
-/** A built-in tool that is none, or one that can do nothing as the agent is. */
+/** Finds an unknown built-in tool, or one that cannot work with the agent's settings. */
 const findToolFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
   const isNewSteps = isNew("steps", definition, before)
   const fault =
@@ -122,7 +121,7 @@ const findStepToolFault = ({ steps }: Steps): JsonFault | undefined => {
   return undefined
 }
 
-/** A guard that could judge nothing, or a guard or a race of a single step: both are the agent's. */
+/** Finds a guard with nothing to judge, and a guard or race on a single step: both belong to the agent. */
 const findWatchFault = (model: ModelConfig | null, isOfStep: boolean, pointer: string) => {
   const { guard, race } = model ?? {}
   if (isOfStep && race)
@@ -139,7 +138,7 @@ const findWatchFault = (model: ModelConfig | null, isOfStep: boolean, pointer: s
     : undefined
 }
 
-/** A tool of a step that the agent itself does not have; client tools are the context's. */
+/** Finds a step's tool that the agent itself does not have; client tools belong to the context. */
 const findToolBeyond = (agent: AgentDefinition, { steps }: Steps): JsonFault | undefined => {
   for (const [index, { tools }] of steps.entries())
     for (const [place, tool] of (tools ?? []).entries())
@@ -151,7 +150,7 @@ const findToolBeyond = (agent: AgentDefinition, { steps }: Steps): JsonFault | u
   return undefined
 }
 
-/** What is wrong with the agent's own model, or with the model of a step. */
+/** Finds an error in the agent's own model, or in the model of a step. */
 const findModelFault = (definition: AgentDefinition, before: AgentDefinition | undefined) => {
   const { model, name } = definition
   const own = isNew("model", definition, before)
@@ -179,7 +178,7 @@ const findScriptOf = (agentName: string, model: ModelConfig | null, pointer: str
     ? findScriptFault(model.script, `${pointer}/script`)
     : findMissingScript(agentName, model, pointer)
 
-/** A scripted model, or a fallback that is one, that nobody has written a script for. */
+/** Finds a scripted model, or scripted fallback, without a script. */
 const findMissingScript = (agentName: string, model: ModelConfig | null, pointer: string) => {
   const isMissing = (ref: ModelRef) =>
     ref.provider === "scripted" && ![ref.name, agentName].some((name) => builtInScriptNames.includes(name))

@@ -1,4 +1,4 @@
-/** Agents, their versions and their definitions. It needs the contexts. */
+/** Provides agents, their versions and their definitions. It needs the contexts. */
 import { Layer } from "effect"
 import { Agents } from "./agents.ts"
 import { TodoAssistants } from "./todo-assistants.ts"

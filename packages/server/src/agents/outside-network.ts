@@ -1,9 +1,8 @@
 /**
- * Connections to addresses that somebody named, judged at the moment of connecting.
+ * Connects to addresses that a caller named, and checks each address when it connects.
  *
- * Whoever names an address must not reach with it what only this server can. The
- * connection itself looks the name up, and goes to exactly what was judged: a name
- * that leads elsewhere a moment later gains nothing. No redirect is followed here.
+ * A caller must not reach through this server what only this server can reach. The connection itself resolves the name and uses exactly the
+ * address that was checked, so DNS rebinding gains nothing. No redirect is followed here.
  */
 import { lookup as systemLookup } from "node:dns"
 import { type IncomingMessage, request as httpRequest } from "node:http"
@@ -13,7 +12,7 @@ import { mimeTypeOf, type MimeType } from "@tropism/domain/attachment"
 import { Context, Effect, Schema } from "effect"
 import { agentLimits } from "../limits.ts"
 
-/** How names become addresses, and which addresses may be reached. */
+/** How names are resolved, and which addresses may be reached. */
 export interface Network {
   readonly lookup: LookupFunction
   readonly mayReach: (address: string) => boolean
@@ -31,11 +30,11 @@ export interface Sending {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly answered: (response: IncomingMessage) => void
-  /** Told of a `ClosedAddress`, or of what broke the connection before there was an answer. */
+  /** Called with a `ClosedAddress`, or with the error that broke the connection before the response. */
   readonly failed: (error: Error) => void
 }
 
-/** Sends one request over a connection of its own; what it answers ends both. */
+/** Sends one request over its own connection; the returned function ends both. */
 export const send = (
   url: URL,
   { lookup, mayReach }: Network,
@@ -64,7 +63,7 @@ export const send = (
   }
 }
 
-/** Looks a name up and answers only what may be reached: the connection knows no other address. */
+/** Resolves a name to permitted addresses only: the connection knows no others. */
 const judging =
   (lookup: LookupFunction, mayReach: (address: string) => boolean): LookupFunction =>
   (name, options, callback) =>
@@ -77,11 +76,10 @@ const judging =
       return options.all ? callback(null, all) : callback(null, first.address, first.family)
     })
 
-// Which network addresses are the world's, and which are somebody's inside.
+// Decides which network addresses are public.
 //
-// A file is fetched for whoever may speak to an agent; they must not reach with
-// it what only this machine or its network can. What is not plainly public is
-// private here.
+// A file is fetched on behalf of anyone who may write to an agent; they must not reach what only this machine or its network can. An
+// address that is not plainly public counts as private.
 
 /** Ranges that no fetch reaches: the special-purpose registries of IANA (RFC 6890 and its successors). */
 const closed4 = [
@@ -105,7 +103,7 @@ const closed4 = [
 const blocked4 = new BlockList()
 for (const [network, bits] of closed4) blocked4.addSubnet(network, bits, "ipv4")
 
-/** The unicast addresses that are given out, and in them what is not for the world. */
+/** The allocated unicast addresses, and the ranges in them that are not public. */
 const open6 = new BlockList()
 open6.addSubnet("2000::", 3, "ipv6")
 const blocked6 = new BlockList()
@@ -117,12 +115,12 @@ for (const [network, bits] of [
 ] as const)
   blocked6.addSubnet(network, bits, "ipv6")
 
-/** Whether an address, written as digits, is one that anybody in the world may reach. */
+/** Whether a numeric address is publicly reachable. */
 export const isPublicAddress = (address: string): boolean => {
   switch (isIP(address)) {
     case 4:
       return !blocked4.check(address, "ipv4")
-    // An IPv4 address in the clothes of IPv6 lies outside of 2000::/3, and so does NAT64.
+    // IPv4-mapped IPv6 addresses and NAT64 are outside 2000::/3.
     case 6:
       return open6.check(address, "ipv6") && !blocked6.check(address, "ipv6")
     default:
@@ -130,30 +128,29 @@ export const isPublicAddress = (address: string): boolean => {
   }
 }
 
-// Fetches a file from an address that somebody named.
+// Fetches a file from an address that a caller named.
 //
-// Each request is judged where it connects (`outside-network.ts`), and so is every
-// redirect anew. Size and time are bounded.
+// Each request, and each redirect again, is checked when it connects. Size and time are limited.
 
 /** Why a file was not fetched, in a sentence. */
 export class FileNotFetched extends Schema.TaggedError<FileNotFetched>()("FileNotFetched", {
   detail: Schema.String
 }) {}
 
-/** A file as its server gave it. */
+/** A file as its server returned it. */
 export interface RemoteFile {
   readonly bytes: Uint8Array
   readonly mimeType: MimeType
 }
 
-/** Fetches a file of a kind that an agent can be shown. */
+/** Fetches a file of a type that an agent can be shown. */
 export const fetchFile = (address: string): Effect.Effect<RemoteFile, FileNotFetched> =>
   Effect.timeoutOrElse(Effect.scoped(follow(address)), {
     duration: agentLimits.fileFetchTimeoutMs,
     orElse: () => refuse(`${address} did not answer within ${agentLimits.fileFetchTimeoutMs / 1_000} seconds`)
   })
 
-/** Asks, and asks again where it is sent on, a bounded number of times. */
+/** Sends the request and follows a limited number of redirects. */
 const follow = Effect.fn("fetchFile")(function* (address: string) {
   const network = yield* OutsideNetwork
   let url = yield* readUrl(address, undefined)
@@ -180,7 +177,7 @@ type Answer =
   | { readonly type: "file"; readonly file: RemoteFile }
   | { readonly type: "moved"; readonly location: string }
 
-/** One request; its connection ends with the answer, or when nobody waits any more. */
+/** Sends one request; its connection ends with the response, or when the caller is interrupted. */
 const get = Effect.fnUntraced(function* (url: URL, network: Network) {
   const response = yield* Effect.acquireRelease(
     Effect.callback<IncomingMessage, FileNotFetched>((resume) => {
@@ -226,7 +223,7 @@ const answerOf = Effect.fnUntraced(function* (url: URL, response: IncomingMessag
   return found
 })
 
-/** Reads the body to its end, and no further than a file may be long. */
+/** Reads the whole body, up to the maximum file size. */
 const readBytes = (url: URL, response: IncomingMessage) =>
   Effect.callback<Uint8Array, FileNotFetched>((resume) => {
     const chunks: Array<Uint8Array> = []

@@ -1,9 +1,8 @@
 /**
- * Prompts as Liquid templates over what woke the agent.
+ * Renders prompts: Liquid templates over what triggered the agent.
  *
- * An unknown variable renders empty at run time; an unknown root name is
- * refused at save, with the place, because it is a misspelling, and so is the
- * output of a step that has said nothing yet. Templates read no file, run no code and are bounded in time and size.
+ * An unknown variable renders empty at run time. An unknown root name is refused on save, with its pointer, because it is a misspelling; so
+ * is the output of a step that has not run yet. Templates read no file, run no code, and have limits of time and size.
  */
 import { type AgentDefinition, type DefinitionFault, isNew } from "@tropism/domain/agent"
 import { promptStep } from "@tropism/domain/flow"
@@ -12,7 +11,7 @@ import { Liquid } from "liquidjs"
 import { runLimits } from "../limits.ts"
 import { standingAlone } from "../models/script.ts"
 
-/** What a prompt may speak of. */
+/** The root variables of a prompt. */
 export const rootNames = [
   "event",
   "events",
@@ -54,7 +53,7 @@ const engine = standingAlone(
   })
 )
 
-/** Renders a template; fails when it is no template or grows beyond its bounds. */
+/** Renders a template; fails when it is invalid or exceeds its limits. */
 export const renderPrompt = (template: string, scope: PromptScope): Effect.Effect<string, PromptFailed> =>
   Effect.try({
     try: () => engine.parseAndRenderSync(template, scope) as string,
@@ -69,7 +68,7 @@ export const renderPrompt = (template: string, scope: PromptScope): Effect.Effec
     )
   )
 
-/** Finds the place of a prompt that is no template or names something that no prompt can know. */
+/** Finds a prompt that is no valid template or names an unknown variable, with its pointer. */
 export const findPromptFault = (
   definition: AgentDefinition,
   before?: AgentDefinition
@@ -77,7 +76,7 @@ export const findPromptFault = (
   const { flowType, prompt, steps, systemPrompt } = definition
   const isNewFlow = isNew("steps", definition, before) || isNew("flowType", definition, before)
   const names = steps.map(({ name }) => name)
-  // What is said before the first step can tell of none; a loop without steps says its prompt again and again.
+  // The first step's prompt cannot use any output; a loop without steps repeats its prompt.
   const inPrompt = flowType === "loop" && names.length === 0 ? [promptStep] : []
   const own: ReadonlyArray<Spoken> = [
     ...(isNewFlow || isNew("prompt", definition, before)
@@ -90,7 +89,7 @@ export const findPromptFault = (
   return findSpokenFault(own, names) ?? (isNewFlow ? findStepPromptFault(definition) : undefined)
 }
 
-/** Finds the place of a step's prompt that is no template or names something that it cannot know. */
+/** Finds a step's prompt that is no valid template or names an unavailable variable, with its pointer. */
 export const findStepPromptFault = ({
   flowType,
   steps
@@ -104,7 +103,7 @@ export const findStepPromptFault = ({
   return findSpokenFault(spoken, names)
 }
 
-/** A template of a definition, and the steps whose outputs are there when it is said. */
+/** A template of a definition, and the steps whose outputs are available to it. */
 interface Spoken {
   readonly pointer: string
   readonly template: string
@@ -140,7 +139,7 @@ const findTemplateFault = (
     : `The template speaks of steps.${early}, and there is no step of that name; it may speak ${known}`
 }
 
-/** Whether any template of an agent speaks of one of some names. */
+/** Whether any template of an agent uses one of these names. */
 export const speaksOf = (
   definition: AgentDefinition,
   ...names: ReadonlyArray<(typeof rootNames)[number]>
@@ -149,7 +148,7 @@ export const speaksOf = (
   return names.some((name) => spoken.has(name))
 }
 
-/** By definition: each of its runs asks, and a version never changes. */
+/** Cached by definition: each of its runs needs it, and a version never changes. */
 const roots = new WeakMap<AgentDefinition, ReadonlySet<unknown>>()
 
 const rootsOf = (definition: AgentDefinition): ReadonlySet<unknown> => {
@@ -164,7 +163,7 @@ const rootsOf = (definition: AgentDefinition): ReadonlySet<unknown> => {
   return found
 }
 
-/** The fields of `input` that prompts name, [] where they speak of it as a whole; undefined where they do not speak of it. */
+/** Returns the fields of `input` that prompts use, [] when they use it as a whole; undefined when they do not use it. */
 export const inputFieldsOf = (templates: ReadonlyArray<string>): ReadonlyArray<string> | undefined => {
   const spoken = templates
     .flatMap((template) => Result.getOrElse(pathsOf(template), () => []))
@@ -173,7 +172,7 @@ export const inputFieldsOf = (templates: ReadonlyArray<string>): ReadonlyArray<s
   return [...new Set(spoken.flatMap(([, field]) => (typeof field === "string" ? [field] : [])))]
 }
 
-/** The names that a template speaks of, each with what it asks of it; what is only known at run time is no text. */
+/** Returns the names that a template uses, each with its path; a part known only at run time is not a string. */
 const pathsOf = (template: string): Result.Result<ReadonlyArray<ReadonlyArray<unknown>>, string> =>
   Result.try({ try: () => engine.globalVariableSegmentsSync(template), catch: messageOf })
 

@@ -1,9 +1,8 @@
 /**
- * Sees to it that each project has had its TodoAssistant, once.
+ * Creates the TodoAssistant of each project, once.
  *
- * A project remembers which agent that was. It is made with the project, or for
- * an older one when somebody asks for it first; one that a person renamed is
- * still the one, and one that a person deleted is not made again.
+ * The project stores the agent's id. It is created with the project, or for an older project on the first request; a renamed one remains
+ * the TodoAssistant, and a deleted one is not created again.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentId, UserId } from "@tropism/domain/ids"
@@ -18,9 +17,12 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class TodoAssistants extends Context.Service<
   TodoAssistants,
   {
-    /** Makes the TodoAssistant of a project that is being made. */
+    /** Creates the TodoAssistant of a new project. */
     readonly seed: InProject<Agent>
-    /** The agent of that name, else the one that was made as it, made now where there never was one; undefined when a person deleted it. */
+    /**
+     * Returns the agent of that name, otherwise the project's TodoAssistant, which is created if there never was one; undefined when a
+     * person deleted it.
+     */
     readonly ensure: InProject<Agent | undefined>
   }
 >()("@tropism/server/agent/TodoAssistants") {
@@ -39,7 +41,7 @@ export class TodoAssistants extends Context.Service<
       }, orDie)
 
       const seed = agents.create(todoAssistant, system).pipe(
-        // Somebody made one of that name a moment ago: it is the one.
+        // A concurrent request has just created one of that name: use it.
         Effect.catch((refused) =>
           Effect.flatMap(named, (agent) => (agent ? Effect.succeed(agent) : Effect.die(refused)))
         ),
@@ -59,7 +61,7 @@ export class TodoAssistants extends Context.Service<
 
       const ensure = Effect.gen(function* () {
         const known = yield* named
-        // Of two that ask an older project at once, the second one waits and sees what the first has made.
+        // Of two concurrent requests for an older project the second waits and then sees the first one's agent.
         const id = (yield* rememberedId(false)) ?? (yield* rememberedId(true))
         if (id === null) return yield* known ? remember(known) : seed
         return known ?? (yield* agents.get(id))
@@ -70,5 +72,5 @@ export class TodoAssistants extends Context.Service<
   )
 }
 
-/** Nobody in particular wrote the definition. */
+/** The definition has no person as its author. */
 const system = "system" as UserId

@@ -1,11 +1,9 @@
 /**
- * Makes agents what definitions say, by name: all of them or none.
+ * Applies definitions to agents by name: all of them or none.
  *
- * Everything is judged before anything is written, and every fault is told. What
- * is so already is left alone, so applying twice makes no second version. A field
- * that a definition does not name is its default, except two: a switch that
- * somebody threw is not thrown back by a file that says nothing of it, and an agent
- * without tools gets none from such a file.
+ * Everything is checked before anything is written, and every error is reported. Unchanged agents are left alone, so applying twice creates
+ * no second version. A field that a definition omits gets its default, with two exceptions: an omitted `enabled` does not override a
+ * person's choice, and an agent without tools gets none from such a file.
  */
 import { type Agent, type AgentDefinition, type AgentInput, defineAgent } from "@tropism/domain/agent"
 import {
@@ -28,7 +26,7 @@ import { inTurn } from "../database/fair-row-locks.ts"
 import { Agents, decodeDefinition } from "./agents.ts"
 import { checkDefinition, DefinitionRefused } from "./definition-checks.ts"
 
-/** Definitions of which some cannot be right; each fault has its place in the request. */
+/** Some definitions are invalid; each error has its pointer in the request. */
 export class DeclarationsRefused extends Schema.TaggedError<DeclarationsRefused>()("DeclarationsRefused", {
   faults: Schema.Array(Schema.Struct({ pointer: Schema.String, message: Schema.String }))
 }) {}
@@ -49,7 +47,7 @@ interface Leftover {
 export class Declarations extends Context.Service<
   Declarations,
   {
-    /** What became of each agent, in the order of the request, and then of those that were left out. */
+    /** Returns the outcome for each agent, in the order of the request, followed by those that it leaves out. */
     readonly apply: (
       input: ApplyInput,
       by: UserId
@@ -67,8 +65,8 @@ export class Declarations extends Context.Service<
       const agents = yield* Agents
 
       /**
-       * One apply at a time in a project, for two that name the same agents would wait for each other; and nobody changes these
-       * agents between what is read of them and what is written.
+       * Serializes applies in a project, because two that name the same agents could deadlock, and locks these agents between reading and
+       * writing.
        */
       const alone = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
         const { projectId } = yield* ProjectTransaction
@@ -108,7 +106,7 @@ export class Declarations extends Context.Service<
         return plans
       })
 
-      /** Agents that were applied once and that these definitions leave out. */
+      /** Returns agents that were applied before and that these definitions leave out. */
       const leftovers = Effect.fnUntraced(function* (inputs: ReadonlyArray<AgentInput>) {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<Leftover>`
@@ -167,7 +165,7 @@ const findTwice = (inputs: ReadonlyArray<AgentInput>) => {
   })
 }
 
-/** What would become of an agent; a new one is told by what is not the default. */
+/** Returns the changes to an agent; for a new one, those from the default. */
 const tell = (
   definition: AgentDefinition,
   agent: Agent | undefined,
@@ -184,26 +182,25 @@ const tell = (
     : { name, outcome: "updated", id: agent.id, version: agent.version + 1, changes, warnings }
 }
 
-// The versions of agents: which there were, what each changed, and the way back.
+// Lists the versions of agents, their differences, and restores them.
 //
-// A version never changes. Going back makes a new one, so runs that pin a
-// version find it for ever.
+// Versions are immutable. Restoring creates a new version, so runs always find the version that they pin.
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
 export class Versions extends Context.Service<
   Versions,
   {
-    /** The versions of an agent before one, newest first. */
+    /** Returns the versions of an agent before one, newest first. */
     readonly list: (
       id: AgentId,
       before: number | undefined,
       limit: number
     ) => Read<ReadonlyArray<AgentVersionSummary>>
     readonly get: (id: AgentId, version: number) => Read<AgentVersionRecord | undefined>
-    /** What lies between two versions; undefined when there is not one of them. */
+    /** Returns the differences between two versions; undefined when one of them does not exist. */
     readonly diff: (id: AgentId, from: number | undefined, to: number) => Read<AgentVersionDiff | undefined>
-    /** Makes the agent what a version of it was; undefined when there is none. */
+    /** Restores an agent's version; undefined when there is none. */
     readonly restore: (
       id: AgentId,
       version: number,
@@ -236,7 +233,7 @@ export class Versions extends Context.Service<
         before: number | undefined,
         limit: number
       ) {
-        // One more than is told: each is compared with the version before it.
+        // Reads one more than the limit, because each version is compared with the one before it.
         const records = yield* read(id, before ?? newest, limit + 1)
         return records.slice(0, limit).map((record, index) => summaryOf(record, records[index + 1]))
       })
@@ -263,7 +260,7 @@ export class Versions extends Context.Service<
       ) {
         const record = yield* get(id, version)
         if (record === undefined) return undefined
-        // Whether an agent may work is decided now and not by its past: going back never throws a switch.
+        // Restoring keeps the current `enabled`: an old version must not switch an agent on or off.
         return yield* agents.revise(id, ({ enabled }) => ({ ...record.definition, enabled }), by, {
           restoredFrom: version,
           ...(expectedVersion === undefined ? {} : { expectedVersion })
@@ -275,7 +272,7 @@ export class Versions extends Context.Service<
   )
 }
 
-/** Beyond every version. */
+/** Larger than any version number. */
 const newest = 2_147_483_647
 
 interface VersionRow {

@@ -1,10 +1,8 @@
 /**
- * Says something to an agent, and tells what it answers (S003-R25…R40).
+ * Sends a message to an agent and returns its answer (S003-R25…R40).
  *
- * A message, the conversation it begins and the run that will answer it are one
- * transaction. The answer is read from the
- * log afterwards, by whichever server is asked; between two requests nothing is
- * held anywhere. To a question of the agent the next message is the answer.
+ * **Invariant**: a message, the conversation that it starts and the run that will answer it are one transaction. The answer is read from
+ * the log afterwards, by any server; nothing is kept between two requests. If the agent has asked a question, the next message answers it.
  */
 import { callOf, type CarriedCall, shownCall, withCalls } from "@tropism/domain/chat-calls"
 import { chatResponse } from "@tropism/domain/chat-sentences"
@@ -34,7 +32,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { isPassing } from "../database/connection-errors.ts"
 import type { ProjectTransaction } from "../database/database.ts"
 import { conversationLimits } from "../limits.ts"
-import { Triggers } from "../reactions/triggers.ts"
+import { Triggers } from "../reactions/manual-triggers.ts"
 import { QuestionTasks } from "../review/questions.ts"
 import type { TriggerRefused } from "../runs/admission.ts"
 import { type AnswerRefused, Answers } from "../runs/questions.ts"
@@ -42,27 +40,27 @@ import { Runs } from "../runs/run-store.ts"
 import { Conversations } from "./conversations.ts"
 import { restOf, type TurnPart, Turns, saidIn, type TurnRest } from "./turns.ts"
 
-/** What somebody says. */
+/** A message to send. */
 export interface Saying {
   readonly by: UserId
   readonly message: string
-  /** Absent where it begins a conversation. */
+  /** Absent for a new conversation. */
   readonly conversationId: ConversationId | undefined
-  /** With whom a conversation is begun; of one that goes on, with whom it is said to be. */
+  /** The agent of a new conversation; for an existing one, the agent that the caller expects. */
   readonly agentId: AgentId | undefined
 }
 
-/** What was said, and where its answer will stand. */
+/** A sent message, and where its answer will be. */
 export type Said = {
   readonly conversationId: ConversationId
   readonly contextName: ContextName
-  /** The number of the event that was kept. */
+  /** The number of the stored event. */
   readonly after: number
-  /** It answers a question of a turn that was open. */
+  /** It answers a question of an open turn. */
   readonly isTurnOpen: boolean
 }
 
-/** Why something is not said. */
+/** Why a message was refused. */
 export class SayingRefused extends Schema.TaggedError<SayingRefused>()("SayingRefused", {
   reason: Schema.Literals(["noConversation", "noAgent", "nobody", "otherAgent", "blank"]),
   detail: Schema.String
@@ -70,7 +68,7 @@ export class SayingRefused extends Schema.TaggedError<SayingRefused>()("SayingRe
 
 export type NotSaid = SayingRefused | TriggerRefused | AnswerRefused | PromptFailed
 
-/** What is told of an answer while it is made; the last is the whole. */
+/** A part of a streamed answer; the last is the whole answer. */
 export type ChatPart =
   | { readonly type: "words"; readonly text: string }
   | { readonly type: "toolCall"; readonly call: CarriedCall }
@@ -79,11 +77,11 @@ export type ChatPart =
 export class Chatting extends Context.Service<
   Chatting,
   {
-    /** Keeps what somebody says, with the run that will answer it. */
+    /** Stores a message with the run that will answer it. */
     readonly say: (saying: Saying) => Effect.Effect<Said, NotSaid, ProjectTransaction>
-    /** The answer to what was said, as it is made, waited for no longer than a time. */
+    /** Streams the answer, up to a time limit. */
     readonly answering: (projectId: ProjectId, said: Said, waitMs: number) => Stream.Stream<ChatPart>
-    /** The whole answer, or what there is of it when the time is up. */
+    /** The whole answer, or what exists when the time is up. */
     readonly answer: (projectId: ProjectId, said: Said, waitMs: number) => Effect.Effect<ChatAnswer>
   }
 >()("@tropism/server/chat/Chatting") {
@@ -171,7 +169,8 @@ export class Chatting extends Context.Service<
           (): ChatAnswer | undefined => undefined,
           (whole, part) => (part.type === "done" ? part.answer : whole)
         )
-        // Whatever is not known of it, it was said: told of a fault, whoever has no key would say it again.
+        // The message is stored even if its answer cannot be read now. A client without a key would send it again after an error, so
+        // answer.
         const last = yield* Effect.catchDefect(told, (defect) =>
           isPassing(defect) ? Effect.succeed(unheard(said)) : Effect.die(defect)
         )
@@ -186,11 +185,11 @@ export class Chatting extends Context.Service<
   )
 }
 
-/** What is told of an answer of which nothing is known, but that it is being made. */
+/** The answer when only its start is known. */
 export const unheard = ({ conversationId }: Said): ChatAnswer =>
   chatAnswerOf(conversationId, nothingYet, restOf({ ending: "bound" }, null))
 
-/** What is there because this transaction has just read or made its conversation. */
+/** A value that exists because this transaction has read or made its conversation. */
 const held = <A, E, R>(
   reading: Effect.Effect<A | undefined, E, R>,
   name: ContextName
@@ -201,7 +200,7 @@ const held = <A, E, R>(
       : Effect.succeed(found)
   )
 
-/** What a part of a turn adds to the answer, and what is told of it. */
+/** What a part of a turn adds to the answer, and what is streamed of it. */
 const toldOf = (
   conversationId: ConversationId,
   soFar: AnswerSoFar,
@@ -220,20 +219,18 @@ const toldOf = (
   }
 }
 
-// What a person is told of the turn that answers: the words, what the agent did, how it ended.
+// The answer as a person sees it: text, tool calls and ending.
 //
-// A fold of the turn's events and nothing else, so the same answer is told
-// whoever asks for it again. Friendly sentences are made at its end and are kept
-// nowhere.
+// A pure fold of the turn's events, so every reader gets the same answer. Friendly sentences are made at the end and stored nowhere.
 
-/** What of an answer is there so far. */
+/** The answer so far. */
 interface AnswerSoFar {
-  /** What the agent said last. */
+  /** The agent's last message. */
   readonly said: string
-  /** Why that is not whole; undefined where it is. */
+  /** Why it is incomplete; undefined where it is not. */
   readonly finishReason: CutReason | undefined
   readonly calls: ReadonlyArray<CarriedCall>
-  /** Those of them since the agent's last words. */
+  /** The calls since the agent's last message. */
   readonly unspoken: ReadonlyArray<CarriedCall>
 }
 
@@ -274,33 +271,32 @@ const chatAnswerOf = (
   }
 }
 
-// Brings words into a context: to a question that waits for them they are the answer, else an agent's turn answers them.
+// Adds a person's message to a context: it answers a waiting question, otherwise it starts a turn.
 //
-// One way for every door through which a person speaks in a context of their own.
-// The run is held before the log, as whoever else answers holds them. It knows
-// neither conversations nor keys.
+// Shared by every endpoint through which a person writes to their own context. Lock order: the run before the log, as for every other
+// answer. It knows neither conversations nor idempotency keys.
 
-/** What somebody says. */
+/** A person's message. */
 export interface Words {
   readonly content: string
-  /** The event that begins a turn, where no question waits. */
+  /** The event that starts a turn, if no question waits. */
   readonly event: NewEvent
-  /** What is kept right before it. */
+  /** Events to store right before it. */
   readonly before?: Effect.Effect<ReadonlyArray<NewEvent>, never, ProjectTransaction>
 }
 
-/** Where words stand in a log. */
+/** The position of a message in a log. */
 export interface Spoken {
-  /** The number of the event that has them; the answer comes behind. */
+  /** The number of its event; the answer follows it. */
   readonly number: number
-  /** They answer a question of a turn that was open. */
+  /** It answers a question of an open turn. */
   readonly isAnswer: boolean
 }
 
 export class Speaking extends Context.Service<
   Speaking,
   {
-    /** Keeps a person's words, with the run that answers them or goes on with them. */
+    /** Stores a person's message, with the run that answers it or continues with it. */
     readonly say: (
       context: ContextHead,
       words: Words,
@@ -317,7 +313,7 @@ export class Speaking extends Context.Service<
       const questions = yield* QuestionTasks
       const answers = yield* Answers
 
-      /** Brings words to the question that waits for them; false where none does. */
+      /** Delivers a message to the question that waits for it; false where there is none. */
       const answer = Effect.fnUntraced(function* ({ name }: ContextHead, { content }: Words, by: UserId) {
         const resting = yield* runs.holdResting(name)
         const [question] = resting?.reason === "question" ? yield* questions.pending(resting.id) : []
@@ -327,7 +323,7 @@ export class Speaking extends Context.Service<
       })
 
       const begin = (context: ContextHead, { before = nothing, event }: Words, by: UserId) =>
-        // Behind the run and right before the event: whoever works there takes the run's lock first, too.
+        // After the run and right before the event: every writer takes the run's lock first.
         triggers.byEvent(
           context,
           { ...event, triggersAgentTurn: true },
@@ -338,7 +334,7 @@ export class Speaking extends Context.Service<
       const say = Effect.fn("Speaking.say")(function* (context: ContextHead, words: Words, by: UserId) {
         const isAnswer = yield* answer(context, words, by)
         if (!isAnswer) yield* begin(context, words, by)
-        // The log is held since it was written, so its end is what was said.
+        // The log has been locked since the message was written, so its end is the message.
         const { lastNumber } = yield* contexts.lock(context.name)
         const spoken: Spoken = { number: lastNumber, isAnswer }
         return spoken
@@ -351,24 +347,23 @@ export class Speaking extends Context.Service<
 
 const nothing = Effect.succeed<ReadonlyArray<NewEvent>>([])
 
-// What was said in a conversation, a page at a time.
+// Lists the messages of a conversation, page by page.
 //
-// Read out of the log from the place of the page on, so a page costs what is on
-// it and not what the conversation has grown to.
+// Reads the log from the page's position on, so the cost depends on the page and not on the conversation.
 
-/** A message in the list, and where the list goes on behind it. */
+/** A message in the list, and the position after it. */
 export interface ListedMessage {
   readonly item: ConversationMessage
   readonly place: string
 }
 
-/** What a place looks like: after which event, past how many messages. */
+/** The format of a position: an event, and a count of messages after it. */
 export const messagePlaces = /^\d{1,9}\.\d{1,6}$/
 
 export class Messages extends Context.Service<
   Messages,
   {
-    /** Messages behind a place, the oldest first; what an agent has done and said nothing of yet comes last. */
+    /** Messages after a position, oldest first; tool calls without a message yet come last. */
     readonly list: (
       name: ContextName,
       after: string | undefined,

@@ -1,10 +1,8 @@
 /**
- * Words that come with all that was said before them, as programs say them that keep their conversations themselves.
+ * Stores messages of clients that send the whole conversation with each request.
  *
- * Each request begins a context of its own, unless it names the one that it goes
- * on in. Such a context belongs to whoever spoke and is nobody's conversation: no
- * list of conversations has it, and its log is forgotten a month after the last
- * word in it.
+ * Each request starts a new context unless it names one to continue. Such a context is private to its caller and is no conversation: no
+ * list shows it, and its log is purged a month after its last message.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { Attachment } from "@tropism/domain/attachment"
@@ -29,41 +27,41 @@ import { AnswerRefused } from "../runs/questions.ts"
 import { Speaking } from "./chat.ts"
 import { BroughtContexts, Conversations } from "./conversations.ts"
 
-/** A file that comes with words. */
+/** A file of a message. */
 export interface SaidFile extends Attachment {
   readonly fileName: string | null
   readonly source: FileAttachmentEvent["source"]
 }
 
-/** What is said now, and how the agent shall answer. */
+/** A message, and how the agent should answer it. */
 export interface Saying {
   readonly content: string
   readonly files: ReadonlyArray<SaidFile>
-  /** A chat client says it for itself: it goes on nowhere, and no list has it. */
+  /** A chat client's own request: nothing continues it, and no list shows it. */
   readonly isHelper: boolean
-  /** Which model answers from here on; null is as it is. */
+  /** The model settings from here on; null keeps them. */
   readonly settings: LlmConfig | null
 }
 
-/** What was said before, as a client tells it. */
+/** The history that a client sends. */
 export interface Brought {
   readonly instructions: string | null
   readonly messages: ReadonlyArray<GivenMessage>
 }
 
-/** The same for a conversation that goes on. */
+/** The same for a continued conversation. */
 export interface BroughtOn extends Brought {
-  /** The instructions at the end of the system prompt that these ones replace. */
+  /** The instructions at the end of the system prompt that these replace. */
   readonly promptEnd: string | null
 }
 
-/** Where something was said; plain JSON, for it is kept under an Idempotency-Key. */
+/** The position of a message; plain JSON, because it is stored under an Idempotency-Key. */
 export type SaidIn = {
   readonly context: ContextName
   readonly agentId: Agent["id"]
-  /** The number of the event that said it; its answer comes behind. */
+  /** The number of the message's event; its answer follows. */
   readonly number: number
-  /** It answers what the agent has asked, in the turn that is open. */
+  /** It answers a question of the agent in the open turn. */
   readonly isAnswer: boolean
 }
 
@@ -73,9 +71,9 @@ export class Completions extends Context.Service<
   Completions,
   {
     /**
-     * Says something to an agent behind what was said elsewhere, in a context that is the speaker's alone.
+     * Sends a message with its history in a new context that only the caller sees.
      *
-     * **Details** Where what was said ends with a question of this agent that still waits for this person, it is the answer to that.
+     * If the history ends with a question of this agent that still waits for this person, the message answers it.
      */
     readonly begin: (
       agent: Agent,
@@ -83,13 +81,16 @@ export class Completions extends Context.Service<
       saying: Saying,
       by: UserId
     ) => InProject<SaidIn, PromptFailed | TriggerRefused | AnswerRefused>
-    /** The context of this name, where it is this person's; held, so that nobody forgets it or speaks in it meanwhile. */
+    /** This person's context of this name, locked so that it is not purged or written to meanwhile. */
     readonly hold: (name: ContextName, of: UserId) => InProject<ContextHead | undefined>
-    /** A context of this person that begins with the log of another up to an event, and with what the agent asks there. */
+    /** A context of this person that starts with another's log up to an event, and with the agent's question there. */
     readonly branch: (from: ContextHead, at: number, agent: Agent) => InProject<ContextHead, PromptFailed>
-    /** The context of a conversation of this person, by its id or by the name that an answer told; undefined alike for what is somebody else's and what is not there. */
+    /**
+     * The context of this person's conversation, by its id or by the name in an answer; undefined alike if it is another person's or
+     * missing.
+     */
     readonly find: (conversation: string, of: UserId) => InProject<ContextHead | undefined>
-    /** Says something where this person has spoken before, after what the client brings; an agent that waits for an answer is answered. */
+    /** Sends a message in an existing context, after the client's history; answers a waiting question. */
     readonly goOn: (
       context: ContextHead,
       saying: Saying,
@@ -150,13 +151,13 @@ export class Completions extends Context.Service<
 
       const branch = Effect.fn("Completions.branch")(function* (from: ContextHead, at: number, agent: Agent) {
         const name = ContextName.make(`${prefix}${yield* ids.next}`)
-        // The name is new, and the place was read from the log that is held.
+        // The name is new, and the position was read from the locked log.
         const context = yield* Effect.catchTags(beginnings.fork(name, agent, { from, at }), {
           ContextExists: Effect.die,
           ForkRefused: Effect.die
         })
         yield* brought.keep(name)
-        // The call that asked has ended with its turn: what it asked stands before the next words, which may answer it.
+        // The call that asked ended with its turn: its question comes before the next message, which may answer it.
         const content = questionsText(questionsIn(yield* contexts.loadUpTo(from.name, at)))
         if (content === "") return context
         const asked: NewEvent = {
@@ -181,7 +182,7 @@ export class Completions extends Context.Service<
           )
       )
 
-      /** What a client brings to a conversation that goes on; what its system prompt has already is not repeated. */
+      /** The new part of a client's history; what the system prompt already contains is not repeated. */
       const broughtOn = Effect.fnUntraced(function* (name: ContextName, more: BroughtOn | undefined) {
         if (more === undefined) return []
         const prompt = Option.getOrElse((yield* contexts.load(name)).systemPrompt, () => "")
@@ -205,14 +206,16 @@ export class Completions extends Context.Service<
         return events
       })
 
-      /** What sets the model of a context, where it asks another; tools that one message went without are back for the next. */
+      /** The event that changes a context's model settings, if they differ; tools that one message disabled are enabled for the next. */
       const newSetting = Effect.fnUntraced(function* (name: ContextName, settings: LlmConfig | null) {
         const primary = Option.getOrUndefined((yield* contexts.load(name)).config.primary)
         if (settings !== null) return primary && isSame(primary, settings) ? [] : settingOf(settings)
         return primary?.toolChoice === "none" ? settingOf({ ...primary, toolChoice: null }) : []
       })
 
-      /** The context in which the agent asked what the history ends with, and still waits: a client that names no conversation goes on there. */
+      /**
+       * The context with the question that the history ends with, if it still waits: a client without a conversation id continues there.
+       */
       const askedIn = Effect.fnUntraced(function* (
         agent: Agent,
         messages: ReadonlyArray<GivenMessage>,
@@ -241,7 +244,7 @@ export class Completions extends Context.Service<
         const asked = saying.isHelper ? undefined : yield* askedIn(agent, messages, by)
         if (asked !== undefined) return yield* goOn(asked, saying, by)
         const name = ContextName.make(`${saying.isHelper ? helperPrefix : prefix}${yield* ids.next}`)
-        // The name holds an id that nobody else has.
+        // The name contains a fresh id.
         const context = yield* Effect.catchTag(beginnings.open(name, agent, by), "ContextExists", Effect.die)
         yield* brought.keep(name)
         const hasHistory = instructions !== null || messages.length > 0
@@ -259,13 +262,13 @@ export class Completions extends Context.Service<
 
 const isQuestion = Schema.is(QuestionPayload.mapFields(Struct.pick(["question", "options"])))
 
-/** What an agent asks in a context and nobody has answered. */
+/** The open questions of the agent in a context. */
 const questionsIn = ({ pendingCalls, waitingCalls }: ReducedContext) =>
   pendingCalls.flatMap(({ arguments: asked, id, name }) =>
     name === "ask_user" && Object.hasOwn(waitingCalls, id) && isQuestion(asked) ? [asked] : []
   )
 
-/** What a user said, without files. */
+/** The text of a user's message, without files. */
 const textOf = ({ content }: Message): string =>
   typeof content === "string"
     ? content
@@ -296,12 +299,12 @@ const fileEvent = ({ digest, fileName, mimeType, sizeBytes, source, untrusted }:
   ...(untrusted ? { untrusted: true } : {})
 })
 
-// Responses of OpenAI's Responses API: each is a place in the log of a context that belongs to one person.
+// Stores the responses of OpenAI's Responses API: each is a position in the log of a private context.
 //
-// A row is written with what was said and never changes, but that it stops being stored. A response ends where the next one of
-// its context begins, stored or not.
+// A row is written with its message and never changes, except that it can stop being stored. A response ends where the next one of its
+// context begins, stored or not.
 
-/** What a request says of its response, as the response repeats it. */
+/** Request fields that the response repeats. */
 export const ResponseTerms = Schema.Struct({
   model: Schema.String,
   background: Schema.Boolean,
@@ -313,19 +316,19 @@ export const ResponseTerms = Schema.Struct({
   isStored: Schema.Boolean,
   temperature: Schema.NullOr(Schema.Finite),
   toolChoice: Schema.Literals(["auto", "none"]),
-  /** The end of the system prompt that the next response takes away: instructions are of one response. */
+  /** The end of the system prompt that the next response removes: instructions apply to one response. */
   promptEnd: Schema.NullOr(Schema.String)
 })
 export type ResponseTerms = typeof ResponseTerms.Type
 
-/** Where a response is, and what was asked of it. */
+/** A response's position and request. */
 export interface PlacedResponse {
   readonly id: string
   readonly context: ContextName
   readonly agentId: AgentId
   /** The last event before the request. */
   readonly beginsAfter: number
-  /** The event after which the answer comes. */
+  /** The event that the answer follows. */
   readonly number: number
   readonly isAnswer: boolean
   readonly terms: ResponseTerms
@@ -335,15 +338,15 @@ export interface PlacedResponse {
 export class Responses extends Context.Service<
   Responses,
   {
-    /** Keeps a response, in the transaction that says what it answers; returns when that was. */
+    /** Stores a response in the transaction of its message; returns when that was. */
     readonly keep: (response: Omit<PlacedResponse, "agentId" | "createdAt">) => InProject<Date>
-    /** A stored response of this person; undefined alike for what is somebody else's, deleted, forgotten or not there. */
+    /** A stored response of this person; undefined alike if it is another person's, deleted, purged or missing. */
     readonly find: (id: string, of: UserId) => InProject<PlacedResponse | undefined>
-    /** The response after this one in its context, stored or not. */
+    /** The next response in its context, stored or not. */
     readonly next: (
       response: PlacedResponse
     ) => InProject<Pick<PlacedResponse, "beginsAfter" | "isAnswer"> | undefined>
-    /** The instructions at the end of a context's system prompt that its newest response has brought. */
+    /** The instructions of a context's newest response at the end of its system prompt. */
     readonly lastPromptEnd: (context: ContextName) => InProject<string | null>
     /** Stops storing a response of this person; false where there is none. */
     readonly remove: (id: string, of: UserId) => InProject<boolean>
@@ -373,7 +376,7 @@ export class Responses extends Context.Service<
         return row.createdAt
       }, orDie)
 
-      /** Whose context it is, is theirs; what was deleted or forgotten is not there. */
+      /** The context's owner owns its responses; deleted and purged ones are missing. */
       const isOf = (of: UserId) => sql`
         response.is_stored and exists (
           select from kb.contexts context

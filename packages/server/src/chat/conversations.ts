@@ -1,9 +1,8 @@
 /**
- * The conversations of persons: whose they are, with whom, and what they are called.
+ * Stores people's conversations: owner, agent and title.
  *
- * What is said in one is the log of its context and stands nowhere else. Every
- * query names the person, so a conversation of somebody else is one that is not
- * there.
+ * **Invariant**: every query names the owner, so another person's conversation is a missing one. The messages are in the log of the context
+ * and nowhere else.
  */
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName } from "@tropism/domain/context-event"
@@ -19,43 +18,48 @@ import { chatLimits } from "./limits.ts"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 
-/** A conversation in a list, and where it stands there. */
+/** A conversation in a list, with its position there. */
 export interface PlacedConversation {
   readonly item: Conversation
   readonly place: string
 }
 
-/** What such a place looks like: an instant in microseconds, and an id. */
+/** The format of a position: an instant in microseconds, and an id. */
 export const conversationPlaces = /^\d{1,18}\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 export class Conversations extends Context.Service<
   Conversations,
   {
-    /** Begins a conversation of a person with an agent, in a context that is theirs alone. */
+    /** Starts a conversation with an agent, in a private context. */
     readonly begin: (agent: Agent, title: string, of: UserId) => InProject<Conversation, PromptFailed>
-    /** A conversation of this person, held for the rest of the transaction; undefined alike for one of somebody else, a deleted one and one that never was. */
+    /**
+     * This person's conversation, locked for the rest of the transaction; undefined alike if it is another person's, deleted or missing.
+     */
     readonly find: (id: ConversationId, of: UserId) => InProject<Conversation | undefined>
-    /** A conversation with the person whose it is; undefined alike for a deleted one and one that never was. */
+    /** A conversation with its owner; undefined alike if it is deleted or missing. */
     readonly look: (
       id: ConversationId
     ) => InProject<{ readonly conversation: Conversation; readonly owner: UserId } | undefined>
-    /** A person's own behind a place, the one that was spoken in last first; those with one agent, where it is named. */
+    /** A person's own after a position, the most recently used first; optionally with one agent. */
     readonly list: (
       of: UserId,
       agentId: AgentId | undefined,
       after: string | undefined,
       limit: number
     ) => InProject<ReadonlyArray<PlacedConversation>>
-    /** Gives it another title; undefined where `find` would find none. */
+    /** Sets the title; undefined where `find` would find none. */
     readonly rename: (id: ConversationId, of: UserId, title: string) => InProject<Conversation | undefined>
-    /** Takes it from every list, and nobody can go on with it; answers what it was. */
+    /** Deletes it: no list shows it and nothing continues it. Returns it. */
     readonly remove: (id: ConversationId, of: UserId) => InProject<Conversation | undefined>
-    /** Keeps the conversation of a context from being deleted in this transaction, and says whether it was; undefined where a context is none. */
+    /**
+     * Locks the conversation of a context against deletion in this transaction, and returns whether it is deleted; undefined for a context
+     * without one.
+     */
     readonly hold: (
       name: ContextName,
       isSpokenIn: boolean
     ) => InProject<{ readonly isDeleted: boolean } | undefined>
-    /** Says that something was said in it now. */
+    /** Records that it was used now. */
     readonly touch: (id: ConversationId) => InProject<void>
   }
 >()("@tropism/server/chat/Conversations") {
@@ -69,7 +73,7 @@ export class Conversations extends Context.Service<
       const begin = Effect.fn("Conversations.begin")(function* (agent: Agent, title: string, of: UserId) {
         const { projectId } = yield* ProjectTransaction
         const id = (yield* ids.next) as ConversationId
-        // The name holds an id that nobody else has.
+        // The name contains a fresh id.
         const { name } = yield* Effect.catchTag(
           beginnings.open(ContextName.make(`chat-${id}`), agent, of),
           "ContextExists",
@@ -106,7 +110,7 @@ export class Conversations extends Context.Service<
         limit: number
       ) {
         const { projectId } = yield* ProjectTransaction
-        // An instant in microseconds, which no number of JavaScript rounds, and an id.
+        // An instant in microseconds, which JavaScript numbers hold exactly, and an id.
         const [micros, id] = after?.split(".") ?? []
         const rows = yield* sql<ConversationRow & { readonly micros: string }>`
           select *, (extract(epoch from updated_at) * 1000000)::bigint::text as micros from kb.conversations
@@ -185,21 +189,22 @@ const toConversation = ({
   updatedAt: updatedAt.toISOString()
 })
 
-// Contexts of clients that bring all that was said with each request: how long they are kept.
+// Retention of contexts of clients that send the whole history with each request.
 //
-// Such a client does not come back to most of them, so each has a day on which
-// what was said in it is forgotten, later each time that somebody speaks there.
-// Whoever is about to write holds its row, and the sweep passes over rows that are
-// held: nothing is written into a log that is being forgotten.
+// Such a client rarely returns to one, so each has a purge date, which moves with every message. A writer locks its row and the sweep skips
+// locked rows, so nothing is written to a log that is being purged.
 
 export class BroughtContexts extends Context.Service<
   BroughtContexts,
   {
-    /** Lets a context be forgotten when nobody has spoken in it for long. */
+    /** Schedules a context for purging when it is unused. */
     readonly keep: (name: ContextName) => InProject<void>
-    /** Keeps a context from being forgotten in this transaction, and for long where it is spoken in; false when it is forgotten. */
+    /**
+     * Locks a context against purging in this transaction, and postpones its purge where a message is added; false when it is already
+     * purged.
+     */
     readonly hold: (name: ContextName, isSpokenIn: boolean) => InProject<boolean>
-    /** Forgets, in a transaction of its own, what was said in some that nobody needs any more, of all projects; answers how many, and whether there may be more. */
+    /** Purges some unneeded contexts of all projects, in its own transaction; returns how many, and whether there may be more. */
     readonly forget: Effect.Effect<{ readonly count: number; readonly hasMore: boolean }>
   }
 >()("@tropism/server/chat/BroughtContexts") {
@@ -223,13 +228,14 @@ export class BroughtContexts extends Context.Service<
           update kb.brought_contexts
           set due_at = greatest(due_at, now() + ${inSeconds(isSpokenIn ? broughtKeepMs : broughtWaitMs)})
           where project_id = ${projectId} and context_name = ${name}`
-        // A statement of its own: the sweep that this one waited for has ended, and what it did is seen.
+        // A separate statement, so that it sees what the sweep did that this one waited for.
         const rows = yield* sql`
           select 1 from kb.contexts where project_id = ${projectId} and name = ${name} and forgotten_at is null`
         return rows.length > 0
       }, orDie)
 
-      // Some that were due may all be needed and wait for another day: the count does not tell. Only a transaction that found none has no id.
+      // Due contexts may all be needed and postponed, so the count does not show whether there are more. Only a transaction that found none
+      // has no id.
       const forget = sql<{ readonly count: number; readonly hasMore: boolean }>`
         with swept as materialized (
           select kb.forget_brought_contexts(${chatLimits.broughtWaitMs / 1_000}::float8, ${chatLimits.forgetBatchContexts}::int) as count

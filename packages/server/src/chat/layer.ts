@@ -1,4 +1,4 @@
-/** Chat with agents: conversations, turns, completions and responses. It needs the reactions. */
+/** The services of chat: conversations, turns, completions and responses. Requires the reactions. */
 import { Layer } from "effect"
 import { Chatting, Messages, Speaking } from "./chat.ts"
 import { Completions, Responses } from "./completions.ts"

@@ -1,22 +1,19 @@
-/**
- * Every bound of chat, with its unit in its name.
- *
- */
+/** Limits of chat; each unit is in its name. */
 
 export const chatLimits = {
-  /** How long a request waits for its answer; the turn goes on behind it. */
+  /** How long a request waits for its answer; the turn continues afterwards. */
   waitMs: 60_000,
-  /** The same for one that is told of the answer as it is made. */
+  /** The same for a streamed answer. */
   streamWaitMs: 900_000,
-  /** Between two looks at a log, and at its run, for what no wake-up told of. */
+  /** Between two reads of a log and its run, in case a notification was lost. */
   sweepIntervalMs: 1_000,
-  /** Events of one look. */
+  /** Events of one read. */
   pageEvents: 200,
-  /** A context that a client of OpenAI's API began is kept for so long after the last word in it: longer than a request may come again. */
+  /** Retention of an OpenAI client's context after its last message: longer than a request may be repeated. */
   broughtKeepMs: 2_678_400_000,
-  /** One that is due and still needed is looked at again so much later. */
+  /** A due context that is still needed is checked again after this time. */
   broughtWaitMs: 86_400_000,
-  /** Between two looks for those that are due; contexts forgotten in one transaction, and transactions in one look. */
+  /** Between two sweeps; contexts purged in one transaction, and transactions of one sweep. */
   forgetIntervalMs: 3_600_000,
   forgetBatchContexts: 50,
   forgetMaxBatches: 1_000,

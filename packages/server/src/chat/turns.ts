@@ -1,11 +1,9 @@
 /**
- * Follows what comes of a message until the turn that answers it rests.
+ * Follows a turn from its message until it pauses or ends.
  *
- * Whoever follows reads the log: behind a crash, on another server, or long after
- * it was said, the same parts come. Wake-ups only say when to look. What is made
- * here of an answer that is not complete is told at once; an answer that another
- * server makes is told when it is kept, or as it is made where servers work together.
- * Nobody's leaving ends a turn.
+ * Followers read the log, so the same parts come after a crash, on another server, or long afterwards. Notifications only trigger reads.
+ * Deltas of an unfinished answer are streamed at once if it is generated here; from another server they come through the delta relay, or
+ * when they are stored. A disconnected follower ends no turn.
  */
 import { type ChatEnding, chatStatuses } from "@tropism/domain/chat-ending"
 import { type ReducedContext, asksAnew } from "@tropism/domain/context"
@@ -34,18 +32,18 @@ import { Runs } from "../runs/run-store.ts"
 import { chatLimits } from "./limits.ts"
 
 export interface FollowTerms {
-  /** How long the answer is waited for. */
+  /** How long to wait for the answer. */
   readonly waitMs?: number
-  /** The turn that answers was open before the event: what came is an outcome that it waited for. */
+  /** Whether the turn was already open before the event, which is then a result that it waited for. */
   readonly isTurnOpen?: boolean
-  /** The last event before a question of the turn was answered: the parts end there, with the questions that waited. */
+  /** The last event before a question of the turn was answered: the parts end there, with the open questions. */
   readonly until?: number | undefined
 }
 
 export class Turns extends Context.Service<
   Turns,
   {
-    /** What comes behind an event of a context, up to the rest of the turn that answers it; "working" at the bound of time. */
+    /** The parts after an event of a context, until the turn that answers it pauses or ends; "working" at the time limit. */
     readonly follow: (
       projectId: ProjectId,
       name: ContextName,
@@ -64,7 +62,7 @@ export class Turns extends Context.Service<
       const runs = yield* Runs
       const notifier = yield* Notifier
 
-      /** What rings when there may be news, and which. */
+      /** A queue that signals possible news, by kind. */
       const listen = Effect.fnUntraced(function* (projectId: ProjectId, name: ContextName) {
         const scope = yield* Effect.scope
         const bell = yield* Queue.sliding<void>(1)
@@ -88,7 +86,7 @@ export class Turns extends Context.Service<
         })
         yield* hear(`context:${projectId}/${name}`, () => (news.hasGrown = true))
         const listened = new Set<string>()
-        /** A run says when it has come to rest. */
+        /** Subscribes to the run's end or pause. */
         const hearRun = ({ id }: LiveRun) =>
           listened.has(id)
             ? Effect.void
@@ -116,13 +114,13 @@ export class Turns extends Context.Service<
             patiently(database.inProject(projectId, effect))
           const { bell, hearRun, news } = yield* listen(projectId, name)
           const standing = asking(runs.newestOn(name))
-          /** Read and not heard: a question that waits may have been asked before what is answered here. */
+          /** Read from the log: the open question may be older than the message. */
           const openQuestions = (runId: RunId): Effect.Effect<ReadonlyArray<OpenQuestion>> =>
             until === Number.POSITIVE_INFINITY
               ? Effect.map(asking(questions.pending(runId)), (open) => open.map(({ payload }) => payload))
               : Effect.map(asking(contexts.loadUpTo(name, until)), questionsOf)
 
-          /** How the answer ended by what the log says; a step that others follow has ended nothing. */
+          /** The ending according to the log; a step with successors has ended nothing. */
           const endIn = Effect.fnUntraced(function* (hearing: Hearing) {
             if (!mayGoOn(hearing)) return hearing.end
             const { isAsked, workflow } = yield* asking(contexts.loadUpTo(name, hearing.number))
@@ -141,7 +139,7 @@ export class Turns extends Context.Service<
             return true
           })
 
-          /** The run as it stood before the log is read: what it says the log may have said by then. */
+          /** The run is read before the log, so the log contains at least everything that its state reflects. */
           const look = Effect.gen(function* () {
             if (!news.hasRested) return undefined
             news.hasRested = false
@@ -196,14 +194,14 @@ export class Turns extends Context.Service<
   )
 }
 
-/** What came since the last look. */
+/** The news since the last read. */
 interface News {
   hasGrown: boolean
   hasRested: boolean
   pieces: Array<Piece>
 }
 
-/** Whoever speaks between two steps begins the workflow anew. */
+/** A message between two steps restarts the workflow. */
 const brokenInto: TurnEnd = { ending: "message" }
 
 const askedEnd: TurnEnd = { ending: "question" }
@@ -215,7 +213,7 @@ const readQuestion = Schema.decodeUnknownOption(
   })
 )
 
-/** The questions that waited for a person where a log was folded up to. */
+/** The questions that waited for a person, up to the end of a folded log. */
 const questionsOf = ({ pendingCalls, waitingCalls }: ReducedContext): ReadonlyArray<OpenQuestion> =>
   pendingCalls.flatMap((call) =>
     waitingCalls[call.id] === "person" ? Option.toArray(readQuestion(madeCall(call).arguments)) : []
@@ -226,7 +224,7 @@ const heardIn = (delta: TextDeltaEvent): Piece => {
   return { after, first: place, last: place, at: delta.timestamp, text: delta.delta }
 }
 
-/** Pieces of one request join while nobody takes them, so they are never more than its answer. */
+/** Joins consecutive deltas of one request until they are read, so they never exceed its answer. */
 const addPiece = (pieces: Array<Piece>, piece: Piece): void => {
   const last = pieces.at(-1)
   if (last?.after === piece.after && last.last + 1 === piece.first)
@@ -234,18 +232,16 @@ const addPiece = (pieces: Array<Piece>, piece: Piece): void => {
   else pieces.push(piece)
 }
 
-// What of a log belongs to the turn that answers a message, told as parts.
+// Selects the events and deltas of the turn that answers a message.
 //
-// Pure: events and pieces in, parts out. The words told before an answer's event
-// are that answer's words and nothing else, from the first on: behind a piece
-// that was not heard the rest is told when the answer is kept, or what there is
-// of one that was broken off. What a crash or a kill switch broke off begins anew.
+// Pure: events and deltas in, parts out. The text streamed before an answer's event is a prefix of that answer: after a missing delta the
+// rest comes when the answer is stored, or as much as exists of an aborted one. An answer aborted by a crash or a kill switch starts again.
 
-/** Something that an agent says or does after something was said. */
+/** Something that an agent says or does after the message. */
 export type TurnPart =
-  /** A piece of an answer, as it is made. */
+  /** A delta of an answer. */
   | { readonly type: "words"; readonly text: string }
-  /** Kept in the log. */
+  /** Stored in the log. */
   | { readonly type: "event"; readonly event: LoggedEvent }
   | TurnRest
 
@@ -254,77 +250,77 @@ export interface TurnRest {
   readonly type: "rest"
   readonly status: ChatStatus
   readonly ending: ChatEnding
-  /** What brought the turn down, where the log says so. */
+  /** Why the turn failed, where the log records it. */
   readonly failure: TurnFailure | null
   readonly runId: RunId | null
-  /** What the agent has asked and nobody has answered, the oldest first, where it rests for that. */
+  /** The agent's open questions, oldest first, if it waits for them. */
   readonly questions: ReadonlyArray<OpenQuestion>
 }
 
 export type OpenQuestion = Pick<QuestionPayload, "question" | "options">
 
-/** Pieces of an answer that follow one another, and the event after which it was asked for. */
+/** Consecutive deltas of an answer, and the event after which it was requested. */
 export interface Piece {
   readonly after: number
-  /** The place of the first among the pieces of its answer, from 1. */
+  /** The number of the first delta in its answer, from 1. */
   readonly first: number
   readonly last: number
-  /** When the first was said: with another time it is of another attempt at the answer. */
+  /** The time of the first delta; another time means another attempt. */
   readonly at: string
   readonly text: string
 }
 
-/** How a turn ended; `failure` is that of a rest. */
+/** How a turn ended; `failure` is that of the last part. */
 interface TurnEnd {
   readonly ending: ChatEnding
   readonly failure?: TurnFailure | null
 }
 
-/** How far a log was heard. */
+/** The state of following a log. */
 export interface Hearing {
   /** The number of the last event. */
   readonly number: number
-  /** Whether the turn that answers has begun. */
+  /** Whether the answering turn has begun. */
   readonly isOurs: boolean
-  /** Pieces that were asked for before this event are of an answer that is over. */
+  /** Deltas requested before this event belong to a finished answer. */
   readonly since: number
-  /** What was told of the answer that is being made. */
+  /** The text streamed of the current answer. */
   readonly words: string
-  /** The last piece of it. */
+  /** Its last delta. */
   readonly pieces: number
-  /** When the first piece of it was said. */
+  /** The time of its first delta. */
   readonly begunAt: string | undefined
-  /** Its turns may be steps of a workflow, which follow one another. */
+  /** Its turns may be consecutive steps of a workflow. */
   readonly isFlow: boolean
-  /** Somebody has asked for something more since the last step began. */
+  /** Another message has arrived since the last step began. */
   readonly isAsked: boolean
   readonly runId: RunId | null
   readonly end: TurnEnd | undefined
 }
 
-/** Nothing of an answer. */
+/** No answer in progress. */
 const untold = { words: "", pieces: 0, begunAt: undefined }
 
-/** Of a log up to an event; `isTurnOpen` says that the turn which answers has begun before it. */
+/** The state for a log up to an event; `isTurnOpen` means that the answering turn began before it. */
 export const hearingFrom = (number: number, isTurnOpen: boolean): Hearing => ({
   number,
   isOurs: isTurnOpen,
   since: isTurnOpen ? 0 : number,
   ...untold,
-  // What step the open turn is of lies before the event.
+  // The open turn's step was recorded before the event.
   isFlow: isTurnOpen,
   isAsked: false,
   runId: null,
   end: undefined
 })
 
-/** What was heard, and what of it is told. */
+/** The new state and the parts to stream. */
 export interface Heard {
   readonly hearing: Hearing
   readonly parts: ReadonlyArray<TurnPart>
 }
 
-/** Hears the next event. */
+/** Applies the next event. */
 export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
   const number = eventNumber(event.id)
   const hearing = { ...before, number, isAsked: before.isAsked || asksAnew(event) }
@@ -335,11 +331,11 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
       hearing: { ...hearing, isOurs: true, since: number, ...untold, end: undefined },
       parts: [{ type: "event", event }]
     }
-  // What is kept between two steps is of none of them.
+  // Events between two steps belong to neither.
   if (!before.isOurs || before.end !== undefined) return { hearing, parts: [] }
   const told: TurnPart = { type: "event", event }
   const end = endOf(event)
-  // What nobody has broken into since was broken into by the message itself, and its own turn is still to come.
+  // Without a later message, the turn was interrupted by the message itself, and its own turn follows.
   if (end?.ending === "message" && !hearing.isAsked)
     return { hearing: { ...hearing, isOurs: false, since: number, ...untold }, parts: [told] }
   const said = saidIn(event)
@@ -353,18 +349,18 @@ export const hearEvent = (before: Hearing, event: LoggedEvent): Heard => {
 }
 
 /**
- * What is left to tell of what is kept of an answer.
+ * The rest of a stored answer.
  *
- * **Details** Of one that was broken off less may be kept than was told: words are kept now and then, and of a long text the beginning.
+ * An aborted answer may have less stored than was streamed: text is stored at intervals, and of a long text only the beginning.
  */
 const restOfWords = (told: string, said: string, isWhole: boolean): string => {
   if (said.startsWith(told)) return said.slice(told.length)
-  // What was told first turned out to be thinking: all that is kept was told after it.
+  // The first part turned out to be reasoning: all stored text was streamed after it.
   if (said !== "" && told.endsWith(said)) return ""
   return isWhole ? said : ""
 }
 
-/** What an event keeps of an answer: the whole, or as much as there was of one that was broken off; undefined where it is about none. */
+/** The answer text that an event stores: whole, or as far as an aborted one got; undefined for other events. */
 export const saidIn = (event: LoggedEvent): string | undefined => {
   if ("isUnknown" in event) return undefined
   switch (event.type) {
@@ -378,24 +374,24 @@ export const saidIn = (event: LoggedEvent): string | undefined => {
   }
 }
 
-/** Whether the turn is complete, and a further step of its workflow may follow. */
+/** Whether the turn is complete and a further step of its workflow may follow. */
 export const mayGoOn = ({ end, isFlow }: Hearing): boolean => isFlow && end?.ending === "answered"
 
-/** Whether nothing behind belongs to the answer: behind a step the next does, unless somebody has asked for something more. */
+/** Whether nothing later belongs to the answer: the next step does, unless another message has arrived. */
 export const isOver = (hearing: Hearing): boolean =>
   hearing.end !== undefined && (hearing.isAsked || !mayGoOn(hearing))
 
-/** Hears a piece of an answer; the events before it were heard. */
+/** Applies a delta; the events before it were applied. */
 export const hearPiece = (hearing: Hearing, { after, at, first, last, text }: Piece): Heard => {
   if (!hearing.isOurs || after < hearing.since) return { hearing, parts: [] }
-  // Who was stopped and let go on asks anew behind the same event: the words begin anew with its first piece.
+  // A stopped and resumed run requests the answer again after the same event: the text restarts with its first delta.
   const isAnew = first === 1 && at !== hearing.begunAt
   if (!isAnew && first !== hearing.pieces + 1) return { hearing, parts: [] }
   const told = isAnew ? { words: text, begunAt: at } : { words: hearing.words + text }
   return { hearing: { ...hearing, ...told, pieces: last }, parts: [{ type: "words", text }] }
 }
 
-/** How the turn ended, where this event ends it; a crash does not. */
+/** The ending that this event records; a crash records none. */
 const endOf = (event: LoggedEvent): Hearing["end"] => {
   switch (event.type) {
     case "AgentTurnCompletedEvent":
@@ -409,7 +405,7 @@ const endOf = (event: LoggedEvent): Hearing["end"] => {
   }
 }
 
-/** How the answer ended where its run tells and the log does not; undefined while the run goes on. */
+/** The ending according to the run where the log has none; undefined while the run goes on. */
 export const endOfRun = ({ isHeldBack, pauseReason, status }: LiveRun): Hearing["end"] => {
   switch (status) {
     case "completed":
@@ -420,7 +416,7 @@ export const endOfRun = ({ isHeldBack, pauseReason, status }: LiveRun): Hearing[
     case "cancelled":
       return { ending: "cancelled" }
     case "paused":
-      // Sub-agents and clients bring their results within a time, and the turn goes on by itself.
+      // Sub-agents and clients deliver results within a time limit, and the turn continues by itself.
       return pauseReason === null || pauseReason === "subAgents" || pauseReason === "toolResult"
         ? undefined
         : { ending: pauseReason === "killSwitch" ? "stopped" : pauseReason }

@@ -1,18 +1,14 @@
 /**
- * Frees the runs of servers that are gone.
+ * Expires the leases of servers that are gone.
  *
- * A run's lease ends by itself a while after its worker has died. Where servers
- * know each other the wait is shorter: whose server gave no sign of life, seen at
- * two looks, has its leases ended, and others take over as they do with any
- * lease that has ended. Who was only frozen finds its attempt gone, and writes
- * nothing. Each server looks, so that the one that looks cannot be the one that died.
+ * A dead worker's lease expires by itself after a while. In a cluster this is faster: a server without a heartbeat at two checks has its
+ * leases expired, and others take over as after any expiry. A server that was only frozen finds its attempt token invalid and writes
+ * nothing. Every server checks, so that the checker cannot be the dead one.
  *
- * Two servers of one address would give the same signs of life, so each worker says besides that it is the one there: an
- * address is taken by nobody while another one has it.
+ * Two servers with one address would send the same heartbeats, so each worker also registers itself: an address in use cannot be taken.
  *
- * A server that can give no sign of life sees that by itself: while another one
- * does, it takes no runs, and it never judges others. Where nobody is seen, nobody
- * is missed: all go on, and leases end by themselves.
+ * A server that cannot send heartbeats notices it: while another one can, it claims no runs, and it never judges others. Where no peer is
+ * visible, none counts as gone: all continue, and leases expire by themselves.
  */
 import { Clock, Effect, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
@@ -21,23 +17,23 @@ import { Notifier } from "../outbox/notifier.ts"
 import { PeerVisibility } from "../runs/liveness.ts"
 import { clusterLimits } from "./limits.ts"
 
-/** Another server is at work under the address. */
+/** Another server is running with this address. */
 export class AddressTaken extends Schema.TaggedError<AddressTaken>()("AddressTaken", {
   address: Schema.String
 }) {}
 
-/** What to do about servers that call themselves alike. */
+/** Advice for servers with the same address. */
 export const ownAddresses = (address: string) =>
   `Another server works under the address ${address}: give each server a TROPISM_CLUSTER_ADDRESS of its own, at which the others reach it.`
 
-/** What to do about a server that is where others do not find it; it works on runs all the same. */
+/** Advice for a server that its peers cannot reach; it processes runs nonetheless. */
 export const unreached = (address: string) =>
   `The other servers do not reach this one at ${address}, so nothing that goes on at one server at a time goes on here: set TROPISM_CLUSTER_ADDRESS to where they reach it, and let its port through.`
 
 /**
- * Says that this worker is the one at an address, until the scope ends.
+ * Registers this worker for an address, until the scope ends.
  *
- * **Details** Whoever died there a moment ago may still be taken for alive: so long is waited before it fails.
+ * A worker that died there a moment ago may still count as alive, so it waits that long before it fails.
  */
 export const enter = (address: string, worker: string) =>
   Effect.gen(function* () {
@@ -53,7 +49,7 @@ export const enter = (address: string, worker: string) =>
         () => new AddressTaken({ address })
       )
     )
-    // Whoever starts here next need not wait.
+    // The next server at this address need not wait.
     yield* Effect.addFinalizer(() =>
       Effect.ignoreCause(
         sql`update kb_cluster.workers set seen_at = '-infinity' where address = ${address} and worker_id = ${worker}`
@@ -65,7 +61,7 @@ export const enter = (address: string, worker: string) =>
         where server.address = gone.address and server.last_heartbeat > now() - interval '1 day')`)
   })
 
-/** Takes an address at which nobody has said for a while that they are there; answers whether it did. */
+/** Takes an address without a recent heartbeat; returns whether it succeeded. */
 const takeAddress = (address: string, worker: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -77,13 +73,13 @@ const takeAddress = (address: string, worker: string) =>
     return rows.length > 0
   }).pipe(orDie)
 
-/** Looks for ever for workers whose server is gone, and ends their leases; says when this server is one that others miss. */
+/** Watches endlessly for workers whose server is gone and expires their leases; warns when peers miss this server. */
 export const watchForAbsent = (address: string, ownWorker: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const presence = yield* PeerVisibility
     let missedBefore: ReadonlySet<string> = new Set()
-    // Before that all may have been kept from giving a sign, by what also made this server start.
+    // Before this time, the cause of this server's start may also have prevented others' heartbeats.
     let judgesFromMs = (yield* Clock.currentTimeMillis) + clusterLimits.graceMs
     let isDisplaced = false
     let looksUnreached = 0
@@ -113,7 +109,7 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
       missedBefore = new Set(missed)
     })
 
-    /** What others find when they look whether this server answers: one that has just come back is looked for anew first. */
+    /** Warns after enough checks without being reached by peers, and when they reach it again; after a pause that takes a few checks. */
     const tellReach = Effect.fnUntraced(function* (isReached: boolean) {
       const before = looksUnreached
       looksUnreached = isReached ? 0 : before + 1
@@ -125,21 +121,22 @@ export const watchForAbsent = (address: string, ownWorker: string) =>
         })
     })
 
-    /** Whoever came to the address while this server stood still has it, until it is gone. */
+    /** A server that took the address while this one was frozen keeps it until it is gone. */
     const keepAddress = Effect.fnUntraced(function* (isOwn: boolean) {
       const isTaken = isOwn || (yield* takeAddress(address, ownWorker))
       if (!isTaken && !isDisplaced) yield* Effect.logWarning(ownAddresses(address), { code: "addressTaken" })
       isDisplaced = !isTaken
     })
 
-    // Who cannot ask knows of nobody, not even of itself, and after that all may have been kept from giving a sign.
+    // While the database cannot be queried nothing is known about any server, this one included; afterwards others' heartbeats may have
+    // been prevented, too.
     const afterFault = Effect.gen(function* () {
       missedBefore = new Set()
       judgesFromMs = (yield* Clock.currentTimeMillis) + clusterLimits.graceMs
       yield* presence.tell(true)
     })
 
-    // The pause comes first: who has just entered has not said yet that it lives.
+    // Waits first: a server that has just registered has not sent a heartbeat yet.
     return yield* Effect.sleep(clusterLimits.lookMs).pipe(
       Effect.andThen(look),
       Effect.catchCause(() => afterFault),

@@ -1,12 +1,9 @@
 /**
- * Lets this server work with others on the same database.
+ * Joins this server to others on the same database.
  *
- * `effect/cluster` says who is there, spreads places over the servers and moves
- * them when one comes or goes. It places and routes: the rows stay the truth,
- * and attempt tokens fence whoever has not noticed yet that it was left out.
- * Messages between servers are wake-ups and passing words; none is stored.
- * Servers prove themselves to each other (`proofs.ts`), so that no stranger in the
- * same network joins.
+ * `effect/cluster` tracks members, distributes shards and moves them when a server joins or leaves. It only places and routes: rows remain
+ * the truth, and attempt tokens fence a server that does not know yet that it was removed. Messages between servers are notifications and
+ * deltas; none is stored. Servers authenticate each other (`peers.ts`), so that no stranger in the network can join.
  */
 import { createServer } from "node:http"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
@@ -36,7 +33,7 @@ import { carryWords, liveContexts } from "./delta-relay.ts"
 import { clusterLimits } from "./limits.ts"
 import { calling, type ClusterAddress, listensAt, nameOf, onlyServers, signedSockets } from "./peers.ts"
 
-/** Runs a loop at one server of all; where a server goes, another one takes its loops up. */
+/** Runs a loop on one server of the cluster; when that server leaves, another one takes it over. */
 export type Alone = (name: string, loop: Effect.Effect<never>) => Effect.Effect<void, never, Scope.Scope>
 
 /** Joins the cluster until the scope ends. */
@@ -59,7 +56,7 @@ export const joinCluster = Effect.fn("joinCluster")(function* (at: ClusterAddres
   }).pipe(Effect.provideContext(context))
 })
 
-/** Who is there and where each place is, told and asked over a port of this server. */
+/** Membership and shard placement, served on a port of this server. */
 const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray<SealingKey>) => {
   const signed = Layer.provide(calling, signedSockets(nameOf(at), keys))
   const doors = HttpRouter.serve(
@@ -96,15 +93,15 @@ const servers = (at: ClusterAddress, access: PostgresAccess, keys: ReadonlyArray
   )
 }
 
-/** Who stands still does not say goodbye, and nobody who leaves waits for it; the types of `ws` do not know the time yet. */
+/** A frozen server sends no close frame, and a leaving one does not wait for it; the types of `ws` lack the timeout. */
 const farewells = { clientTracking: true, closeTimeout: clusterLimits.partingMs }
 
-/** Says what went wrong here where another server is only told that something did; it asks again and again, so once. */
+/** Logs a fault here once, because the calling server only learns that there was one and retries. */
 const tellOfFaults = () => {
   let told = ""
   return <A, E, R>(answering: Effect.Effect<A, E, R>) =>
     Effect.tapDefect(answering, (defect) => {
-      // A server that is gone in the middle of a word is no fault, nor is one that is told so by this one, which leaves.
+      // A peer that disappears mid-message is no fault, nor is one that this leaving server refuses.
       if (Socket.isSocketError(defect) || HttpServerResponse.isHttpServerResponse(defect)) return Effect.void
       if (told === String(defect)) return Effect.void
       told = String(defect)
@@ -112,10 +109,10 @@ const tellOfFaults = () => {
     })
 }
 
-/** What `effect/cluster` says each second while the database is away, in words of its own; the lookout tells that for all. */
+/** What `effect/cluster` logs each second while the database is away; the work poller reports the outage once instead. */
 const locksAway = /^(?:Shard lock storage|Could not (?:acquire\/)?release shards|Forced shard release)\b/
 
-/** A logger that is told of places that cannot be held only where that is not told of the database already. */
+/** A logger that drops failed shard locks while the database outage is reported. */
 const withoutLocks =
   (outage: { readonly isAway: boolean }) =>
   <A>(logger: Logger.Logger<unknown, A>): Logger.Logger<unknown, A | undefined> =>

@@ -1,10 +1,9 @@
 /**
- * Carries the words of answers that are being written between servers.
+ * Relays text deltas of answers in progress between servers.
  *
- * Each context has one place in the cluster where its words come together: the
- * server that writes sends them there, those where somebody watches fetch them
- * there. Nothing is decided here, and nothing kept but while a place moves to
- * another server. A word may be lost all the same; the log has it a moment later.
+ * Each context has one place in the cluster: the writing server sends deltas there, and servers with watchers fetch them there. Nothing is
+ * decided here, and nothing is stored except while a place moves to another server. A delta may be lost; the log has its text a moment
+ * later.
  */
 import { TextDeltaEvent } from "@tropism/domain/context-event"
 import { Effect, Fiber, PubSub, Queue, Schema, Stream, Clock, Option } from "effect"
@@ -13,17 +12,17 @@ import { Rpc } from "effect/rpc"
 import { TextDeltas, type Place } from "../contexts/text-deltas.ts"
 import { clusterLimits } from "./limits.ts"
 
-/** Words, and the server at which they were written: it has shown them already. */
+/** Deltas, and the server that generated them, which has already shown them. */
 const Words = Schema.Struct({ from: Schema.String, deltas: Schema.Array(TextDeltaEvent) })
 
-/** Where the words of one context come together. */
+/** The relay of one context. */
 const LiveContext = Entity.make("LiveContext", [
-  /** Answers whether anybody watches. */
+  /** Returns whether there are watchers. */
   Rpc.make("Pass", { payload: Words.fields, success: Schema.Boolean }),
   Rpc.make("Watch", { success: Words, stream: true })
 ])
 
-/** What happens at a context's place. */
+/** The handlers of a context's relay. */
 export const liveContexts = LiveContext.toLayer(
   Effect.gen(function* () {
     const said = yield* PubSub.sliding<typeof Words.Type>(clusterLimits.waitingPieces)
@@ -40,7 +39,7 @@ export const liveContexts = LiveContext.toLayer(
   { concurrency: clusterLimits.requestsAtContext }
 )
 
-/** Sends what is written here and fetches what is watched here, until the scope ends. */
+/** Sends deltas that are generated here and fetches those that are watched here, until the scope ends. */
 export const carryWords = (address: string) =>
   Effect.gen(function* () {
     const words = yield* TextDeltas
@@ -51,7 +50,7 @@ export const carryWords = (address: string) =>
 
 type ContextAt = Effect.Success<typeof LiveContext.client>
 
-/** Words that are on their way for too long are given up. */
+/** Drops deltas after a timeout. */
 const passing =
   (contextAt: ContextAt, from: string): Pass =>
   (place, deltas) =>
@@ -62,7 +61,7 @@ const passing =
         Effect.catchCause(() => Effect.succeedNone)
       )
 
-/** Fetches the words of each context for as long as somebody watches it here. */
+/** Fetches the deltas of each context while it is watched here. */
 const fetching = (words: TextDeltas["Service"], contextAt: ContextAt, from: string) =>
   Effect.gen(function* () {
     const watched = new Map<Place, Fiber.Fiber<unknown>>()
@@ -77,13 +76,13 @@ const fetching = (words: TextDeltas["Service"], contextAt: ContextAt, from: stri
               if (writer !== from) for (const delta of deltas) words.hear({ place, delta })
             })
           ),
-          // The place has moved to another server, or is not reached: it is looked for again.
+          // The place moved to another server or is unreachable: look it up again.
           Effect.catchCause((cause) => Effect.logDebug("A context's words are looked for again", cause)),
           Effect.andThen(Effect.sleep(clusterLimits.retryMs)),
           Effect.forever
         )
 
-    // Who fetches ends with whoever began it: a server that leaves tells answers to their end.
+    // A fetch ends with its caller: a leaving server streams answers to their end.
     return yield* Effect.gen(function* () {
       yield* Queue.take(attention.changed)
       const places = attention.places()
@@ -97,31 +96,28 @@ const fetching = (words: TextDeltas["Service"], contextAt: ContextAt, from: stri
     }).pipe(Effect.forever)
   }).pipe(Effect.scoped)
 
-// Sends words of answers to the places where others fetch them, to each place by itself.
+// Sends deltas to each place independently.
 //
-// To one place words go one sending after another, so they come in the order in
-// which they were written. A place that does not answer keeps no other waiting:
-// what is said for it meanwhile goes with its next sending. Where a place was not
-// reached its words are kept until it has moved to another server, and whoever
-// watches has found it there.
+// **Invariant**: sends to one place are sequential, so deltas arrive in order. A slow place delays no other: its new deltas go with its
+// next send. Deltas for an unreachable place are kept until it has moved to another server and its watchers have found it there.
 
-/** Brings words to a place and answers whether anybody watches there; none where the place was not reached. */
+/** Sends deltas to a place and returns whether it has watchers; none where the place was unreachable. */
 export type Pass = (
   place: Place,
   deltas: ReadonlyArray<TextDeltaEvent>
 ) => Effect.Effect<Option.Option<boolean>>
 
-/** Those who watch a place find out one after another that it has moved, and then look for it. */
+/** Watchers of a place notice one after another that it has moved, and then look it up. */
 export const gatheringMs = clusterLimits.heartbeatMs + clusterLimits.retryMs
 
-/** Sends what is written here, until the scope ends; where nobody watched lately nothing is sent. */
+/** Sends deltas that are generated here until the scope ends; a place without recent watchers is skipped. */
 export const sendWords = (words: TextDeltas["Service"], pass: Pass) =>
   Effect.gen(function* () {
-    /** Places to which no words go for a while: nobody watched there, or they were not reached. */
+    /** Places that are skipped for a while: without watchers, or unreachable. */
     const passedOver = new Map<Place, { readonly untilMs: number; readonly isReached: boolean }>()
-    /** When somebody was last heard to watch a place: where it moved, whoever watches looks for it again. */
+    /** When a place was last known to have watchers: after a move they look it up again. */
     const watchedAtMs = new Map<Place, number>()
-    /** What waits for the sending that is under way to its place. */
+    /** Deltas that wait for the current send to their place. */
     const waiting = new Map<Place, Array<TextDeltaEvent>>()
 
     const passOver = (place: Place, isReached: boolean) =>
@@ -144,7 +140,7 @@ export const sendWords = (words: TextDeltas["Service"], pass: Pass) =>
       return there === undefined
     }
 
-    /** What waits for a place; where nothing does, nothing is under way to it any more. */
+    /** Takes a place's waiting deltas; without any, its send loop ends. */
     const take = (place: Place) => {
       const deltas = waiting.get(place) ?? []
       if (deltas.length === 0) waiting.delete(place)
@@ -152,7 +148,7 @@ export const sendWords = (words: TextDeltas["Service"], pass: Pass) =>
       return deltas
     }
 
-    /** Asks where a place is now, and answers as a sending does; whoever looks for it as well has found it by then. */
+    /** Looks a place up with an empty send; by then its watchers have found it, too. */
     const found = (place: Place, untilMs: number): ReturnType<Pass> =>
       Effect.gen(function* () {
         yield* Effect.sleep(clusterLimits.retryMs)
@@ -160,12 +156,12 @@ export const sendWords = (words: TextDeltas["Service"], pass: Pass) =>
         const nowMs = yield* Clock.currentTimeMillis
         if (Option.isNone(isWatched)) return nowMs < untilMs ? yield* found(place, untilMs) : isWatched
         if (isWatched.value) return yield* Effect.as(Effect.sleep(gatheringMs), isWatched)
-        // Where nobody watched before, nobody is waited for who has to look for it first.
+        // Without watchers before, none has to find the place first.
         const soonMs = watchedAtMs.has(place) ? untilMs : Math.min(untilMs, nowMs + 2 * clusterLimits.retryMs)
         return nowMs < untilMs ? yield* found(place, soonMs) : isWatched
       })
 
-    /** For how long it is worth while to look for a place that answered so; 0 where nobody watches it. */
+    /** How long to keep looking for a place after such an answer; 0 without watchers. */
     const lookingMs = (place: Place, isWatched: Option.Option<boolean>): number => {
       if (Option.isNone(isWatched)) return clusterLimits.movingMs
       return !isWatched.value && watchedAtMs.has(place) ? 2 * clusterLimits.retryMs : 0
@@ -182,7 +178,7 @@ export const sendWords = (words: TextDeltas["Service"], pass: Pass) =>
           waiting.set(place, [...deltas, ...(waiting.get(place) ?? [])])
           isWatched = yield* found(place, nowMs + looking)
         }
-        // Whoever has heard words of a place that is not reached may be there still.
+        // Earlier watchers of an unreachable place may still be there.
         if (Option.isSome(isWatched)) words.noteHeard(place, isWatched.value)
         if (Option.isNone(isWatched) || !isWatched.value)
           return yield* passOver(place, Option.isSome(isWatched))

@@ -1,4 +1,4 @@
-/** What looks for due work on behalf of all servers. It needs the reactions. */
+/** The service that polls for due work on behalf of all servers. Requires the reactions. */
 import { Layer } from "effect"
 import { Sweeps } from "./sweeps.ts"
 import { WorkPoller } from "./work-poller.ts"

@@ -1,47 +1,47 @@
 /**
- * The bounds of servers that work together; the unit is in the name.
+ * Limits of servers that work together; each unit is in its name.
  *
- * Whose server is not heard for `silenceMs`, at two looks, has nobody who works:
- * after at most `silenceMs` and two looks its runs are free: fail-over is done within 6 s.
+ * A server without a heartbeat for `silenceMs`, at two checks, is gone: its runs are free after at most `silenceMs` and two checks, so
+ * fail-over takes less than 6 s.
  */
 
 export const clusterLimits = {
-  /** Places that contexts and singletons are spread over; the same on all servers of a cluster. */
+  /** Shards of contexts and singletons; the same on all servers of a cluster. */
   shards: 64,
-  /** Between two signs of life of a server. */
+  /** Between two heartbeats of a server. */
   heartbeatMs: 1_000,
-  /** A server that gave no sign of life for so long holds nothing any more. */
+  /** A server without a heartbeat for this long holds nothing any more. */
   silenceMs: 3_000,
-  /** Between two looks at who is there, and at who is not. */
+  /** Between two checks of which servers are present or gone. */
   lookMs: 500,
-  /** After so many looks at which the others did not reach this server it says so. */
+  /** After this many checks without being reached by peers a server warns. */
   unreachedLooks: 20,
-  /** After the database was away, and at a start, nobody is missed for so long: all of them come back first. */
+  /** After a database outage and at a start, no server counts as gone for this long: all of them reconnect first. */
   graceMs: 4_000,
-  /** How long a server that leaves waits for what is under way between servers. */
+  /** How long a leaving server waits for requests between servers. */
   partingMs: 2_000,
-  /** How long a server waits for another one to say which key it has. */
+  /** How long a server waits for a peer's answer about its key. */
   askKeyMs: 2_000,
-  /** Of so many a server asks that at the same time. */
+  /** Peers that are asked about their key at once. */
   askKeysTogether: 16,
-  /** Of so many servers that do not prove themselves a server warns in its life. */
+  /** Warnings about unauthenticated peers in a server's life. */
   strangersTold: 16,
-  /** Connections to the database for signs of life, beside the pool. */
+  /** Connections to the database for heartbeats, beside the pool. */
   connections: 2,
-  /** Words of an answer go to other servers together, so long after one another. */
+  /** Between two sends of an answer's deltas to other servers. */
   passIntervalMs: 40,
-  /** How long one sending of words may take before they are given up. */
+  /** Timeout of one send of deltas. */
   passTimeoutMs: 1_000,
-  /** Where nobody watched, no words are sent for so long. */
+  /** Without watchers, sends pause for this long. */
   unwatchedMs: 500,
-  /** Requests that one context's place works on at once: one for each server that watches, and those that bring words. */
+  /** Concurrent requests at one context's relay: one per watching server, and the sends. */
   requestsAtContext: 1_000,
-  /** For so long a place may be on its way to another server, and whoever watches on the way there: its words are kept. */
+  /** How long a place may take to move to another server, and its watchers to follow: its deltas are kept meanwhile. */
   movingMs: 8_000,
-  /** Pieces of an answer that wait for one server's watcher, or for a place that moves; the oldest are forgotten first. */
+  /** Deltas waiting for one server's watcher, or for a place that moves; the oldest are dropped first. */
   waitingPieces: 1_000,
-  /** Between two tries to watch at another server. */
+  /** Between two attempts to watch at another server. */
   retryMs: 500,
-  /** Without other settings a server on loopback is reached by others at its port and so much more. */
+  /** By default peers reach a server on loopback at its port plus this number. */
   portDistance: 100
 } as const

@@ -1,9 +1,8 @@
 /**
- * How this server calls the others: one websocket to each, given up when nothing comes back.
+ * Connections to the other servers: one websocket each, closed when no answer comes.
  *
- * Whoever stands still closes nothing. So each connection is asked whether the
- * other is there, as often as servers give signs of life, and what waits for one
- * that says nothing for as long as a server may is told so and looks elsewhere.
+ * A frozen peer closes nothing. So each connection is pinged at the heartbeat interval, and requests to a peer that is silent for the
+ * allowed time fail and are routed again.
  */
 import { createHmac, timingSafeEqual } from "node:crypto"
 import * as NodeSocket from "@effect/platform-node/NodeSocket"
@@ -48,30 +47,28 @@ export const calling = Layer.effect(
   })
 )
 
-// How servers of a cluster prove themselves to each other, and how it is told where one cannot.
+// Authenticates the servers of a cluster to each other, and reports where that fails.
 //
-// The proof follows from the first of the keys with which secrets are sealed, and
-// whoever has that key among its own takes it. Two servers hear each other only
-// where each takes the other's proof: a start beside a server with which that is
-// not so ends, and whatever is found later is said once in the logs of both.
+// The proof derives from the first sealing key, and any server that has this key accepts it. Two servers talk only if each accepts the
+// other's proof: a start beside an incompatible server fails, and a later mismatch is logged once on both sides.
 
-/** Under which header a server says where it is reached. */
+/** The header with the address of the calling server. */
 const callerHeader = "tropism-server"
 
-/** Where a server says which key it proves itself by, to who has proved itself. */
+/** The path at which a server names its key to an authenticated peer. */
 const keyPath = "/key"
 
-/** What a server shows to another one. */
+/** The proof that a server presents. */
 const proofOf = ({ bytes }: SealingKey): string =>
   `Bearer ${createHmac("sha256", Redacted.value(bytes)).update("tropism cluster\n").digest("base64url")}`
 
-/** The headers by which a server that is reached at an address proves itself. */
+/** The headers that authenticate a server with its address. */
 export const proofHeaders = ([key]: ReadonlyArray<SealingKey>, address: string): Record<string, string> => ({
   [callerHeader]: address,
   ...(key === undefined ? {} : { authorization: proofOf(key) })
 })
 
-/** The first server at work on this database with which this one would not get on; undefined where there is none. */
+/** The first running server on this database that is incompatible with this one; undefined where there is none. */
 export const findStranger = Effect.fn("findStranger")(function* (
   { ownerUrl }: PostgresAccess,
   address: string,
@@ -91,7 +88,7 @@ export const findStranger = Effect.fn("findStranger")(function* (
   return strangers[0]
 })
 
-/** The addresses of servers that gave a sign of life; none where the database has no table for them yet. */
+/** The addresses of servers with a recent heartbeat; none where the database does not have the table yet. */
 const atWork = Effect.fnUntraced(function* (url: Redacted.Redacted<string>) {
   const connection = yield* connect(url)
   const tables = yield* connection.queryValues(
@@ -105,7 +102,7 @@ const atWork = Effect.fnUntraced(function* (url: Redacted.Redacted<string>) {
   return rows.map(([other]) => String(other))
 })
 
-/** Asks a server which key it proves itself by; nothing where it cannot be reached. */
+/** Asks a server for the name of its key; nothing where it is unreachable. */
 const askKey = (other: string, address: string, keys: ReadonlyArray<SealingKey>) =>
   Effect.gen(function* () {
     const host = other.slice(0, other.lastIndexOf(":"))
@@ -122,7 +119,7 @@ const askKey = (other: string, address: string, keys: ReadonlyArray<SealingKey>)
     Effect.withTracerEnabled(false)
   )
 
-/** Sockets whose first request carries the proof; who does not take it is named in the log, once. */
+/** Sockets whose first request carries the proof; a peer that refuses it is logged once. */
 export const signedSockets = (address: string, keys: ReadonlyArray<SealingKey>) =>
   Layer.effect(
     Socket.WebSocketConstructor,
@@ -143,14 +140,14 @@ export const signedSockets = (address: string, keys: ReadonlyArray<SealingKey>) 
           protocols: typeof options === "string" || Array.isArray(options) ? options : options?.protocols,
           headers: proofHeaders(keys, address)
         })
-        // It does not say why it was not let in: that is asked for.
+        // The refusal has no reason, so ask for it.
         socket.addEventListener("error", () => void run(look(new URL(url).host)), { once: true })
         return socket
       }
     })
   ).pipe(Layer.provide(NodeSocket.layerWebSocketConstructor))
 
-/** Lets nobody in who does not know one of the keys; who shows the proof of another one is named in the log, once. */
+/** Admits only peers that know one of the keys; one with another proof is logged once. */
 export const onlyServers = (keys: ReadonlyArray<SealingKey>) => {
   const proofs = keys.map((key) => Buffer.from(proofOf(key)))
   const isServer = (shown: string | undefined) => {
@@ -183,7 +180,7 @@ export const onlyServers = (keys: ReadonlyArray<SealingKey>) => {
   )
 }
 
-/** Warns of each server once, and of a bounded number: whoever is no server may call itself anything. */
+/** Warns about each server once, and about a bounded number, because an impostor may use any name. */
 const tellOnce = (code: string, sentence: (other: string) => string) =>
   Effect.sync(() => {
     const told = new Set<string>()
@@ -199,36 +196,36 @@ const tellOnce = (code: string, sentence: (other: string) => string) =>
     return { isTold, tell }
   })
 
-// Where a server is reached by the other servers of its cluster.
+// The address at which the other servers of a cluster reach this one.
 
 export interface ClusterAddress {
   readonly host: string
   readonly port: number
 }
 
-/** Reads `host:port`, with the host of an IPv6 address in brackets; undefined where the text is none. */
+/** Parses `host:port`, with IPv6 hosts in brackets; undefined if it is invalid. */
 export const readClusterAddress = (text: string): ClusterAddress | undefined => {
   const { host, port } = /^(?<host>[a-z0-9._-]+|\[[0-9a-f:.]+\]):(?<port>\d{1,5})$/i.exec(text)?.groups ?? {}
   if (host === undefined || Number(port) < 1 || Number(port) > 65_535) return undefined
-  // Where a server listens on all of its addresses nobody reaches it by that.
+  // A wildcard address is not reachable by peers.
   if (/^(0\.0\.0\.0|\[[0:]+\])$/.test(host)) return undefined
   return { host: host.replace(/^\[|\]$/g, ""), port: Number(port) }
 }
 
-/** Where the others are on the same machine, beside the doors; undefined where that is no address. */
+/** The default cluster address on the same machine, next to the HTTP port; undefined where that is no valid port. */
 export const besideDoors = (doors: ClusterAddress): ClusterAddress | undefined => {
   const port = doors.port + clusterLimits.portDistance
   return isLoopback(doors.host) && doors.port > 0 && port <= 65_535 ? { host: doors.host, port } : undefined
 }
 
-/** The address as other servers and the database know it. */
+/** The address as peers and the database know it. */
 export const nameOf = ({ host, port }: ClusterAddress): string => `${host}:${port}`
 
-/** Where the others call it. */
+/** The URL for peers. */
 const urlOf = ({ host, port }: ClusterAddress): string =>
   `ws://${host.includes(":") ? `[${host}]` : host}:${port}/`
 
-/** Where the server listens: whoever reaches it from outside may do so at another address than its own. */
+/** The listening address, which may differ from the address that peers use. */
 export const listensAt = ({
   host,
   port

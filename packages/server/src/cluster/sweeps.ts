@@ -1,9 +1,8 @@
 /**
- * What must happen now and then, on one server at a time.
+ * Runs periodic maintenance, each sweep on one server at a time.
  *
- * A sweep takes an advisory lock for one transaction; a server that finds it
- * taken does nothing, because another is at it. Sweeps are safe to run twice, so
- * the lock saves work and guards nothing.
+ * A sweep takes an advisory lock for one transaction and skips if the lock is taken. Sweeps are safe to run twice, so the lock saves work
+ * and guards nothing.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Clock, Context, Effect, Layer, Record, Semaphore } from "effect"
@@ -31,29 +30,32 @@ import { IdempotencyKeys, keyLimits } from "../tenancy/idempotency-keys.ts"
 export class Sweeps extends Context.Service<
   Sweeps,
   {
-    /** Sweeps for ever, at their intervals. */
+    /** Runs all sweeps at their intervals, endlessly. */
     readonly run: Effect.Effect<never>
-    /** Abandons processing entries that nobody works on; answers how many (S000-R19, R20). */
+    /** Abandons stuck processing entries; returns how many (S000-R19, R20). */
     readonly abandonStuck: Effect.Effect<number>
-    /** Removes log entries that have ended long ago; answers how many (S001-K02). */
+    /** Deletes log entries that ended long ago; returns how many (S001-K02). */
     readonly forgetOld: Effect.Effect<number>
-    /** Removes what was said in contexts of clients that keep their conversations themselves; answers of how many. */
+    /** Purges unused contexts of clients that keep their own conversations; returns how many. */
     readonly forgetContexts: Effect.Effect<number>
-    /** Removes keys of requests that nobody will send again; answers how many. */
+    /** Deletes expired idempotency keys; returns how many. */
     readonly forgetKeys: Effect.Effect<number>
-    /** Removes tokens and sessions that ended long ago; answers how many. */
+    /** Deletes tokens and sessions that ended long ago; returns how many. */
     readonly forgetTokens: Effect.Effect<number>
-    /** Lets runs follow the kill switches, should the program that turned one have died before they did. */
+    /** Makes runs follow the kill switches, in case the server that set one died before they did. */
     readonly followSwitches: Effect.Effect<number>
-    /** Ends the wait of suggestions that nobody decided in time; answers how many. */
+    /** Expires undecided suggestions; returns how many. */
     readonly expireTasks: Effect.Effect<number>
-    /** Ends runs that rest at a limit and that no run above them wants any more, each in a transaction of its own and so under no lock; answers how many. */
+    /**
+     * Cancels runs that are paused at a limit below a parent that has ended, each in its own transaction without the lock; returns how
+     * many.
+     */
     readonly cancelResting: Effect.Effect<number>
-    /** Lets waiting entries go that are parked behind nothing; answers how many. */
+    /** Releases parked entries that wait for nothing; returns how many. */
     readonly letGoParked: Effect.Effect<number>
-    /** Fails tool calls that no client has answered in time, a run in each transaction; answers how many. */
+    /** Fails tool calls that no client answered in time, one run per transaction; returns how many. */
     readonly failOverdueCalls: Effect.Effect<number>
-    /** Ends the sessions of contexts that have rested for long; answers how many of them (S004-R41). */
+    /** Ends the sessions of idle contexts; returns how many (S004-R41). */
     readonly endSessions: Effect.Effect<number>
   }
 >()("@tropism/server/cluster/Sweeps") {
@@ -75,7 +77,7 @@ export class Sweeps extends Context.Service<
       const keys = yield* IdempotencyKeys
       const tokens = yield* Tokens
 
-      /** Runs an effect unless another server is doing the same. */
+      /** Runs an effect unless another server is running it. */
       const alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) =>
         orDie(
           sql.withTransaction(
@@ -88,7 +90,7 @@ export class Sweeps extends Context.Service<
           )
         )
 
-      /** Does something in each project, in a transaction for each: what holds one up holds nothing of the others. */
+      /** Runs an effect in each project, each in its own transaction, so that one project delays no other. */
       const eachAlone = (
         name: string,
         loop: string,
@@ -105,7 +107,7 @@ export class Sweeps extends Context.Service<
           sumOf
         )
 
-      /** Ends the stuck runs of a project, each in a transaction of its own: one that cannot be ended keeps nobody from anything. */
+      /** Ends the stuck runs of a project, each in its own transaction, so that a failure affects no other. */
       const abandonEach = Effect.fnUntraced(function* (projectId: ProjectId) {
         const name = `tropism.stuck ${projectId}`
         const stuck = yield* database.inProject(projectId, endings.stuck)
@@ -119,7 +121,7 @@ export class Sweeps extends Context.Service<
         return sumOf(ended)
       })
 
-      /** Each run in a transaction of its own, so that no two of them are locked together. */
+      /** One transaction per run, so that no two runs are locked together. */
       const failEach = Effect.fnUntraced(function* (projectId: ProjectId) {
         const runs = yield* database.inProject(projectId, results.overdue)
         const failed = yield* Effect.forEach(runs, (run) =>
@@ -204,7 +206,7 @@ export class Sweeps extends Context.Service<
 
 type Alone = <A>(name: string, effect: Effect.Effect<A>, otherwise: A) => Effect.Effect<A>
 
-/** The sweeps that remove what is old, a batch in each transaction. */
+/** The sweeps that delete old rows, one batch per transaction. */
 const forgettingWith = (
   alone: Alone,
   kept: {
@@ -232,7 +234,7 @@ const forgettingWith = (
   )
 })
 
-/** Every sweep at its interval, for ever; so many at a time that at its start a server needs no connection for each. */
+/** Runs every sweep at its interval, endlessly; few at a time, so that a starting server needs no connection for each. */
 export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run">): Effect.Effect<never> => {
   const places = Semaphore.makeUnsafe(sweepsAtOnce)
   const sweeps = Record.map(all, (sweep) => places.withPermit(sweep))
@@ -271,7 +273,7 @@ export const atIntervals = (all: Omit<Context.Service.Shape<typeof Sweeps>, "run
       Effect.logDebug(`${count} contexts have rested for long, and their sessions have ended`)
     )
   ]
-  // None of them ever ends, so each has a fiber of its own: one that waited for another's end would never begin.
+  // The loops never end, so each needs its own fiber; with less concurrency the later ones would never start.
   return Effect.andThen(Effect.all(loops, { concurrency: loops.length }), Effect.never)
 }
 
@@ -279,10 +281,10 @@ const sumOf = (counts: ReadonlyArray<number>): number => counts.reduce((sum, cou
 
 const sweepsAtOnce = 2
 
-/** In so many projects at once something is done that may wait for somebody. */
+/** Projects at once in which a sweep may wait for locks. */
 const projectsAtOnce = 2
 
-/** What was swept in one transaction, and whether there may be more. */
+/** The count of one transaction's sweep, and whether there may be more. */
 interface Batch {
   readonly count: number
   readonly hasMore: boolean
@@ -290,11 +292,11 @@ interface Batch {
 
 const noBatch: Batch = { count: 0, hasMore: false }
 
-/** A batch of a sweep that removes all it finds: there may be more where it was as many as it takes. */
+/** A batch of a sweep that deletes all it finds: a full batch means that there may be more. */
 const batchOf = (sweep: Effect.Effect<number>, most: number): Effect.Effect<Batch> =>
   Effect.map(sweep, (count) => ({ count, hasMore: count >= most }))
 
-/** One batch is one transaction, so that a long sweep holds no lock for long. */
+/** One transaction per batch, so that a long sweep holds no lock for long. */
 const inBatches = (batch: Effect.Effect<Batch>, atMost: number): Effect.Effect<number> =>
   Effect.gen(function* () {
     let swept = 0
@@ -307,9 +309,9 @@ const inBatches = (batch: Effect.Effect<Batch>, atMost: number): Effect.Effect<n
   })
 
 /**
- * Sweeps at an interval, for ever, and says when there was something to sweep; at the end of the program it says nothing.
+ * Runs a sweep at an interval, endlessly, and logs when it found something; not while the process exits.
  *
- * **Details** Its start is noted as well as each end: of a sweep that never came to one there would be nothing to raise an alarm on.
+ * Its start is recorded as well as each end: otherwise a sweep that never finishes would leave nothing to alert on.
  */
 export const every = (
   name: string,

@@ -1,10 +1,8 @@
 /**
- * Looks, once for all loops, where work is due, and wakes those that have some.
+ * Polls for due work, once for all loops, and notifies the loops that have some.
  *
- * A loop acts on wake-ups, and a wake-up may be lost: a program dies behind its
- * commit, a letter does not come, a round fails. So each server asks its rows
- * every second, in one statement whatever there is to do. It carries nothing but
- * the names of loops: what is due is read by each loop again.
+ * Loops act on notifications, and one may be lost: a server dies after its commit, a message is dropped, a round fails. So each server
+ * queries its rows every second, in one statement for all loops. The result is only the loops' names: each loop reads its due rows itself.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
@@ -14,7 +12,7 @@ import { survive, type Topic, Notifier } from "../outbox/notifier.ts"
 import { tellBack } from "../outbox/outages.ts"
 import { noteSweep } from "../telemetry/metrics.ts"
 
-/** Where the database says that a loop has something to do; each asks what that loop's round asks first. */
+/** Queries for due work by loop; each matches the first query of that loop's round. */
 const dueWork = {
   events: `from kb.projects_with_events()`,
   releases: `from kb.projects_with_waiting_entries() where due_at <= clock_timestamp()`,
@@ -34,7 +32,7 @@ const question = Object.entries(dueWork)
 export class WorkPoller extends Context.Service<
   WorkPoller,
   {
-    /** Looks for ever. */
+    /** Polls endlessly. */
     readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/cluster/WorkPoller") {

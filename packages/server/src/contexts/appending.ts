@@ -1,9 +1,9 @@
 /**
- * Appends events to logs: numbered after the end that the caller knows, written only where the log still ends there.
+ * Appends events to logs: numbers them after the end that the caller knows and writes them only if the log still ends there.
  *
- * One statement makes any number of appends to different logs. For each it compares the end of the log, moves it and writes the
- * events, so numbers are contiguous with any number of writers. An append whose log has grown, or which the guard
- * refuses, writes nothing and answers no row. Taint and whatever else goes with an append are parts of the statement.
+ * One statement makes any number of appends to different logs. For each it compares the end of the log, moves it and writes the events, so
+ * numbers are contiguous however many writers there are. An append whose log has grown, or which the guard refuses, writes nothing and
+ * returns no row. Taint and any further writes of an append are parts of the same statement.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import {
@@ -20,14 +20,14 @@ import { Clock, Effect, Option, Schema } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { hasWords, remembering } from "./passages.ts"
 
-/** Where a log ends: its last number, the number of the event that began the open turn, and whether a session is open. */
+/** The end of a log: its last number, the number of the event that began the open turn, and whether a session is open. */
 export interface LogEnd {
   readonly lastNumber: number
   readonly openTurnNumber: number | null
   readonly isSessionOpen: boolean
 }
 
-/** Where the log ended when it was folded. */
+/** Returns the end of the log when it was folded. */
 export const endOf = (context: ReducedContext): LogEnd => ({
   lastNumber: context.nextEventNumber - 1,
   openTurnNumber: Option.match(context.agentTurnStartedAtEventId, {
@@ -37,7 +37,7 @@ export const endOf = (context: ReducedContext): LogEnd => ({
   isSessionOpen: context.isSessionOpen
 })
 
-/** Whatever is written into a log at rest begins a session there; a fork's own log says first of what it is one (S004-R40). */
+/** Begins a session before the first event that is appended to a log without one; a fork's own log records its origin first (S004-R40). */
 export const inSession = (
   events: ReadonlyArray<NewEvent>,
   isSessionOpen: boolean
@@ -49,26 +49,26 @@ export const inSession = (
     : [{ type: "SessionStartedEvent" }, ...events]
 }
 
-/** What must hold for an append that is made alone, and what is written with it. */
+/** The condition and the further writes of an append in its own statement. */
 export interface Terms {
-  /** A select; nothing is written unless it answers a row. */
+  /** A select; nothing is written unless it returns a row. */
   readonly guard?: Statement.Fragment | undefined
-  /** What of the events comes from untrusted sources, beside the files that say so themselves. */
+  /** The untrusted sources of the events, besides files that are marked untrusted themselves. */
   readonly taint?: ReadonlyArray<TaintSource> | undefined
-  /** What the further parts read, as columns of `appended`. */
+  /** The input of the further parts, as columns of `appended`. */
   readonly fields?: AppendFields | undefined
-  /** Further parts of the `with` list, each reading from `appended`, which has a row exactly when the events are written. */
+  /** Further parts of the `with` list, which read from `appended`; that has a row exactly when the events are written. */
   readonly alongside?: ReadonlyArray<Statement.Fragment> | undefined
 }
 
 export interface Append {
-  /** Answers a row exactly when the events are written. */
+  /** Returns a row exactly when the events are written. */
   readonly statement: Statement.Statement<{ readonly name: string }>
-  /** The events as they are kept then. */
+  /** The events as they are then stored. */
   readonly events: ReadonlyArray<LoggedEvent>
 }
 
-/** What the further parts of an append read, by column of `appended`; a part leaves out the rows in which its column is null. */
+/** The input of an append's further parts, by column of `appended`; a part ignores the rows in which its column is null. */
 export interface AppendFields {
   readonly run?: string | undefined
   readonly token?: string | undefined
@@ -85,7 +85,7 @@ export interface AppendFields {
 export interface PlannedAppend {
   readonly item: object
   readonly has: AppendKinds
-  /** The events as they are kept once they are written. */
+  /** The events as they are stored once they are written. */
   readonly events: ReadonlyArray<LoggedEvent>
 }
 
@@ -142,20 +142,20 @@ export const planAppend = Effect.fnUntraced(function* (
   return planned
 })
 
-/** How several appends are one statement. */
+/** The guard, the further parts and the result of a statement with several appends. */
 export interface BatchTerms {
   /** A select of the `n` of each item that may be written; it may read the items as `item`. */
   readonly guard: Statement.Fragment
   readonly alongside: ReadonlyArray<Statement.Fragment>
-  /** What the statement answers, and from where. */
+  /** The columns that the statement returns, and their source. */
   readonly answer: Statement.Fragment
 }
 
 /**
- * The statement that makes appends to different logs, each only where its log ends as planned and the guard lets it.
+ * Builds the statement for appends to different logs, each written only if its log ends as planned and the guard allows it.
  *
- * **Details** `appended` has the columns of the context and of the item of each append that is made. All of an item is in one JSON value, so
- * no part has to join the parts of all items with each other.
+ * **Details** `appended` has the columns of the context and of the item of each append that is written. An item is one JSON value, so no
+ * part has to join the parts of all items with each other.
  */
 export const appendStatement = <A extends object>(
   sql: SqlClient.SqlClient,
@@ -191,7 +191,7 @@ export const appendStatement = <A extends object>(
     ${answer}`
 }
 
-/** Makes the statement that appends events to a log that ends at `end`, alone. */
+/** Builds the statement for one append to a log that ends at `end`. */
 export const makeAppend = Effect.fnUntraced(function* (
   sql: SqlClient.SqlClient,
   log: { readonly projectId: ProjectId; readonly name: ContextName },
@@ -214,7 +214,10 @@ export const makeAppend = Effect.fnUntraced(function* (
   return append
 })
 
-/** Words that were said after something untrusted are no better when said again: of records, the contexts of their runs, where they are tainted. */
+/**
+ * Text that follows untrusted input stays untrusted when it is repeated; a replayed answer inherits the taint of its original run's
+ * context.
+ */
 const tainting = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`,
   tainted_by = case when item.taint is null then context.tainted_by else nullif(kb.with_taint(context.tainted_by, item.taint || (
     select coalesce(jsonb_agg(distinct jsonb_build_object('kind', 'context', 'id', origin.name)), '[]')
@@ -223,7 +226,7 @@ const tainting = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`,
     join kb.contexts origin on origin.project_id = record.project_id and origin.name = record.context_name
     where origin.tainted_by is not null and origin.name <> context.name), item.last + 1), '[]') end`
 
-/** Who may read a context may read the files in it. */
+/** A reader of a context may read the files in it. */
 const handingOn = (sql: SqlClient.SqlClient) => sql`handed_on as (
   insert into kb.attachment_readers (project_id, digest, reader)
   select distinct appended.project_id, file.digest, coalesce(appended.owner, '')
@@ -231,7 +234,7 @@ const handingOn = (sql: SqlClient.SqlClient) => sql`handed_on as (
   join kb.attachments file on file.digest = given.value
   where appended.files is not null and file.project_id = appended.project_id on conflict do nothing)`
 
-/** The files that an event brings. */
+/** Returns the files that an event contains. */
 const filesOf = (
   event: NewEvent
 ): ReadonlyArray<{ readonly digest: string; readonly untrusted?: boolean }> => {
@@ -247,13 +250,13 @@ const filesOf = (
   }
 }
 
-/** Files that nobody vouches for. */
+/** Returns the files that are not vouched for. */
 const taintOfFiles = (event: NewEvent): ReadonlyArray<TaintSource> =>
   filesOf(event).flatMap(({ digest, untrusted }) =>
     untrusted === true ? [{ kind: "attachment", id: digest }] : []
   )
 
-/** The run whose words these are, where a record answered and no model. */
+/** Returns the run whose record gave the answer, for a replayed answer. */
 const recordOf = (event: NewEvent): ReadonlyArray<RunId> => {
   if (!("model" in event) || !event.model.startsWith(replayPrefix)) return []
   const id = event.model.slice(replayPrefix.length)
@@ -265,10 +268,8 @@ const replayPrefix = "replay:"
 const isRunId = Schema.is(RunId)
 
 /**
- * Gives events their ids, their time and their parents.
- *
- * An event that names no parent has the open turn's start, else the last event;
- * the first event of a log has none (S004-R18…R20).
+ * Gives events their ids, times and parents. The default parent is the open turn's start, otherwise the last event; the first event of a
+ * log has none (S004-R18…R20).
  */
 export const numberEvents = (
   name: ContextName,
@@ -301,7 +302,7 @@ export const numberEvents = (
   })
 }
 
-/** The row of an event: its base fields are columns, the rest is payload. */
+/** Returns the row of an event: its base fields are columns, the rest is payload. */
 const toRow = (json: LoggedJson, number: number) => {
   const {
     type,

@@ -1,9 +1,8 @@
 /**
- * The files of a project, each kept once under the digest of its bytes.
+ * Stores the files of a project, each once under the digest of its bytes.
  *
- * A file is never changed and never executed; what names it is an event, so a
- * fork and a replay share it. Who may read it is kept beside it, and not asked
- * where a run reads it.
+ * Files are immutable and never executed. Events refer to them, so a fork and a replay share them. Each file has its list of readers; a run
+ * reads files without a check of that list.
  */
 import type { Attachment, Digest } from "@tropism/domain/attachment"
 import type { UserId } from "@tropism/domain/ids"
@@ -21,21 +20,24 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class Attachments extends Context.Service<
   Attachments,
   {
-    /** Keeps a file that somebody sent, who may read it from here on; of one that is kept already only who vouches for it changes. */
+    /** Stores a file that a person sent and makes that person a reader; for a file that exists already only the trust mark can change. */
     readonly keep: (file: KeptFile, by: UserId) => InProject<void>
     /**
-     * Keeps a file of which whoever sent it says no more than its bytes, and answers whether it is untrusted: what somebody said of the
-     * same bytes stands, also where he says it at this moment.
+     * Stores a file whose sender did not say whether it is trusted and returns whether it is untrusted: an earlier or concurrent mark for
+     * the same bytes stays.
      */
     readonly keepAsKnown: (file: Omit<KeptFile, "untrusted">, by: UserId) => InProject<boolean>
-    /** Keeps files that a tool answered, in one statement; whoever may read the context may read them. An untrusted source marks what is kept already. */
+    /**
+     * Stores files that a tool returned, in one statement; readers of the context may read them. An untrusted source also marks existing
+     * files.
+     */
     readonly keepFound: (files: ReadonlyArray<KeptFile>) => InProject<void>
     readonly find: (digest: Digest) => InProject<Attachment | undefined>
-    /** Whether somebody sent the file, or may read a context in which it is. */
+    /** Whether the person sent the file, or may read a context that contains it. */
     readonly isReadable: (digest: Digest, by: UserId) => InProject<boolean>
-    /** How many bytes each of these files has. */
+    /** Returns the size of each file in bytes. */
     readonly sizes: (digests: ReadonlyArray<Digest>) => InProject<ReadonlyMap<Digest, number>>
-    /** The files of these digests with their bytes, in one question. */
+    /** Loads these files with their bytes in one query. */
     readonly load: (digests: ReadonlyArray<Digest>) => InProject<ReadonlyMap<Digest, KeptFile>>
   }
 >()("@tropism/server/agent/Attachments") {
@@ -51,7 +53,7 @@ export class Attachments extends Context.Service<
         return row
       }, orDie)
 
-      /** Writes a file and who may read it; `known` says what becomes of one that is kept already. */
+      /** Writes a file and its readers; `known` is the conflict action for a file that exists already. */
       const write = Effect.fnUntraced(function* (
         { bytes, digest, mimeType, sizeBytes, untrusted }: KeptFile,
         by: UserId,
@@ -78,7 +80,7 @@ export class Attachments extends Context.Service<
         file: Omit<KeptFile, "untrusted">,
         by: UserId
       ) {
-        // It waits for whoever writes the same file, and what he committed is seen by the next statement.
+        // Waits for a concurrent writer of the same file; the next statement sees what that writer committed.
         yield* write({ ...file, untrusted: false }, by, sql`do nothing`)
         return (yield* find(file.digest))?.untrusted ?? false
       })

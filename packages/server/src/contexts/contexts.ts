@@ -1,9 +1,8 @@
 /**
- * The logs of contexts: append, read, fold, and listen.
+ * Stores the logs of contexts: append, read, fold, and notify.
  *
- * Only an append gives numbers, times and parents (`appending.ts`), so ids are
- * contiguous whoever writes. Order: append, commit, reduce, publish. Text deltas pass by here and
- * are never kept.
+ * Only an append assigns numbers, times and parents (`appending.ts`), so ids are contiguous however many writers there are. Order: append,
+ * commit, reduce, publish. Text deltas are never stored.
  */
 import { type ReducedContext, fold, emptyContext } from "@tropism/domain/context"
 import {
@@ -30,35 +29,35 @@ export class ContextExists extends Schema.TaggedError<ContextExists>()("ContextE
   name: Schema.String
 }) {}
 
-/** One context without its events. */
+/** A context without its events. */
 export interface ContextHead {
   readonly name: ContextName
   readonly agentId: AgentId
   readonly eventCount: number
-  /** The context whose log it shares, and the last event that it does. */
+  /** The context whose log it shares, and the last shared event. */
   readonly forkedFrom: ForkPoint | null
-  /** The agent is at work in it, or was when its server died. */
+  /** The agent is active in it, or was when its server died. */
   readonly isTurnOpen: boolean
-  /** What of untrusted sources it was shown, the first few. */
+  /** The first few untrusted sources that its model was shown. */
   readonly taintedBy: ReadonlyArray<Taint>
-  /** A run of a backtest works in it, and nobody else. */
+  /** A backtest run works in it, and it takes no messages. */
   readonly isOfBacktest: boolean
-  /** Whose it is; null is the project's. */
+  /** Its owner; null for the project's. */
   readonly owner: UserId | null
   readonly createdAt: string
 }
 
-/** A context in a list, and where it stands there. */
+/** A context with its position in a list. */
 export interface PlacedContext {
   readonly item: ContextHead
   readonly place: string
 }
 
-/** Which contexts a list shows. */
+/** The filter of a list. */
 export interface ListedContexts {
-  /** Those of one agent. */
+  /** The contexts of one agent. */
   readonly agentId: AgentId | undefined
-  /** The project's and this user's own; all of them where absent. */
+  /** The project's contexts and this user's own; all when absent. */
   readonly reader: UserId | undefined
 }
 
@@ -68,7 +67,7 @@ export interface ForkPoint {
   readonly at: number
 }
 
-/** How contexts are called in which a chat client asked for itself: a title, tags. */
+/** The name prefix of contexts that chat clients create for their own requests, such as titles and tags. */
 export const helperPrefix = "helper-"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
@@ -76,30 +75,30 @@ type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 export class Contexts extends Context.Service<
   Contexts,
   {
-    /** Makes a context, of the project or of one person; one that is forked begins with the log of another. */
+    /** Creates a context, of the project or of one person; a fork begins with the log of another. */
     readonly create: (
       name: ContextName,
       agentId: AgentId,
       forkedFrom?: ForkPoint,
       owner?: UserId | null
     ) => InProject<ContextHead, ContextExists>
-    /** Undefined alike for one that was forgotten and one that never was. */
+    /** Undefined both for a deleted context and for one that never existed. */
     readonly get: (name: ContextName) => InProject<ContextHead | undefined>
-    /** Contexts behind a place of the list, the newest first. */
+    /** Returns the contexts after a position of the list, newest first. */
     readonly list: (
       which: ListedContexts,
       after: string | undefined,
       limit: number
     ) => InProject<ReadonlyArray<PlacedContext>>
-    /** Locks the log for the rest of the transaction and says where it ends. */
+    /** Locks the log for the rest of the transaction and returns its end. */
     readonly lock: (name: ContextName) => InProject<LogEnd>
-    /** Appends events in the order given, under the log's lock; answers them as they are kept. */
+    /** Appends events in the given order, under the log's lock; returns them as stored. */
     readonly append: (
       name: ContextName,
       events: ReadonlyArray<NewEvent>,
       terms?: Omit<Terms, "guard">
     ) => InProject<ReadonlyArray<LoggedEvent>>
-    /** Makes the one statement that appends events to a log that ends as the caller last saw it. */
+    /** Builds the one statement that appends events if the log still ends as the caller last saw it. */
     readonly plan: (
       projectId: ProjectId,
       name: ContextName,
@@ -107,23 +106,23 @@ export class Contexts extends Context.Service<
       events: ReadonlyArray<NewEvent>,
       terms?: Terms
     ) => Effect.Effect<Append>
-    /** Does what was planned; false when the log has grown meanwhile or the terms do not hold. */
+    /** Executes a planned append; false when the log has grown meanwhile or the terms do not hold. */
     readonly write: (name: ContextName, append: Append) => InProject<boolean>
-    /** Wakes those who read the log; for a plan that was done in a transaction of its own. */
+    /** Notifies the readers of the log, for a plan that ran in its own transaction. */
     readonly grown: (projectId: ProjectId, name: ContextName) => Effect.Effect<void>
-    /** Events after a number, in order, as they are kept. */
+    /** Returns the events after a number, in order, as stored. */
     readonly read: (name: ContextName, after: number, limit: number) => InProject<ReadonlyArray<LoggedJson>>
-    /** Folds a log from its newest snapshot on, and says which event that was, or 0. */
+    /** Folds a log from its newest snapshot; also returns the snapshot's last event number, or 0. */
     readonly open: (
       name: ContextName
     ) => InProject<{ readonly context: ReducedContext; readonly keptNumber: number }>
-    /** The same, or folds what is new onto a state: everything there is to know of a context. */
+    /** Does the same without the number, or folds new events onto a given state. */
     readonly load: (name: ContextName, from?: ReducedContext) => InProject<ReducedContext>
     /** Folds a log up to an event. */
     readonly loadUpTo: (name: ContextName, last: number) => InProject<ReducedContext>
-    /** Ends the sessions of contexts that have rested for long; answers how many of them (S004-R41). */
+    /** Ends the sessions of contexts that have been inactive for long; returns their number (S004-R41). */
     readonly endSessions: InProject<number>
-    /** The statement that keeps a state as the newest snapshot of its log, whoever else does. */
+    /** Returns the statement that stores a state as the newest snapshot of its log; safe under concurrency. */
     readonly keeping: (
       projectId: ProjectId,
       name: ContextName,
@@ -167,13 +166,13 @@ export class Contexts extends Context.Service<
         limit: number
       ) {
         const { projectId } = yield* ProjectTransaction
-        // A place is an instant in microseconds, which no number of JavaScript rounds, and a name.
+        // A position is a time in microseconds, as text because JavaScript would round it, and a name.
         const [micros, name] = after === undefined ? [] : splitPlace(after)
         const rows = yield* sql<HeadRow & { readonly micros: string }>`
           select *, (extract(epoch from created_at) * 1000000)::bigint::text as micros from kb.contexts
           where ${sql.and([
             sql`project_id = ${projectId} and forgotten_at is null`,
-            // The name alone may be anybody's.
+            // The prefix alone is not enough, because any context may have such a name.
             sql`not (starts_with(name, ${helperPrefix}) and exists (select from kb.brought_contexts brought
               where brought.project_id = contexts.project_id and brought.context_name = contexts.name))`,
             ...(agentId === undefined ? [] : [sql`agent_id = ${agentId}`]),
@@ -238,7 +237,7 @@ export class Contexts extends Context.Service<
 
       const rowsOf = Effect.fnUntraced(function* (name: ContextName, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        // Names and objects of columns would cost more than the events, of which a long log has many.
+        // Rows as arrays: objects with column names would cost more than the events of a long log.
         const rows = yield* sql`
           with recursive line as (
             select name, forked_from, coalesce(forked_at, 0) as forked_at, last_event_number as until from kb.contexts
@@ -270,7 +269,7 @@ export class Contexts extends Context.Service<
           rows.map((row) => makeLogged(givenIn(name, row), saidIn(row)))
         )
 
-      // A log of a server from before the column may have ended its session without it: then only the column is set.
+      // An older server may have ended the session in the log without setting the column: then only the column is set.
       const endSessions = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         const now = new Date(yield* Clock.currentTimeMillis).toISOString()
@@ -341,15 +340,15 @@ interface HeadRow {
   readonly forkedFrom: ContextName | null
   readonly forkedAt: number | null
   readonly taintedBy: ReadonlyArray<Taint> | null
-  /** Only of a backtest is nothing remembered. */
+  /** False only for a backtest's context. */
   readonly isRemembered: boolean
   readonly owner: UserId | null
   readonly createdAt: Date
 }
 
-/** The values of an event's columns, in the order in which they are asked for. */
+/** An event's columns, in the order of the select. */
 type EventRow = readonly [
-  /** The context whose log it is in, where that is another one. */
+  /** The context whose log it is in, when that is another one. */
   origin: ContextName | null,
   number: number,
   type: string,
@@ -391,9 +390,9 @@ const splitPlace = (place: string): readonly [string, string] => {
   return [place.slice(0, dot), place.slice(dot + 1)]
 }
 
-// Folds the logs of contexts: from their newest snapshot on, or from a state that somebody has.
+// Folds logs from their newest snapshot, or from a given state.
 //
-// A log is read in pages, so a long one costs time and no memory: two pages are there at once.
+// A log is read in pages, at most two of them in memory, so a long log costs time but no memory.
 
 type Read = (
   name: ContextName,
@@ -402,13 +401,13 @@ type Read = (
 ) => Effect.Effect<ReadonlyArray<LoggedEvent>, never, ProjectTransaction>
 
 const makeFolding = (read: Read, beginningOf: Snapshots["beginningOf"]) => {
-  /** Folds what is new onto a state; the database reads the next page while one is folded. */
+  /** Folds new events onto a state; the database reads the next page during the fold of the current one. */
   const goOn = Effect.fnUntraced(function* (name: ContextName, from: ReducedContext) {
     let context = from
     let page = yield* read(name, context.nextEventNumber - 1, agentLimits.logPageEvents)
     for (let last = lastOf(page); last !== undefined; last = lastOf(page)) {
       const next = yield* Effect.forkChild(read(name, last, agentLimits.logPageEvents))
-      // What is asked is sent when others have had their turn.
+      // Yield first, so that the query for the next page is sent before this page is folded.
       yield* Effect.yieldNow
       context = fold(page, context)
       page = yield* Fiber.join(next)
@@ -439,26 +438,24 @@ const makeFolding = (read: Read, beginningOf: Snapshots["beginningOf"]) => {
   return { open, load, loadUpTo }
 }
 
-/** The number of the last event of a full page; behind any other there is none. */
+/** Returns the number of the last event of a full page; undefined for any other page, because no page follows it. */
 const lastOf = (page: ReadonlyArray<LoggedEvent>): number | undefined => {
   const last = page[agentLimits.logPageEvents - 1]
   return last && eventNumber(last.id)
 }
 
-/** After every event that there will ever be. */
+/** Larger than any event number. */
 const lastNumber = 2_147_483_647
 
-// Snapshots of contexts: what a log folds to up to an event, so that opening it costs what is new.
+// Stores snapshots: the fold of a log up to an event, so that opening a context costs only its new events.
 //
-// The log stays the truth: a snapshot that is lost, old, or of another version of
-// the fold is passed over and the log is read from its beginning. A fork begins
-// with one of the logs that it shares, as far as it shares them. The newest of a
-// context is kept and no other.
+// The log stays authoritative: without a snapshot, or with one of another fold version, the log is read from its beginning. A fork begins
+// with a snapshot of the logs it shares, up to the shared event. Only the newest snapshot of a context is stored.
 
-/** Where the fold of a log begins. */
+/** The starting point of a fold. */
 export interface Beginning {
   readonly context: ReducedContext
-  /** The number of the last event in it; 0 without a snapshot. */
+  /** The number of its last event; 0 without a snapshot. */
   readonly number: number
 }
 
@@ -467,7 +464,7 @@ type Snapshots = Effect.Success<typeof makeSnapshots>
 const makeSnapshots = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** The newest snapshot of a log no later than an event, or the empty context. */
+  /** Returns the newest snapshot of a log up to an event, or the empty context. */
   const beginningOf = Effect.fn("Contexts.beginningOf")(function* (name: ContextName, last: number) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* sql<{ number: number; state: unknown }>`
@@ -491,10 +488,10 @@ const makeSnapshots = Effect.gen(function* () {
   })
 
   /**
-   * The statement that keeps a state as the newest snapshot of its log.
+   * Returns the statement that stores a state as the newest snapshot of its log.
    *
-   * **Details** A state is a function of the log, so it does not matter who keeps it, or how often; a later one is never
-   * replaced by an earlier one. What earlier versions kept goes.
+   * **Details** A state is a function of the log, so concurrent or repeated writes are harmless; an earlier state never replaces a later
+   * one. Snapshots of earlier fold versions are deleted.
    */
   const keeping = (projectId: ProjectId, name: ContextName, context: ReducedContext) =>
     sql<{ number: number }>`
@@ -511,10 +508,10 @@ const makeSnapshots = Effect.gen(function* () {
   return { beginningOf, keeping }
 })
 
-/** Whether so much lies behind the last snapshot that another is worth its keep. */
+/** Whether the log has grown enough since the last snapshot to store another. */
 export const isSnapshotDue = (context: ReducedContext, keptNumber: number): boolean => {
   const behind = context.nextEventNumber - 1 - keptNumber
-  // A large window is kept less often: what is written for it follows what is new in it.
+  // A snapshot of a large window is stored less often, so that the bytes written stay proportional to the new events.
   return (
     behind >= Math.max(agentLimits.snapshotEvents, context.messages.length) &&
     context.windowTokens <= agentLimits.snapshotMaxTokens
@@ -523,11 +520,10 @@ export const isSnapshotDue = (context: ReducedContext, keptNumber: number): bool
 
 // Replays the log of a context: folds it from its beginning and judges each event.
 //
-// It reads a page at a time, each in a transaction of its own, and remembers no
-// more than the state: a log of any length is replayed beside those who write to
-// it. No model is asked, no tool is called, and nothing is written.
+// It reads one page per transaction and keeps only the state, so a log of any length is replayed while others write to it. It makes no
+// model request, calls no tool and writes nothing.
 
-/** Replays the first events of a context, so many as it had when somebody looked. */
+/** Replays the first events of a context, up to the given number. */
 export const replayContext = Effect.fn("replayContext")(function* (
   projectId: ProjectId,
   name: ContextName,

@@ -1,4 +1,4 @@
-/** The logs of contexts, their files and the words in them. It needs the database and the outbox. */
+/** Provides the logs of contexts, their files and the search in their text. It needs the database and the outbox. */
 import { Layer } from "effect"
 import { Attachments } from "./attachments.ts"
 import { Contexts } from "./contexts.ts"

@@ -1,11 +1,10 @@
 /**
- * What was said in the contexts of an agent, found again by its words (S004-F04).
+ * Searches an agent's messages and summaries in all its contexts (S004-F04).
  *
- * A passage is a message or a summary; each append keeps the words of its own. How much a word
- * says is judged from the agent's newest passages: one that many of them have says
- * little and is not looked for. For each of the others the newest that have it are
- * looked at, so a question costs what it asks for and not what the agent remembers.
- * What was said in somebody's own context is found in theirs alone.
+ * A passage is a message or a summary; each append indexes the words of its own. The weight of a word is estimated from the agent's newest
+ * passages: a word that many of them contain has little weight and is not searched. For every other word only the newest passages are read,
+ * so the cost follows the query and not the size of the memory. Passages of a person's own contexts are found only in contexts of the same
+ * person.
  */
 import type { ContextEventId, ContextName } from "@tropism/domain/context-event"
 import type { AgentId, ProjectId } from "@tropism/domain/ids"
@@ -13,29 +12,29 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 
-/** What somebody said in a context. */
+/** A message or summary of a context. */
 export interface Passage {
   readonly context: ContextName
   readonly eventId: ContextEventId
   readonly type: string
   readonly content: string
   readonly saidAt: Date
-  /** It was said when the context had been shown something untrusted. */
+  /** The context had been shown untrusted input before. */
   readonly isTainted: boolean
 }
 
-/** What is looked for, and for whom. */
+/** A query, and the context it is for. */
 export interface Reminder {
   readonly agentId: AgentId
-  /** Who is reminded: what is in its log, shared or its own, is not found. */
+  /** The querying context: its own log, shared events included, is not searched. */
   readonly context: ContextName
   readonly asked: string
-  /** What it was reminded of already. */
+  /** Passages that were recalled before. */
   readonly known: ReadonlyArray<ContextEventId>
   readonly limit: number
 }
 
-/** The best passages first, and the words by which they were found, the rarest first. */
+/** The passages, best first, and the words that found them, rarest first. */
 export interface Recalled {
   readonly passages: ReadonlyArray<Passage>
   readonly words: ReadonlyArray<string>
@@ -44,7 +43,7 @@ export interface Recalled {
 export class Passages extends Context.Service<
   Passages,
   {
-    /** Finds the passages of the agent's other contexts that have the most to do with what was asked. */
+    /** Finds the passages of the agent's other contexts that match the query best. */
     readonly recall: (reminder: Reminder) => Effect.Effect<Recalled, never, ProjectTransaction>
   }
 >()("@tropism/server/agent/Passages") {
@@ -65,20 +64,20 @@ export class Passages extends Context.Service<
   )
 }
 
-/** A word of a question, without its ending, and how many of the sampled passages have it. */
+/** A stemmed word of a query, and how many of the sampled passages contain it. */
 interface CountedWord {
   readonly word: string
   readonly having: number
   readonly sampled: number
 }
 
-/** A word that is looked for, and how much it says. */
+/** A word to search, with its weight. */
 interface SoughtWord {
   readonly word: string
   readonly weight: number
 }
 
-/** Asks how many of the agent's newest passages have each word of a question. */
+/** Counts for each word of a query how many of the agent's newest passages contain it. */
 export const counting = (sql: SqlClient.SqlClient, { agentId, asked }: Reminder) =>
   sql<CountedWord>`
     with asked as (
@@ -92,7 +91,7 @@ export const counting = (sql: SqlClient.SqlClient, { agentId, asked }: Reminder)
     select lexeme as word, count(sample.words)::int as having, (select count(*)::int from sample) as sampled
     from asked left join sample on sample.words @@ asked.query group by lexeme`
 
-/** The words that say something, the rarest first. */
+/** Returns the words with a positive weight, rarest first. */
 const soughtOf = (words: ReadonlyArray<CountedWord>): ReadonlyArray<SoughtWord> =>
   words
     .map(({ having, sampled, word }): SoughtWord => ({ word, weight: weightOf(having, sampled) }))
@@ -101,14 +100,14 @@ const soughtOf = (words: ReadonlyArray<CountedWord>): ReadonlyArray<SoughtWord> 
     .slice(0, recallLimits.soughtWords)
 
 /**
- * How much a word says that so many of the sampled passages have.
+ * Returns the weight of a word that `having` of the sampled passages contain.
  *
- * **Details** Nothing, or less, for one that two in five of many passages have. Few passages prove little: what all of thirty say
- * may still be what the agent is about.
+ * **Details** It is zero or negative for a word in two of five among many passages. A small sample proves little: a word in all of thirty
+ * passages may still be the agent's subject.
  */
 const weightOf = (having: number, sampled: number): number => Math.log((sampled + 60) / (3 * having + 1))
 
-/** Asks for the passages that have the words: each word is a question of its own, and planned by how often it occurs. */
+/** Selects the passages that contain the words: each word is a query of its own, planned by the word's frequency. */
 export const finding = (
   sql: SqlClient.SqlClient,
   projectId: ProjectId,
@@ -150,18 +149,18 @@ export const finding = (
     order by best.score desc, best.created_at desc, best.context_name, best.number desc`
 }
 
-/** Of these the newest of a context is remembered, for it takes the place of those before it. */
+/** Only a context's newest one is remembered, because it replaces those before it. */
 const summaries: ReadonlySet<string> = new Set(["ContextNotedEvent", "ContextSummarizedEvent"])
 
-/** The events whose words are kept. */
+/** The events whose words are indexed. */
 const remembered: ReadonlySet<string> = new Set(["UserMessageEvent", "AssistantMessageEvent", ...summaries])
 
-/** Whether any of these events has words that are kept. */
+/** Whether any of these events has words to index. */
 export const hasWords = (
   events: ReadonlyArray<{ readonly type: string; readonly [field: string]: unknown }>
 ): boolean => events.some(({ content, type }) => remembered.has(type) && Boolean(content))
 
-/** The part of an append by which the words of its messages and summaries can be found. */
+/** The part of an append that indexes the words of its messages and summaries. */
 export const remembering = (sql: SqlClient.SqlClient): Statement.Fragment =>
   sql`remembered as (
     insert into kb.passages (project_id, agent_id, context_name, number, type, created_at, words, owner)
@@ -171,25 +170,25 @@ export const remembering = (sql: SqlClient.SqlClient): Statement.Fragment =>
     on conflict (project_id, context_name, type) where type in ('ContextNotedEvent', 'ContextSummarizedEvent')
     do update set number = excluded.number, created_at = excluded.created_at, words = excluded.words)`
 
-// The bounds of what an agent is reminded of from its other contexts, and of the notes that they keep.
+// Limits of recall from other contexts, and of a context's notes.
 //
-// Beside `limits.ts`, which has the bounds of every stage and would be too long with these.
+// They are separate because `limits.ts`, which holds the limits of every stage, would be too long with them.
 
 export const recallLimits = {
-  /** Of what was asked: its beginning, and the first of its words. */
+  /** Of the query: its beginning, and the first of its words. */
   askedMaxChars: 4_000,
   askedWords: 48,
-  /** The newest passages of the agent, by which a word is judged that is looked for. */
+  /** The agent's newest passages, from which the weight of a word is estimated. */
   sampledPassages: 200,
-  /** The rarest words are looked for, and of each the newest passages that have it. */
+  /** The rarest words that are searched, and the newest passages read for each. */
   soughtWords: 12,
   passagesOfWord: 100,
-  /** A passage that has so much less to do with what was asked than the best is left out. */
+  /** A passage whose score is below this share of the best is dropped. */
   shareOfBest: 0.25,
   /** Of one passage as the agent reads it, and of all together. */
   passageMaxChars: 1_000,
   toldMaxChars: 12_000,
-  /** Of the notes of a context, and of what was said since the last as the model is shown it. */
+  /** Of a context's notes, and of the messages since the last notes in the request for new ones. */
   notesMaxChars: 4_000,
   notedMaxChars: 60_000
 } as const

@@ -1,10 +1,8 @@
 /**
- * Words of answers that are being written: they pass by, are shown to whoever watches, and are kept by nobody.
+ * Streams text deltas of answers in progress to their watchers; nothing is stored.
  *
- * Who watches may be at another server than the run. Here stands what is watched
- * at this server; where servers work together, `cluster/live-contexts.ts` carries
- * the words between them. A word that is lost on the way is in the log a moment
- * later, with the answer.
+ * A watcher may be connected to another server than the run's. This service tracks what is watched at this server; in a cluster,
+ * `cluster/delta-relay.ts` relays the deltas between servers. A delta that is lost appears in the log a moment later, with the answer.
  */
 import {
   type ContextName,
@@ -17,24 +15,24 @@ import { type PiecePlace, pieceOf } from "@tropism/domain/piece"
 import { Context, Effect, Layer, PubSub, Queue, type Scope } from "effect"
 import { agentLimits } from "../limits.ts"
 
-/** Where words pass by: a context of a project, as one name for all of a database. */
+/** A context of a project, as one name that is unique in the database. */
 export type Place = `${string}/${ContextName}`
 
-/** Some words, as they go to other servers. */
+/** Deltas to relay to other servers. */
 export interface Passed {
   readonly place: Place
   readonly delta: TextDeltaEvent
 }
 
-/** What is watched here, for a carrier. */
+/** What is watched here, for the relay. */
 export interface Attention {
-  /** Rings when somebody began to watch a place, or nobody does any more. */
+  /** Receives a value when a place gets its first watcher or loses its last. */
   readonly changed: Queue.Dequeue<void>
-  /** What is watched now. */
+  /** Returns the places that are watched now. */
   readonly places: () => ReadonlySet<Place>
 }
 
-/** An attempt that is at work here. */
+/** A running attempt of this server. */
 interface Making {
   hasSpoken: boolean
   isHeardElsewhere: boolean
@@ -45,25 +43,27 @@ type Tell = (delta: TextDeltaEvent) => void
 export class TextDeltas extends Context.Service<
   TextDeltas,
   {
-    /** Shows words to those who watch the context, here and through a carrier elsewhere. */
+    /** Sends a delta to the watchers of the context, here and through the relay on other servers. */
     readonly show: (projectId: string, delta: TextDeltaEvent) => Effect.Effect<void>
-    /** An attempt at a run, whose words are shown, is at work here until the scope ends. */
+    /** Registers a running attempt, whose deltas are shown, until the scope ends. */
     readonly make: (projectId: string, name: ContextName) => Effect.Effect<void, never, Scope.Scope>
-    /** Is told all words that pass by in a context, until the scope ends. */
+    /** Calls back with all deltas of a context, until the scope ends. */
     readonly watch: (
       projectId: string,
       name: ContextName,
       tell: Tell
     ) => Effect.Effect<void, never, Scope.Scope>
-    /** Shows here what another server has passed on. */
+    /** Shows here the deltas relayed from another server. */
     readonly hear: (passed: Passed) => void
-    /** Notes whether somebody at another server hears what is said in a context here. */
+    /** Records whether a context of this server has watchers on other servers. */
     readonly noteHeard: (place: Place, isHeard: boolean) => void
-    /** Waits until no attempt is at work here that somebody at another server hears. */
+    /** Waits until no running attempt of this server has watchers on other servers. */
     readonly unheard: Effect.Effect<void>
-    /** What was shown here since the last look, for other servers; waits until there is any. What nobody takes is forgotten. */
+    /**
+     * Returns the deltas since the last call, for other servers; waits until there are any. Deltas are dropped when no relay takes them.
+     */
     readonly outgoing: Effect.Effect<ReadonlyArray<Passed>>
-    /** What is watched here, until the scope ends. */
+    /** Returns what is watched here, until the scope ends. */
     readonly attention: Effect.Effect<Attention, never, Scope.Scope>
   }
 >()("@tropism/server/agent/TextDeltas") {
@@ -74,7 +74,7 @@ export class TextDeltas extends Context.Service<
       const leaving = yield* Queue.sliding<Passed>(agentLimits.passingWords)
       const bells = new Set<Queue.Queue<void>>()
       const made = new Map<Place, Making>()
-      /** Tells that an attempt has ended, or is heard by nobody. */
+      /** Signals that an attempt has ended, or has no watcher any more. */
       const changes = yield* PubSub.sliding<void>(1)
       let isCarried = false
 
@@ -107,7 +107,7 @@ export class TextDeltas extends Context.Service<
             if (!isCarried) return
             Queue.offerUnsafe(leaving, passed)
             const answer = made.get(passed.place)
-            // Who is told its first words has not said yet whether anybody hears them.
+            // The receiver of an attempt's first delta has not reported yet whether it has watchers.
             if (answer?.hasSpoken === false) answer.hasSpoken = answer.isHeardElsewhere = true
           }),
         make: (projectId, name) => {
@@ -159,14 +159,12 @@ export class TextDeltas extends Context.Service<
   )
 }
 
-// Which pieces of answers a context's log is told with, in which order; pure.
+// Decides which deltas a context's watchers receive, and in which order; pure.
 //
-// Pieces come from several servers, and a server that stood still goes on with
-// an attempt that is over until it finds that out. So pieces of what the log has
-// left behind are passed over, and so is what was told already. One that is
-// missing keeps none behind it.
+// Deltas come from several servers, and a server that froze continues an attempt that is over until it notices. Deltas from before the
+// log's current position and duplicates are therefore dropped. A missing delta does not hold back the ones after it.
 
-/** Behind these a model is asked anew, if at all. */
+/** After these events any model request is a new one. */
 const leavesBehind: ReadonlySet<string> = new Set<LoggedEvent["type"]>([
   "AgentTurnStartedEvent",
   "AssistantMessageEvent",
@@ -177,9 +175,9 @@ const leavesBehind: ReadonlySet<string> = new Set<LoggedEvent["type"]>([
 ])
 
 export interface DeltaOrder {
-  /** Notes events of the log, as they are read. */
+  /** Records events of the log, as they are read. */
   readonly note: (events: ReadonlyArray<LoggedJson>) => void
-  /** Whether a piece is told, which it is once. */
+  /** Whether to show a delta; true once for each. */
   readonly take: (piece: Pick<TextDeltaEvent, "id" | "timestamp">) => boolean
 }
 
@@ -197,7 +195,7 @@ export const makeDeltaOrder = (): DeltaOrder => {
     take: (piece) => {
       const { after, place } = pieceOf(piece)
       const isSame = after === last.after
-      // Who was stopped and let go on asks anew behind the same event.
+      // A run that was stopped and resumed makes a new request after the same event.
       const isAnew = place === 1 && piece.timestamp !== last.begunAt
       if (after < since || after < last.after || (isSame && place <= last.place && !isAnew)) return false
       const begunAt = place === 1 ? piece.timestamp : isSame ? last.begunAt : undefined

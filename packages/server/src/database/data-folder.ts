@@ -1,8 +1,7 @@
 /**
- * Makes the data folder of a server that has its database elsewhere: secrets lie in it, so nobody else may look.
+ * Creates the data folder of a server with an external database, private because it holds secrets.
  *
- * The folder of an embedded PostgreSQL is made where that is prepared
- * (`embedded-postgres.ts`), because PostgreSQL's account may have to pass.
+ * `embedded-postgres.ts` creates the folder of an embedded PostgreSQL, which PostgreSQL's account may have to traverse.
  */
 import * as fs from "node:fs"
 import * as nodePath from "node:path"
@@ -10,7 +9,7 @@ import { dlopen, FFIType } from "bun:ffi"
 import { Effect, FileSystem, Path, Clock, DateTime, Option, Schedule, Schema, type Scope } from "effect"
 import { type DatabaseUnavailable, unavailable } from "./database-unavailable.ts"
 
-/** Makes the folder if it is missing, its owner's alone; one that was there stays as it was. */
+/** Creates the folder with access for its owner only; an existing one stays as it is. */
 export const makeDataFolder = Effect.fn("makeDataFolder")(function* (folder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -23,21 +22,18 @@ export const makeDataFolder = Effect.fn("makeDataFolder")(function* (folder: str
   )
 })
 
-// One program at a time on one data folder.
+// Locks a data folder for one program at a time.
 //
-// The lock is the operating system's `flock` on the file `lock`: it ends with
-// the process however that ends, so a `kill -9` leaves nothing to clean and a
-// process id that is used again deceives nobody. The file's text only tells a
-// second program who holds it. Bun offers no flock of its own, hence the call
-// into the C library. Bun opens files close-on-exec, so PostgreSQL, which
-// outlives a killed program, does not inherit the lock for longer than it takes
-// to begin: whoever finds the folder held asks again for a moment.
+// The lock is the operating system's `flock` on the file `lock`: it ends with the process in any case, so a `kill -9` leaves nothing to
+// clean and a reused process id misleads no one. The file's text only names the holder. Bun has no flock, hence the call into the C
+// library. Bun opens files close-on-exec, so PostgreSQL, which outlives a killed program, inherits the lock only until its exec: a locked
+// folder is therefore tried again for a moment.
 
 const Holder = Schema.fromJsonString(Schema.Struct({ pid: Schema.Int, since: Schema.String }))
 
 const exclusiveWithoutWaiting = 2 | 4
 
-/** A program that somebody was starting as it ended holds the lock until it has begun: 25 ms and more on busy cores. */
+/** A child process that was being started when its parent died holds the lock until its exec: 25 ms and more on busy cores. */
 const beginningProgram = { tries: 20, intervalMs: 50 } as const
 
 const libraryName = process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6"
@@ -94,7 +90,7 @@ const take = (folder: string, lockFile: string, since: string) =>
     return descriptor
   })
 
-/** Holds `folder` for this program until the scope ends; fails within a second or two, naming the holder, when it is taken. */
+/** Locks `folder` for this program until the scope ends; fails within a second or two, naming the holder, if it is locked. */
 export const holdFolder = Effect.fn("holdFolder")(function* (
   folder: string
 ): Effect.fn.Return<void, DatabaseUnavailable, Scope.Scope> {

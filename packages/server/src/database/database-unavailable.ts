@@ -1,9 +1,8 @@
 /**
- * Why there is no database, in one sentence that says what to do about it.
+ * The errors of a database that cannot be used at the start, each with a sentence about the remedy.
  *
- * This error ends the start of the program, so its reader is the person at the
- * terminal: `message` is complete on its own and never carries a password.
- * What breaks after the start is a defect of a query and not described here.
+ * The error ends the start, so its reader is the person at the terminal: `message` is complete on its own and never contains a password.
+ * Later failures are defects of queries.
  */
 import { type PlatformError, Schema } from "effect"
 
@@ -26,26 +25,26 @@ export const DatabaseUnavailableReason = Schema.Literals([
 ])
 export type DatabaseUnavailableReason = typeof DatabaseUnavailableReason.Type
 
-/** The database cannot be used; `message` is the sentence for the person who started the program. */
+/** The database cannot be used; `message` is for the person who started the program. */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()("DatabaseUnavailable", {
   reason: DatabaseUnavailableReason,
   message: Schema.String
 }) {}
 
-/** Makes the error from its reason and sentence. */
+/** Creates the error from its reason and sentence. */
 export const unavailable = (reason: DatabaseUnavailableReason, message: string): DatabaseUnavailable =>
   new DatabaseUnavailable({ reason, message })
 
 const diskFullText = /ENOSPC|no space left on device|check free disk space|disk quota exceeded/i
 
-/** Tells whether a program's complaint is about a full disk. */
+/** Whether a program's error output is about a full disk. */
 export const saysDiskFull = (text: string): boolean => diskFullText.test(text)
 
 /** The error for a full disk under `folder`. */
 export const diskFull = (folder: string): DatabaseUnavailable =>
   unavailable("diskFull", `The disk that holds ${folder} is full: free some space and start again.`)
 
-/** Turns a failed file operation on `folder` into the sentence about that folder. */
+/** Maps a failed file operation on `folder` to a sentence about that folder. */
 export const folderProblem =
   (folder: string) =>
   (error: PlatformError.PlatformError): DatabaseUnavailable => {

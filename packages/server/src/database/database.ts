@@ -1,11 +1,9 @@
 /**
- * The door to PostgreSQL: a transaction that sees one project's rows.
+ * Runs transactions on PostgreSQL that see one project's rows.
  *
- * Whatever reads or writes a project's rows requires a `ProjectTransaction`, so
- * forgetting the project does not compile, and the database refuses it besides:
- * with no project set, row-level security shows nothing. A broken database is a
- * defect here and not an error that each caller handles; the loops that must
- * outlive it and the HTTP edge catch it there.
+ * **Invariant**: all access to a project's rows requires a `ProjectTransaction`, so forgetting the project does not compile; and without
+ * one, row-level security shows no rows. A database failure is a defect, not an error for each caller; the loops that must survive it and
+ * the HTTP edge catch it.
  */
 import type { PgConnection } from "@effect/sql-pg"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -14,13 +12,13 @@ import { SqlClient, SqlError, type Statement } from "effect/sql"
 import { poolLimits } from "./limits.ts"
 import { errorCode } from "./postgres-access.ts"
 
-/** The proof that a transaction is open and which project it sees. */
+/** Proof of an open transaction, with the project that it sees. */
 export class ProjectTransaction extends Context.Service<
   ProjectTransaction,
   { readonly projectId: ProjectId }
 >()("@tropism/server/database/ProjectTransaction") {}
 
-/** How many statements the connections of the pool take in one write. */
+/** The maximum number of statements that a connection of the pool pipelines in one write. */
 export class StatementsTogether extends Context.Reference<number>(
   "@tropism/server/database/StatementsTogether",
   {
@@ -30,12 +28,11 @@ export class StatementsTogether extends Context.Reference<number>(
 
 /**
  * How the statements of a transaction are planned.
- *
- * - `own`: by PostgreSQL's own rules, for lists with filters, where the values decide how rows are found.
- * - `kept`: each connection keeps one plan of each statement. PostgreSQL otherwise plans a statement again for its values five times on
- *   each connection, and longer where a general plan looks dearer; for reads by key planning costs more than executing.
- * - `byKeys`: kept, and every table is read through an index, row by row. A batch joins its items to tables, and a plan kept
- *   from a time when a table was small would read it whole.
+ * - `own`: by PostgreSQL's own rules, for filtered lists, where the values decide the best plan.
+ * - `kept`: each connection keeps one generic plan per statement. PostgreSQL otherwise plans a statement five times per connection for its
+ * values, and longer where a generic plan looks more expensive; for reads by key, planning costs more than execution.
+ * - `byKeys`: kept, and every table is read through an index, row by row. A batch joins its items to tables, and a plan from a time when a
+ * table was small would scan it whole.
  */
 export type PlanMode = "own" | "kept" | "byKeys"
 
@@ -43,15 +40,15 @@ export class KeptPlans extends Context.Reference<PlanMode>("@tropism/server/data
   defaultValue: () => "own"
 }) {}
 
-/** How long the statements of a transaction wait for a lock, in milliseconds, where that is not as the pool has it. */
+/** The lock timeout of a transaction's statements, in milliseconds, where it differs from the pool's. */
 export class LockWaitMs extends Context.Reference<number | undefined>("@tropism/server/database/LockWaitMs", {
   defaultValue: () => undefined
 }) {}
 
-/** Lets the transactions of an effect keep their plans. */
+/** Keeps the plans of an effect's transactions. */
 export const keepingPlans = Effect.provideService(KeptPlans, "kept")
 
-/** The same, each table read through its indexes. */
+/** The same, and every table is read through its indexes. */
 export const planningByKeys = Effect.provideService(KeptPlans, "byKeys")
 
 export class Database extends Context.Service<
@@ -63,22 +60,22 @@ export class Database extends Context.Service<
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
 
-    /** Runs reads in one transaction of a project that all see one moment, however long it takes. Nothing can be written. */
+    /** Runs reads in one snapshot of a project, however long it takes. Writes are impossible. */
     readonly inSnapshot: <A, E, R>(
       projectId: ProjectId,
       effect: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, Exclude<R, ProjectTransaction>>
 
-    /** Runs one statement, which keeps its plan, in a transaction of its own that sees one project's rows, at the price of one question. */
+    /** Runs one statement with a kept plan in its own transaction that sees one project's rows, in a single round trip. */
     readonly ask: <A>(
       projectId: ProjectId,
       statement: Statement.Statement<A>
     ) => Effect.Effect<ReadonlyArray<A>>
 
     /**
-     * Runs the statements of a batch in one transaction and one write; all are planned by keys. Each sees what those before it did.
+     * Runs the statements of a batch in one transaction and one write, planned by keys. Each sees the effects of those before it.
      *
-     * **Details** With a `lockWaitMs` the batch waits no longer for a lock and is not tried again then.
+     * With a `lockWaitMs` the batch waits no longer for a lock, and is then not retried.
      */
     readonly askBatch: (
       projectId: ProjectId,
@@ -86,27 +83,30 @@ export class Database extends Context.Service<
       lockWaitMs?: number
     ) => Effect.Effect<ReadonlyArray<ReadonlyArray<unknown>>>
 
-    /** The same with a second statement, which sees what the first has done and what others have committed by then. */
+    /** The same with a second statement, which sees the effects of the first and of others' commits up to then. */
     readonly askBoth: <A, B>(
       projectId: ProjectId,
       first: Statement.Statement<A>,
       second: Statement.Statement<B>
     ) => Effect.Effect<readonly [ReadonlyArray<A>, ReadonlyArray<B>]>
 
-    /** Runs two effects of a transaction of which neither waits for the other's answer; the first statement of the first reaches PostgreSQL first. */
+    /**
+     * Runs two effects of a transaction concurrently, so that neither waits for the other's answer; the first effect's first statement
+     * reaches PostgreSQL first.
+     */
     readonly together: <A, E, R, B, E2, R2>(
       first: Effect.Effect<A, E, R>,
       second: Effect.Effect<B, E2, R2>
     ) => Effect.Effect<[A, B], E | E2, R | R2 | ProjectTransaction>
 
-    /** Runs an effect so that its writes can be undone alone, when it fails, inside an open transaction. */
+    /** Runs an effect in a savepoint of an open transaction: a failure rolls back only its writes. */
     readonly attempt: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R | ProjectTransaction>
 
     /**
-     * Whether the database answers in time, takes what is written, and has room for this server.
+     * Whether the database answers in time, accepts writes and has room for this server.
      *
-     * **Details** A replica, or one that was set to read only, takes nothing. It is full where no connection is left, of
-     * all or of this database or role, and this server holds fewer than it needs: what others hold it cannot get.
+     * A replica, or a read-only database, accepts none. It is full when no connection is left (in all, of this database or of this role)
+     * and this server holds fewer than it needs, because it cannot get those that others hold.
      */
     readonly ping: Effect.Effect<"writable" | "readOnly" | "full" | "away">
   }
@@ -116,7 +116,7 @@ export class Database extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const together = yield* StatementsTogether
-      /** A transaction begins with its project; inside one that has begun already, it is set by hand. */
+      /** A transaction begins with its project; inside an open one, the project is set explicitly. */
       const transaction = <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, E, R>) =>
         Effect.flatMap(Effect.serviceOption(sql.transactionService), (outer) =>
           Effect.provideService(
@@ -129,7 +129,7 @@ export class Database extends Context.Service<
             { projectId }
           )
         )
-      /** A whole transaction in one write, as far as connections take that. */
+      /** A whole transaction in one write, as far as connections pipeline that. */
       const atOnce = <A>(
         projectId: ProjectId,
         statements: ReadonlyArray<Statement.Statement<A>>,
@@ -191,7 +191,7 @@ export class Database extends Context.Service<
 
 const tooManyConnections = "53300"
 
-/** Asks the database how it is; who is connected, everybody may count. */
+/** Queries the database's state; every role may count connections. */
 const look = (
   sql: SqlClient.SqlClient
 ): Effect.Effect<"writable" | "readOnly" | "full" | "away", SqlError.SqlError> =>
@@ -224,11 +224,11 @@ const look = (
 const setProject = (sql: SqlClient.SqlClient, projectId: ProjectId) =>
   sql`select set_config('tropism.project', ${projectId}, true)`
 
-/** Lets a transaction that holds no lock for which anybody waits be quiet for long: while its reader reads, or a file is read. */
+/** Lifts the idle timeout of a transaction that holds no contended lock, while its reader reads or a file is read. */
 export const allowIdleInTransaction = (sql: SqlClient.SqlClient) =>
   sql`select set_config('idle_in_transaction_session_timeout', ${String(poolLimits.idleSnapshotMs)}, true)`
 
-/** Sends a whole transaction before the first answer comes; one that PostgreSQL refuses commits nothing. */
+/** Sends a whole transaction before the first answer; if PostgreSQL refuses a statement, nothing commits. */
 const inOneGo = <A>(
   sql: SqlClient.SqlClient,
   statements: ReadonlyArray<Effect.Effect<A, SqlError.SqlError>>
@@ -254,11 +254,10 @@ const inOneGo = <A>(
   )
 
 /**
- * Does a transaction again when PostgreSQL broke it off for the sake of another one, or because it waited long for a lock.
+ * Repeats a transaction that PostgreSQL aborted in favour of another one, or because it waited too long for a lock.
  *
- * Two transactions that waited for each other wrote nothing, so doing one of them
- * again is what the caller would have to do. Who waited for a lock has waited
- * enough, and asks for it again at once.
+ * A deadlocked transaction has written nothing, so repeating it is what the caller would do. After a lock timeout there is no pause,
+ * because it has already waited.
  */
 const againAfterClash = <A, E, R>(
   transaction: Effect.Effect<A, E, R>,
@@ -276,7 +275,7 @@ const againAfterClash = <A, E, R>(
         : Effect.failCause(cause)
   )
 
-/** Has the whole transaction done again, as behind a clash: what it had read is not so any more. */
+/** Repeats the whole transaction, as after a conflict: what it had read has changed. */
 export const retryTransaction: Effect.Effect<never> = Effect.die(
   new SqlError.SqlError({
     reason: new SqlError.SerializationError({
@@ -297,11 +296,10 @@ const isClash = isFaultOf("DeadlockError", "SerializationError")
 const isLongWait = isFaultOf("LockTimeoutError")
 
 /**
- * What PostgreSQL refused and would refuse again: a value or a row that it cannot keep, or a statement that it cannot run.
+ * An error that PostgreSQL would raise again: a value or row that it cannot store, or a statement that it cannot run.
  *
- * **Details** SQLSTATE classes 22, 42, 54 and TR (what goes around the gateway), and of 23 what one row breaks by itself (23502,
- * 23514); a key that another row holds or lacks at this moment, a connection, a clash, a lack of resources or an operator's deed
- * may pass.
+ * SQLSTATE classes 22, 42, 54 and TR (a bypass of the gateway), and of 23 what one row violates by itself (23502, 23514). A key that
+ * another row holds or lacks at the moment, a connection error, a conflict, a lack of resources and an operator's intervention may pass.
  */
 export const findPermanentFault = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined =>
   cause.reasons
@@ -313,7 +311,7 @@ export const findPermanentFault = (cause: Cause.Cause<unknown>): SqlError.SqlErr
         /^(?:22|42|54|23502|23514|TR)/.test(String(reason.cause.code))
     )
 
-/** PostgreSQL answers ROLLBACK when a transaction that it broke off is committed. */
+/** PostgreSQL answers ROLLBACK to the COMMIT of an aborted transaction. */
 export const checkCommit = (result: unknown): Effect.Effect<void, SqlError.SqlError> =>
   (result as PgConnection.Result).command === "ROLLBACK"
     ? Effect.fail(
@@ -327,10 +325,9 @@ export const checkCommit = (result: unknown): Effect.Effect<void, SqlError.SqlEr
     : Effect.void
 
 /**
- * Turns a broken database into a defect and leaves every other failure alone.
+ * Turns a database failure into a defect and leaves every other failure alone.
  *
- * **Details** Where it broke while a transaction that had come to something else was rolled back, that it broke comes first: it is
- * what whoever reads of it is told.
+ * If the database failed during the rollback of another failure, the database failure comes first, because that is the one to report.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>
@@ -352,10 +349,10 @@ const faultOf = (reason: Cause.Reason<unknown>): unknown =>
 const asDefect = <E>(reason: Cause.Reason<E>): Cause.Reason<never> =>
   Cause.isFailReason(reason) ? Cause.makeDieReason(reason.error) : reason
 
-/** An id that none comes after: where a list of the newest first begins. */
+/** The largest id: where a newest-first list begins. */
 export const lastId = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 
-/** The row that a statement always answers; its absence is a defect. */
+/** The only row of a statement that always returns one; its absence is a defect. */
 export const onlyRow = <A>(rows: ReadonlyArray<A>): Effect.Effect<A> => {
   const [row] = rows
   return row === undefined
@@ -363,6 +360,6 @@ export const onlyRow = <A>(rows: ReadonlyArray<A>): Effect.Effect<A> => {
     : Effect.succeed(row)
 }
 
-/** The constraint that a write broke, when it broke a unique one. */
+/** The unique constraint that a write violated, if any. */
 export const brokenUniqueKey = (error: SqlError.SqlError): string | undefined =>
   error.reason._tag === "UniqueViolation" ? error.reason.constraint : undefined

@@ -1,10 +1,8 @@
 /**
- * Makes the cluster, PostgreSQL's own folder, so that it is there whole or not at all.
+ * Creates the cluster, PostgreSQL's data directory, whole or not at all.
  *
- * It is built under a scratch name, flushed once and then renamed. A first
- * start that dies leaves a scratch folder, which the next one removes; the
- * name is new each time, because the `initdb` of the dead one may still be
- * running and clears away what it was told to make.
+ * It is built under a scratch name, flushed once and then renamed. A crashed first start leaves a scratch folder, which the next one
+ * removes. The name is new each time, because the `initdb` of the crashed start may still be running and deletes its folder when it ends.
  */
 import { createServer } from "node:net"
 import { Effect, FileSystem, Option, Path, type PlatformError, Data, Ref, Schedule, type Scope } from "effect"
@@ -29,7 +27,7 @@ import {
   lastWords
 } from "./postgres-programs.ts"
 
-/** The superuser of the embedded cluster; only this folder logs in as it. */
+/** The superuser of the embedded cluster; only this module logs in as it. */
 export const adminRole = "postgres"
 
 export interface NewCluster {
@@ -37,20 +35,20 @@ export interface NewCluster {
   readonly account: PostgresAccount
   readonly programs: PostgresPrograms
   readonly adminPassword: string
-  /** False only where the whole cluster is thrown away after use. */
+  /** False only for a cluster that is deleted after use. */
   readonly durable: boolean
 }
 
 const scratchPrefix = "postgres.partial-"
 
-/** The owner of the cluster; none where there is no cluster. */
+/** The owner of the cluster's files; none where there is no cluster. */
 export const clusterOwner = Effect.fnUntraced(function* (cluster: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const folder = yield* fileSystem.stat(cluster).pipe(Effect.option)
   return Option.flatMap(folder, ({ uid }) => uid)
 })
 
-/** Refuses a cluster that these programs cannot read. */
+/** Refuses a cluster of another PostgreSQL version. */
 export const checkVersion = Effect.fn("checkVersion")(function* (
   cluster: string,
   programs: PostgresPrograms
@@ -79,7 +77,7 @@ const removeScratches = Effect.fnUntraced(function* (home: string) {
   const path = yield* Path.Path
   const names = yield* fileSystem.readDirectory(home)
   for (const name of names.filter((each) => each.startsWith(scratchPrefix))) {
-    // What an orphan still writes into cannot be removed now, and is by the next start.
+    // A folder that an orphaned `initdb` still writes to cannot be removed now; the next start removes it.
     yield* fileSystem.remove(path.join(home, name), { recursive: true, force: true }).pipe(Effect.ignore)
   }
 })
@@ -112,12 +110,12 @@ const initdbWords = (data: string, passwordFile: string): ReadonlyArray<string> 
   `--pwfile=${passwordFile}`,
   "--auth=scram-sha-256",
   "--encoding=UTF8",
-  // The same order and case rules on every machine, whatever its locales are.
+  // The same collation and case rules on every machine, whatever its locales are.
   "--locale=C",
   "--locale-provider=builtin",
   "--builtin-locale=C.UTF-8",
   "--no-instructions",
-  // Flushed once when complete: until then it is thrown away anyway.
+  // Flushed once when complete; an incomplete one is deleted anyway.
   "--no-sync"
 ]
 
@@ -136,7 +134,7 @@ const build = Effect.fnUntraced(function* (options: NewCluster, scratch: string)
   return data
 })
 
-/** Makes the cluster at `options.cluster`, which must not exist. */
+/** Creates the cluster at `options.cluster`, which must not exist. */
 export const createCluster = Effect.fn("createCluster")(function* (
   options: NewCluster
 ): Effect.fn.Return<void, DatabaseUnavailable, FileSystem.FileSystem | Path.Path> {
@@ -158,12 +156,11 @@ export const createCluster = Effect.fn("createCluster")(function* (
   ).pipe(orFolderProblem)
 })
 
-// Runs PostgreSQL on the cluster of a data folder, for as long as the scope lasts.
+// Runs PostgreSQL on the cluster of a data folder until the scope ends.
 //
-// A server that outlived a killed program is used again; otherwise one is
-// started. Either is ended with the scope, and nothing else ever is: a process
-// is ours only when it runs on our cluster and takes our password. The caller
-// holds the data folder, so nobody else starts one meanwhile.
+// A server that outlived a killed program is reused; otherwise one is started. Either stops with the scope. **Invariant**: no other process
+// is ever stopped: a process is ours only if it runs on our cluster and accepts our password. The caller has locked the data folder, so no
+// other start runs meanwhile.
 
 export interface ServerOptions {
   readonly cluster: string
@@ -172,35 +169,35 @@ export interface ServerOptions {
   readonly adminPassword: string
   readonly preferredPort: number
   readonly logFile: string
-  /** PostgreSQL settings that replace ours, by name. */
+  /** PostgreSQL settings that override ours, by name. */
   readonly settings: Readonly<Record<string, string>>
 }
 
 export interface Server {
   readonly pid: number
   readonly port: number
-  /** Whether it was running already. */
+  /** Whether it was already running. */
   readonly reattached: boolean
 }
 
-/** A start failed for a reason that another attempt may not meet. */
+/** A start failed for a reason that may be gone at the next attempt. */
 class StartAgain extends Data.TaggedError("StartAgain")<{ readonly problem: DatabaseUnavailable }> {}
 
 const settings = (options: ServerOptions, port: number): Readonly<Record<string, string>> => ({
   listen_addresses: "127.0.0.1",
   port: String(port),
-  // A socket's path may be too long under a deep data folder; the port serves as well.
+  // A socket's path may be too long in a deep data folder; the port is enough.
   unix_socket_directories: "",
   max_connections: String(databaseLimits.connections),
   shared_buffers: `${databaseLimits.sharedBuffersMegabytes}MB`,
   max_wal_size: `${databaseLimits.walMaxMegabytes}MB`,
-  // A young project grows from nothing to thousands of rows in a minute, and plans made for none are bad ones.
+  // A new project grows from nothing to thousands of rows in a minute, and plans for empty tables are bad.
   autovacuum_naptime: `${databaseLimits.autovacuumIntervalSeconds}s`,
-  // Tables that grow are looked at often, so each look is a short one.
+  // Growing tables are analyzed often, so each analysis must be short.
   default_statistics_target: String(databaseLimits.statisticsTarget),
   timezone: "UTC",
   log_timezone: "UTC",
-  // Short statements only: compiling them costs more than it saves.
+  // All statements are short: compiling them costs more than it saves.
   jit: "off",
   log_checkpoints: "off",
   ...options.settings
@@ -212,7 +209,7 @@ const serverWords = (options: ServerOptions, port: number): ReadonlyArray<string
   ...Object.entries(settings(options, port)).flatMap(([name, value]) => ["-c", `${name}=${value}`])
 ]
 
-/** Logs in to the server and makes sure that it serves our cluster. */
+/** Logs in and checks that the server runs on our cluster. */
 const recognise = Effect.fnUntraced(function* (options: ServerOptions, postmaster: Postmaster) {
   const url = localUrl({
     role: adminRole,
@@ -256,7 +253,7 @@ const listens = (port: number) =>
     })
   })
 
-/** The preferred port if it is free, else one that the system gives. */
+/** The preferred port if it is free, otherwise one chosen by the system. */
 const freePort = Effect.fnUntraced(function* (preferred: number) {
   const first = yield* listens(preferred)
   const port = Option.isSome(first) ? first : yield* listens(0)
@@ -293,7 +290,7 @@ const start = Effect.fnUntraced(function* (options: ServerOptions, held: Ref.Ref
     options.logFile
   ).pipe(
     Effect.tap((running) => Ref.set(held, Option.some(running.pid))),
-    // From its first moment the process is known to the finalizer.
+    // The finalizer must know the process from its first moment.
     Effect.uninterruptible
   )
   const outcome = yield* ready(options, pid)
@@ -320,7 +317,7 @@ const attachOrStart = Effect.fnUntraced(function* (
   return yield* start(options, held)
 })
 
-/** Answers a server that takes logins; it ends with the scope. */
+/** Starts or reuses a server and returns it once it accepts logins; it stops with the scope. */
 export const runServer = Effect.fn("runServer")(function* (
   options: ServerOptions
 ): Effect.fn.Return<Server, DatabaseUnavailable, FileSystem.FileSystem | Path.Path | Scope.Scope> {
@@ -337,7 +334,7 @@ export const runServer = Effect.fn("runServer")(function* (
       )
     )
   const context = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
-  // In the list for as long as it may run: what was added first is taken out last.
+  // Registered for as long as it may run: finalizers run in reverse order.
   yield* endBeforeExit(Effect.provide(stop(databaseLimits.stopAtOnceTimeoutMs), context))
   yield* Effect.addFinalizer(() => stop(databaseLimits.stopTimeoutMs))
   const server = yield* untilReady(options, held)
@@ -357,9 +354,9 @@ const untilReady = (options: ServerOptions, held: Ref.Ref<Option.Option<number>>
   )
 
 /**
- * Starts PostgreSQL again, on the same port, when it ended without being asked to.
+ * Restarts PostgreSQL on the same port after an unexpected exit.
  *
- * The pools connect anew by themselves; what was not committed is gone, as after any crash.
+ * The pools reconnect by themselves; uncommitted work is lost, as after any crash.
  */
 const keepAlive = (
   options: ServerOptions,
@@ -376,33 +373,32 @@ const keepAlive = (
     )
   }).pipe(Effect.forever)
 
-// The PostgreSQL server of one cluster, as its `postmaster.pid` tells of it.
+// The PostgreSQL server of a cluster, according to its `postmaster.pid`.
 //
-// The file may be left over from a killed server and its process id may belong
-// to another program by now, so the process behind it is looked at before it
-// is believed, waited for or ended. Nothing here deletes the file: PostgreSQL
-// checks by it whether orphans of the killed server still hold its memory.
+// The file may be left over from a killed server, and its process id may belong to another program by now, so the process is checked before
+// it is trusted, awaited or stopped. Nothing here deletes the file: PostgreSQL uses it to check whether orphans of the killed server still
+// hold its shared memory.
 
 interface Postmaster {
   readonly pid: number
   readonly port: number
-  /** It takes logins: it has recovered and is not stopping. */
+  /** It accepts logins: it has recovered and is not stopping. */
   readonly ready: boolean
 }
 
 const pidFile = (cluster: string) => Effect.map(Path.Path, (path) => path.join(cluster, "postmaster.pid"))
 
-/** What the file says, whoever the process is. */
+/** The file's content, whatever the process is. */
 const readPidFile = Effect.fnUntraced(function* (cluster: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const text = yield* fileSystem.readFileString(yield* pidFile(cluster)).pipe(Effect.option)
   const [pid = "", , , port = "", , , , status = ""] = Option.getOrElse(text, () => "").split("\n")
   const postmaster = { pid: Number(pid), port: Number(port), ready: status.trim() === "ready" }
-  // A file that is just being written has fewer lines.
+  // A file that is being written has fewer lines.
   return postmaster.pid > 0 ? Option.some(postmaster) : Option.none()
 })
 
-/** A command line names a PostgreSQL of this cluster unless it says another one. */
+/** A PostgreSQL process belongs to this cluster unless its command line names another one. */
 const runsOn = (cluster: string, words: ReadonlyArray<string>): boolean => {
   const folder = words.indexOf("-D")
   return (
@@ -419,13 +415,10 @@ export const findPostmaster = Effect.fn("findPostmaster")(function* (cluster: st
 })
 
 /**
- * Lets PostgreSQL start where a leftover file names a process that is another program's by now.
+ * Allows PostgreSQL to start although a leftover file names a process that now belongs to another program.
  *
- * **Details**
- *
- * PostgreSQL would refuse, because that process lives. With the id of its own
- * parent in the file, which is this program, it knows that the file is stale
- * and still makes its check of the old server's shared memory.
+ * PostgreSQL would refuse, because that process is alive. With its own parent's id (this program's) in the file, it knows that the file is
+ * stale and still checks the old server's shared memory.
  */
 const disownStalePidFile = Effect.fn("disownStalePidFile")(function* (
   cluster: string
@@ -451,7 +444,7 @@ const poll = <A, E, R>(look: Effect.Effect<Option.Option<A>, E, R>, timeoutMs: n
     Effect.map(Option.flatten)
   )
 
-/** Waits until the server takes logins or has ended; none when it did neither in time. */
+/** Waits until the server accepts logins or has ended; none if neither happened in time. */
 const waitUntilReady = Effect.fn("waitUntilReady")(function* (cluster: string, pid: number) {
   const look = Effect.gen(function* () {
     if (!(yield* isAlive(pid))) return Option.some<Postmaster | "ended">("ended")
@@ -467,9 +460,9 @@ const waitUntilGone = (pid: number, timeoutMs: number) =>
   ).pipe(Effect.map(Option.isSome))
 
 /**
- * Ends the server of `cluster` if it is still the one with this process id; waits until it is gone.
+ * Stops the server of `cluster` if it still has this process id, and waits for its end.
  *
- * **Details** It may take `inOrderMs` to write everything to its tables; after that it ends as in a crash, and the next start recovers.
+ * It gets `inOrderMs` for an orderly shutdown; after that it ends as in a crash, and the next start recovers.
  */
 export const stopPostmaster = Effect.fn("stopPostmaster")(function* (
   cluster: string,
@@ -485,11 +478,10 @@ export const stopPostmaster = Effect.fn("stopPostmaster")(function* (
   yield* Effect.logError(`PostgreSQL (process ${pid}) on ${cluster} does not end; end it by hand.`)
 })
 
-// The log of the embedded PostgreSQL: bounded on disk, and read for its last words.
+// The log of the embedded PostgreSQL: bounded on disk, and read for error messages.
 //
-// PostgreSQL appends to the file through a handle that outlives this program,
-// so the file is cut in place and never replaced: a renamed log would go on
-// growing under its new name.
+// PostgreSQL appends to the file through a handle that outlives this program, so the file is truncated in place and never replaced: a
+// renamed log would keep growing under its new name.
 
 const size = (file: string) =>
   Effect.gen(function* () {
@@ -497,22 +489,22 @@ const size = (file: string) =>
     return Number((yield* fileSystem.stat(file)).size)
   }).pipe(Effect.orElseSucceed(() => 0))
 
-/** Keeps the part written so far as `….1` and begins anew, once the log is long. */
+/** Once the log is long, copies it to `….1` and truncates it. */
 export const cutLog = Effect.fn("cutLog")(function* (file: string) {
   if ((yield* size(file)) <= databaseLimits.logMaxBytes) return
   const fileSystem = yield* FileSystem.FileSystem
   yield* fileSystem.copyFile(file, `${file}.1`).pipe(
     Effect.andThen(fileSystem.truncate(file)),
-    // A log that cannot be cut is no reason to stop; the next look tries again.
+    // A log that cannot be truncated is no reason to stop; the next check tries again.
     Effect.catch((error) => Effect.logWarning(`The log ${file} could not be cut: ${error.message}`))
   )
 })
 
-/** Looks at the log again and again until interrupted. */
+/** Checks the log's length until interrupted. */
 const keepLogShort = (file: string) =>
   cutLog(file).pipe(Effect.repeat(Schedule.spaced(databaseLimits.logCheckIntervalMs)))
 
-/** Remembers where the log ends now; the effect that it returns reads what was written since. */
+/** Records the log's current end; the returned effect reads what was written since. */
 export const wordsSince = Effect.fnUntraced(function* (file: string) {
   const before = yield* size(file)
   const fileSystem = yield* FileSystem.FileSystem

@@ -1,11 +1,9 @@
 /**
- * The PostgreSQL that the program brings and runs itself, in its data folder.
+ * Runs the bundled PostgreSQL in the program's data folder.
  *
- * In this order: hold the folder, choose the account, make the programs
- * reachable, make the cluster once, run it, make its database and roles. Each
- * step can be interrupted by any death and is completed by the next start.
- * What PostgreSQL refuses is told as PostgreSQL says it; nothing is deleted
- * but scratch folders of this program's own.
+ * The steps: lock the folder, choose the account, prepare the programs, create the cluster once, run it, create its database and roles. A
+ * crash in any step is repaired by the next start. PostgreSQL's own error messages are passed on; nothing is deleted except this program's
+ * scratch folders.
  */
 import { createHash } from "node:crypto"
 import { Effect, FileSystem, Option, Path, type Redacted, type Scope } from "effect"
@@ -27,17 +25,17 @@ import { canEnter, postgresAccount, type PostgresAccount, postgresPrograms } fro
 import { databaseName, provisionEmbedded } from "./schema.ts"
 
 export interface EmbeddedOptions {
-  /** The folder of everything that the program keeps, `TROPISM_DATA`. */
+  /** The folder of everything that the program stores, `TROPISM_DATA`. */
   readonly dataFolder: string
-  /** Where the cluster lies when its account cannot enter the data folder; root's, and not temporary. */
+  /** The cluster's place if its account cannot enter the data folder; owned by root, and not temporary. */
   readonly machineFolder?: string
-  /** PostgreSQL settings that replace ours; `fsync: "off"` also skips the flush of a new cluster. */
+  /** PostgreSQL settings that override ours; `fsync: "off"` also skips the flush of a new cluster. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
 export interface EmbeddedPostgres extends PostgresAccess {
   readonly embedded: true
-  /** The superuser's login: for making databases in tests and for repairs by hand. */
+  /** The superuser's login: for creating databases in tests and for manual repairs. */
   readonly adminUrl: Redacted.Redacted<string>
   readonly cluster: string
   readonly pid: number
@@ -48,7 +46,7 @@ export interface EmbeddedPostgres extends PostgresAccess {
 
 type Files = FileSystem.FileSystem | Path.Path
 
-/** Makes the folder if it is missing; root's lets the account of PostgreSQL pass through, and read nothing. */
+/** Creates the folder; under root, PostgreSQL's account may traverse it but read nothing. */
 const openDataFolder = Effect.fnUntraced(function* (folder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -67,7 +65,7 @@ const takenWithoutRecord = (cluster: string): DatabaseUnavailable =>
     `The folder ${cluster} holds a database, but the file database.json with its passwords is missing: restore that file, or move ${cluster} away to begin anew.`
   )
 
-/** A name for the cluster in the folder of the machine; earlier clusters of the same path keep theirs. */
+/** A name for the cluster in the machine's folder; earlier clusters of the same path keep theirs. */
 const placeOnMachine = Effect.fnUntraced(function* (dataFolder: string, machineFolder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -84,7 +82,7 @@ const placeOnMachine = Effect.fnUntraced(function* (dataFolder: string, machineF
   return yield* takenWithoutRecord(home)
 })
 
-/** Where the new cluster is to lie, as the record names it. */
+/** Where to create the cluster, as the record names it. */
 const choosePlace = Effect.fnUntraced(
   function* (dataFolder: string, account: PostgresAccount, machineFolder: string) {
     const fileSystem = yield* FileSystem.FileSystem
@@ -109,7 +107,7 @@ interface Prepared {
   readonly account: PostgresAccount
 }
 
-/** Reads the record or writes the first one. */
+/** Reads the record, or writes the first one. */
 const prepareRecord = Effect.fnUntraced(function* (
   dataFolder: string,
   machineFolder: string
@@ -128,7 +126,7 @@ const prepareRecord = Effect.fnUntraced(function* (
   return { record, cluster: path.resolve(dataFolder, place), account }
 })
 
-/** Refuses what a start cannot mend: a lost cluster, or one whose account is barred from it. */
+/** Refuses what a start cannot repair: a lost cluster, or one that its account cannot reach. */
 const checkPlace = Effect.fnUntraced(function* (prepared: Prepared, dataFolder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -148,7 +146,7 @@ const checkPlace = Effect.fnUntraced(function* (prepared: Prepared, dataFolder: 
   )
 })
 
-/** A cluster outside the data folder is held too: a copied data folder names the same one. */
+/** A cluster outside the data folder is locked, too: a copied data folder names the same one. */
 const holdHome = Effect.fnUntraced(function* (cluster: string, dataFolder: string) {
   const path = yield* Path.Path
   const home = path.dirname(cluster)
@@ -158,11 +156,8 @@ const holdHome = Effect.fnUntraced(function* (cluster: string, dataFolder: strin
 /**
  * Runs PostgreSQL for this data folder until the scope ends.
  *
- * **Details**
- *
- * The first start makes the cluster, a later one starts it, and one after a
- * killed program takes the running server over. It is the only program on the
- * folder: a second one is refused with the first one's process id.
+ * The first start creates the cluster, a later one starts it, and one after a killed program reuses the running server. A second program on
+ * the same folder fails with the first one's process id.
  */
 export const embedded = Effect.fn("embedded")(function* (
   options: EmbeddedOptions

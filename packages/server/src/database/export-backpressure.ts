@@ -1,16 +1,14 @@
 /**
- * Lines of a whole project on their way to one reader: written as fast as they are read, and not for ever.
+ * Streams a project's lines to one reader at the reader's pace, with limits.
  *
- * Whoever writes them holds a connection and a moment of the database, of which
- * a server has few. So of one project only one writes at a time, whoever reads,
- * and a reader that takes nothing loses its turn, as does one that may read no more.
- * The last line tells of it, for a reader that comes back.
+ * A writer holds a connection and a snapshot, of which a server has few. So each project has one writer at a time, and a reader that stalls
+ * or loses its permission loses its turn. The last line reports that, for a reader that tries again.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Clock, Effect, Queue, RcMap, Schema, Semaphore, Stream } from "effect"
 import { dumpLimits } from "./limits.ts"
 
-/** Gives turns to writers: one to each project, so many to all; who comes first is first. */
+/** Schedules writers: one per project, a maximum in all, first come first served. */
 export const makeTurns = Effect.fnUntraced(function* (atOnce: number) {
   const all = yield* Semaphore.make(atOnce)
   const ofProject = yield* RcMap.make({ lookup: (_projectId: ProjectId) => Semaphore.make(1) })
@@ -22,33 +20,33 @@ export const makeTurns = Effect.fnUntraced(function* (atOnce: number) {
     )
 })
 
-/** The reader has taken nothing for too long. */
+/** The reader has read nothing for too long. */
 class ReaderStalled extends Schema.TaggedError<ReaderStalled>()("ReaderStalled", {}) {}
 
-/** The reader may have no more of it. */
+/** The reader has lost its permission. */
 class ReaderDismissed extends Schema.TaggedError<ReaderDismissed>()("ReaderDismissed", {}) {}
 
-/** Why a reader did not get all of it, for programs. */
+/** Why a reader did not get everything, as a code. */
 export type UnfinishedReason = "readerStalled" | "tookTooLong" | "accessLost" | "serverFault"
 
-/** Hands lines on, and waits until the reader has taken what came before them. */
+/** Delivers lines, and waits until the reader has read the ones before. */
 export type Offer = (lines: string) => Effect.Effect<void, ReaderStalled>
 
-/** What is written, and what its reader is told where it cannot be finished. */
+/** A stream, and how it reports that it is incomplete. */
 export interface SlowlyRead {
-  /** What it is called, and how it could be had sooner. */
+  /** Its name, and advice on a faster way. */
   readonly name: string
   readonly advice: string
   readonly maxMs: number
-  /** Done once the reader may have no more of it. */
+  /** Completes when the reader loses its permission. */
   readonly lost: Effect.Effect<void>
-  /** The last line of one that is not whole. */
+  /** The last line of an incomplete stream. */
   readonly failedLine: (error: string, reason: UnfinishedReason) => string
-  /** Writes all of it, when its turn has come. */
+  /** Writes everything, when its turn has come. */
   readonly write: (offer: Offer) => Effect.Effect<void, ReaderStalled>
 }
 
-/** The bytes of lines for one reader, in pieces of which each is taken by itself. */
+/** The bytes of the lines for one reader, in chunks that are read one by one. */
 export const slowlyRead = ({
   advice,
   failedLine,
@@ -94,7 +92,7 @@ export const slowlyRead = ({
 
 const encoder = new TextEncoder()
 
-/** Fails when nothing has been taken for too long. */
+/** Fails when nothing has been read for too long. */
 const stalled = (reader: { readonly tookAtMs: number }): Effect.Effect<never, ReaderStalled> =>
   Effect.gen(function* () {
     const nowMs = yield* Clock.currentTimeMillis

@@ -1,23 +1,21 @@
 /**
- * Lets whoever would change a row come to it in turn with those who share it.
+ * Queues writers that need a row exclusively fairly with those that share it.
  *
- * PostgreSQL gives a row that is shared to every further sharer at once, and
- * whoever would have it alone waits for as long as there are any: for minutes,
- * where writes that share a row wait for each other in another place. An advisory
- * lock has a queue. Who takes its turn takes the row right behind it, so the two
- * are one lock in the order of locks. Beside it may share the row, out of turn and
- * seldom, who holds already what those in the queue wait for.
+ * PostgreSQL grants a shared row lock to every further sharer at once, so an exclusive writer waits for as long as there are any: minutes,
+ * if the sharers wait for each other elsewhere. Advisory locks have a queue. A transaction takes its turn right before the row, so the two
+ * count as one lock in the lock order. A transaction that already holds what others in the queue wait for may share the row out of turn;
+ * this is rare.
  */
 import type { SqlClient, Statement } from "effect/sql"
 import { poolLimits } from "./limits.ts"
 
-/** What is shared by the writes that it lets be made, and held alone by who changes it. */
+/** The kinds of rows with a queue: writes share the row, and a change of the row itself has it alone. */
 export type Turned = "agent" | "promotion"
 
 /**
- * The ids of rows, as an array, once it is this transaction's turn to share each of them or to have it alone.
+ * Waits for the turn of each row, shared or exclusive; returns the rows' ids as an array.
  *
- * **Details** A statement that locks rows by `id = any(…)` of it waits for its turns before it locks the first.
+ * A statement that locks rows by `id = any(…)` of it waits for all turns before it locks the first row.
  */
 export const inTurn = (
   sql: SqlClient.SqlClient,
@@ -26,7 +24,7 @@ export const inTurn = (
   how: "shared" | "alone"
 ): Statement.Fragment => {
   const key = sql`hashtextextended(${`tropism.${turned}.`} || wanted.id, 0)`
-  // What sharers in front wait for elsewhere is broken off after a try; who is behind them waits for longer, or loses its place each time.
+  // Sharers ahead are aborted after one lock timeout; a writer in the queue waits longer, so that it does not lose its place each time.
   const patience = (waitMs: number) =>
     sql`set_config('lock_timeout', case current_setting('lock_timeout') when '0' then '0' else ${String(waitMs)} end, true) is not null`
   return sql`array(

@@ -1,11 +1,11 @@
 /**
  * Group commit: items that arrive while a batch is being written form the next batch.
  *
- * Each project has one batch under way. An item that comes while none is goes at once, so an idle server adds no delay. A batch
- * that fails for another reason than an unreachable database is written again item by item: one bad row does not fail the rest.
+ * Each project has one batch in progress. Without one an item is written at once, so an idle server adds no delay. A batch that fails for
+ * another reason than an unreachable database is written again item by item: one bad row does not fail the rest.
  *
- * **Invariant** An item's submitter gets its outcome only after its batch has been committed. Interrupting the submitter withdraws an item that is
- * in no batch yet; an item in a batch runs to its end first.
+ * **Invariant**: a submitter gets its outcome only after its batch has committed. Interrupting a submitter withdraws an item that is in no
+ * batch yet; an item in a batch completes first.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Cause, Deferred, Effect, Exit, FiberSet, Semaphore, Fiber } from "effect"
@@ -13,7 +13,7 @@ import { CrashPoint } from "../crash-point.ts"
 import { isBrokenByAway } from "./connection-errors.ts"
 import { poolLimits } from "./limits.ts"
 
-/** What a batch may hold, and how many items may wait for one. */
+/** The limits of a batch and of its queue. */
 export interface GroupCommitLimits {
   readonly batchItems: number
   readonly batchBytes: number
@@ -21,14 +21,14 @@ export interface GroupCommitLimits {
   readonly waitingItems: number
 }
 
-/** What an item touches: a batch has one item for each that is touched alone, and then none that shares it. */
+/** What an item touches. A batch has at most one item that touches a key alone, and then none that shares it. */
 export interface Touched {
   readonly alone: ReadonlyArray<string>
   readonly shared: ReadonlyArray<string>
 }
 
 export interface GroupCommit<Item, Outcome> {
-  /** Hands an item to the next batch of its project and answers its outcome, which is committed. */
+  /** Adds an item to the next batch of its project and returns its committed outcome. */
   readonly submit: (projectId: ProjectId, item: Item) => Effect.Effect<Outcome>
 }
 
@@ -39,19 +39,19 @@ interface Waiting<Item, Outcome> {
 }
 
 export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(options: {
-  /** Writes items in one transaction and answers their outcomes in the same order; dies where it breaks. */
+  /** Writes items in one transaction and returns their outcomes in order; dies on a failure. */
   readonly write: (projectId: ProjectId, items: ReadonlyArray<Item>) => Effect.Effect<ReadonlyArray<Outcome>>
-  /** About how many bytes an item sends to the database. */
+  /** The approximate bytes that an item sends to the database. */
   readonly bytesOf: (item: Item) => number
-  /** What an item touches, where two of one batch may be in each other's way: the later one goes to a later batch. */
+  /** What an item touches, where two of a batch may conflict: the later one goes to a later batch. */
   readonly touches?: (item: Item) => Touched
   readonly limits: GroupCommitLimits
 }) {
   const { batchBytes, batchItems, waitingItems } = options.limits
   const places = yield* Semaphore.make(waitingItems)
-  /** The items that wait, by project; a project without a batch under way is not in it. */
+  /** Queued items by project; a project without a batch in progress is absent. */
   const lines = new Map<ProjectId, Array<Waiting<Item, Outcome>>>()
-  // The batches belong to this scope and not to the submitter, whose transaction or interruption is not theirs.
+  // The batches belong to this scope and not to the submitter, whose transaction or interrupt must not affect them.
   const runFork = yield* FiberSet.makeRuntime()
 
   const nextBatch = (line: Array<Waiting<Item, Outcome>>) => {
@@ -67,7 +67,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
       const isInTheWay =
         touched.alone.some((what) => alone.has(what) || shared.has(what)) ||
         touched.shared.some((what) => alone.has(what))
-      // What must wait is noted too, so that nothing overtakes it.
+      // A deferred item is recorded too, so that no later item overtakes it.
       for (const what of touched.alone) alone.add(what)
       for (const what of touched.shared) shared.add(what)
       if (isInTheWay) later.push(waiting)
@@ -91,7 +91,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
       Effect.tap(() => CrashPoint.hit("batch.afterCommit"))
     )
 
-  /** The scope ends: submitters that wait are interrupted, or they would wait forever. */
+  /** When the scope ends, waiting submitters are interrupted, because they would wait forever. */
   const abandon = (left: ReadonlyArray<Waiting<Item, Outcome>>) =>
     Effect.sync(() => {
       for (const { outcome } of left) Deferred.doneUnsafe(outcome, Exit.interrupt())
@@ -115,7 +115,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
   })
 
   const drain = Effect.fnUntraced(function* (projectId: ProjectId, line: Array<Waiting<Item, Outcome>>) {
-    // What is submitted in the same moment goes together.
+    // Items submitted in the same moment go together.
     yield* Effect.yieldNow
     while (line.length > 0) yield* settle(projectId, nextBatch(line))
     lines.delete(projectId)
@@ -154,23 +154,23 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Item, Outcome>(optio
 
 const touchesNothing: Touched = { alone: [], shared: [] }
 
-/** Whether one item may have broken the batch: then the others are written without it. */
+/** Whether one item may have failed the batch: then the others are written without it. */
 const isSplit = (cause: Cause.Cause<never>): boolean => !Cause.hasInterrupts(cause) && !isBrokenByAway(cause)
 
-// Look-ups by key, many in one question: those that arrive while one is under way are the next.
+// Batches look-ups by key: those that arrive during a query form the next one.
 //
-// **Invariant** An answer was read after the question came. Nothing is kept between look-ups, so nothing has to be invalidated.
+// **Invariant**: an answer was read after its request arrived. Nothing is cached, so nothing has to be invalidated.
 
 interface Lookup<A> {
   readonly keys: Set<string>
   readonly answer: Deferred.Deferred<ReadonlyMap<string, A>>
 }
 
-/** Makes the look-up of a key; `ask` answers what it found, by key, and dies where the database breaks. */
+/** Creates the look-up of a key; `ask` returns what it found, by key, and dies on a failure. */
 export const makeLookups = Effect.fnUntraced(function* <A>(
   ask: (keys: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, A>>
 ) {
-  // A look-up belongs to all who wait for it, and goes on when one of them goes away.
+  // A query belongs to all of its callers, and goes on when one is interrupted.
   const runFork = yield* FiberSet.makeRuntime()
   let next: Lookup<A> | undefined
   let isBusy = false
@@ -179,12 +179,12 @@ export const makeLookups = Effect.fnUntraced(function* <A>(
     Effect.flatMap(Effect.exit(ask([...keys])), (found) => Deferred.done(answer, found))
 
   const drain = Effect.gen(function* () {
-    // What is asked in the same moment goes together.
+    // Requests of the same moment go together.
     yield* Effect.yieldNow
     while (next !== undefined) {
       const lookup = next
       next = undefined
-      // One that takes long holds up nobody who comes later: its connection may be silent.
+      // A slow query does not delay later ones: its connection may be dead.
       yield* Effect.timeoutOption(Fiber.await(runFork(run(lookup))), poolLimits.lookupWaitMs)
     }
     isBusy = false

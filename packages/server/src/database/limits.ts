@@ -1,76 +1,80 @@
-/**
- * Limits of the connections to PostgreSQL, and of what waits on them.
- */
+/** Limits of the connections to PostgreSQL and of work on them. */
 
-/** Of `database/`: the pool of this program. */
+/** The connection pool of this program. */
 export const poolLimits = {
   connections: 20,
-  /** With fewer, and none left to get, a server says that it is not ready. */
+  /** With fewer, and none left to get, a server is not ready. */
   neededConnections: 10,
-  /** Statements that a connection keeps prepared. */
+  /** Prepared statements per connection. */
   preparedStatements: 400,
-  /** Statements that go to PostgreSQL in one write: those of a batch, begin and commit included. */
+  /** Pipelined statements: those of a batch, BEGIN and COMMIT included. */
   statementsTogether: 6,
-  /** No transaction waits for anything but the database: one in which nothing is asked for so long belongs to a server that stands still. */
+  /** A transaction waits for nothing but the database, so one that is idle for this long belongs to a frozen server. */
   idleTransactionMs: 3_000,
-  /** Of a snapshot, which holds no lock and waits for its reader, and of a restore: its locks are all of a project that nobody knows yet, but for the turn of restores. */
+  /**
+   * For a snapshot, which holds no lock and waits for its reader, and for a restore: apart from the restore lock, it locks only rows of a
+   * project that is not visible yet.
+   */
   idleSnapshotMs: 600_000,
   pingTimeoutMs: 2_000,
-  /** A look-up that takes longer no longer holds up the next one. */
+  /** A query that takes longer no longer delays the next one. */
   lookupWaitMs: 50,
-  /** A connection on which nothing was said for so long is asked by the system, on both sides, whether the other one is there. */
+  /** Idle time after which both systems probe a connection with TCP keep-alive. */
   keepAliveMs: 10_000,
-  /** A connection that has answered nothing for so long, while PostgreSQL works on nothing of this server's, is given up. */
+  /** A connection without an answer for this long is closed if PostgreSQL is running nothing for this server. */
   silentMs: 10_000,
-  /** Between two looks for such connections; two in a row must find it silent. */
+  /** Between two checks for such connections; two in a row must find it silent. */
   silenceLookMs: 2_500,
   /**
-   * A statement of a project's transaction that waits for a lock so long is broken off, and done again if its server lives.
-   * So the transactions of a server that stands still do not take a lock one after the other; less than `idleTransactionMs`.
+   * Lock timeout of a project transaction's statement, after which a live server retries it. So the transactions of a frozen server do not
+   * take a lock one after the other. Less than `idleTransactionMs`.
    */
   lockWaitMs: 1_250,
-  /** Who would change what others share outwaits a try of theirs, for which PostgreSQL may wait twice: for who is before them, and for who holds it. */
+  /**
+   * Lock timeout of a writer's turn in a fair lock: longer than one timeout of the sharers, for which PostgreSQL may wait twice: for those
+   * in front, and for the holder.
+   */
   turnWaitMs: 2_750,
-  /** Tries to get a lock that somebody keeps: half a minute in all, and twice that where it is a turn. */
+  /** Attempts to get a contended lock: half a minute in all, and twice that for a turn in a fair lock. */
   lockTries: 24,
-  /** Tries after PostgreSQL broke a transaction off for the sake of another. */
+  /** Attempts after PostgreSQL aborted a transaction in favour of another. */
   clashRetries: 3,
   clashPauseMs: 20
 } as const
 
-// The bounds of dumps and restores, each with its unit in its name.
+// Limits of dumps and restores; each unit is in its name.
 
-/** Of one line: the bytes of the largest attachment are written in hex. */
+/** One line: the largest attachment's bytes are written in hex. */
 const lineMaxBytes = 128 * 1_048_576
 
 export const dumpLimits = {
-  /** Dumps that this server writes at once, each of another project; each holds a connection and a moment of the database. */
+  /** Concurrent dumps of this server, each of another project; each holds a connection and a snapshot. */
   concurrentDumps: 2,
-  /** How long a dump may wait and then hold its moment. */
+  /** How long a dump may wait and then hold its snapshot. */
   dumpMaxMs: 3_600_000,
-  /** The reader of a dump or an export who takes no piece for so long has lost its turn; a piece is what is handed to it at once. */
+  /** The reader of a dump or an export that takes no chunk for this long has lost its turn. */
   readerStallMs: 60_000,
   pieceBytes: 65_536,
-  /** Rows and bytes of one read; it ends with the row that makes it as large. */
+  /** Rows and bytes of one read; it ends with the row that reaches the limit. */
   pageRows: 500,
   pageBytes: 1_048_576,
   lineMaxBytes,
   /**
-   * Of one row as PostgreSQL sends it, in any statement of this program: a line of a dump and the few bytes around it. A larger
-   * one ends its connection, so all that is kept has a bound with which it fits, however it is written when it is read.
+   * One row as PostgreSQL sends it, in any statement of this program: a line of a dump and a few bytes around it. A larger one closes its
+   * connection, so everything stored has a limit that fits here in whatever form it is read.
    */
   messageMaxBytes: lineMaxBytes + 1_024,
-  /** Restores that this server does at once; the others wait. */
+  /** Concurrent restores of this server; the others wait. */
   concurrentRestores: 1,
-  /** Between two looks whether another server of the database still restores. */
+  /** Between two checks whether another server of the database still restores. */
   turnLookMs: 500,
-  /** Bytes that are read at once of a file that is here. */
+  /** Bytes of one read of a local file. */
   readBytes: 1_048_576,
   /** Rows and bytes that one statement restores. */
   batchRows: 500,
   batchBytes: 1_048_576,
-  /** A sender that sends nothing for so long is gone. */
+  /** A sender that is silent for this long is gone. */
   senderSilenceMs: 300_000,
-  /** How far back the ids of a copy may lie from those of its original. */
+  /** How far back the ids of a copy may be from those of its original. */
   stepMaxMs: 4_000_000_000
 } as const

@@ -1,7 +1,4 @@
-/**
- * Every migration of the schema, in order.
- *
- */
+/** Lists every migration of the schema, in order. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { statements as house } from "./migrations/0001-house.ts"
@@ -84,7 +81,7 @@ const run = (statements: ReadonlyArray<string>) =>
     for (const statement of statements) yield* sql.unsafe(statement)
   })
 
-/** Every migration, in order; one that was released is never edited. */
+/** Every migration, in order; a released one is never edited. */
 export const migrations = {
   "0001_house": run(house),
   "0002_graph": run(graph),
@@ -161,5 +158,5 @@ export const migrations = {
   "0084_deaths_of_runs": run(deathsOfRuns)
 }
 
-/** The newest migration that this program knows. */
+/** The newest migration of this program. */
 export const schemaVersion = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))

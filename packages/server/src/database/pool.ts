@@ -1,11 +1,9 @@
 /**
- * The pool of this program: connections that one has at a time, and that take several statements in one write.
+ * The connection pool, whose connections pipeline several statements in one write.
  *
- * PostgreSQL answers statements in the order in which they were sent and breaks
- * a transaction off at the first that fails, so what follows without a question
- * in between need not wait for an answer. A transaction begins with its project
- * and its first statement in this way. The price: a statement under way is not
- * called back when whoever asked goes away; its answer is awaited and dropped.
+ * PostgreSQL answers statements in order and aborts a transaction at the first failure, so statements that need no earlier answer are sent
+ * without waiting. A transaction starts this way with its project and its first statement. The price: a running statement is not cancelled
+ * when its caller is interrupted; its answer is awaited and dropped.
  */
 import { PgClient, PgConnection, PgPool } from "@effect/sql-pg"
 import { Context, Effect, Fiber, Layer, Option, type Redacted, Stream, String as Text, Clock } from "effect"
@@ -23,17 +21,16 @@ import {
 import { poolLimits, dumpLimits } from "./limits.ts"
 
 /**
- * A pool that logs in as the server's own role; column names arrive in camelCase, JSON untouched.
+ * A pool that logs in as the server's own role; column names arrive in camelCase, JSON unchanged.
  *
- * **Details** A transaction in which nothing is asked for a while is broken off by PostgreSQL: a server that stands still
- * would hold its locks for as long, and others would wait for it.
+ * PostgreSQL aborts an idle transaction after a while: a frozen server would otherwise hold its locks, and others would wait for it.
  */
 export const poolLayer = (options: {
   readonly url: Redacted.Redacted
   readonly startupParameters: Readonly<Record<string, string>>
-  /** What the connections are called, by which a server counts those that it holds. */
+  /** The connections' name, by which a server counts its own. */
   readonly name?: string
-  /** When a connection of which nothing is heard is given up, if not as `poolLimits` says. */
+  /** When a silent connection is closed, if it differs from `poolLimits`. */
   readonly silence?: SilenceLimits
 }) =>
   Layer.effectContext(
@@ -56,7 +53,7 @@ export const poolLayer = (options: {
         multiplexConcurrency: 1
       })
       const wrapped = new WeakMap<PgConnection.PgConnection, SqlConnection.Connection>()
-      /** The same wrapping for the same connection each time it is lent. */
+      /** The same wrapper for a connection each time it is acquired. */
       const connectionOf = (connection: PgConnection.PgConnection): SqlConnection.Connection => {
         const known = wrapped.get(connection) ?? wrap(connection, watch(pool.invalidate(connection)))
         wrapped.set(connection, known)
@@ -81,7 +78,7 @@ export const poolLayer = (options: {
     })
   ).pipe(Layer.provide(Reactivity.layer))
 
-/** Lets PostgreSQL give up a session soon whose server is not there any more: it holds locks and one of few connections. */
+/** Makes PostgreSQL close the session of a vanished server soon: it holds locks and one of few connections. */
 export const goneClients = {
   tcp_keepalives_idle: String(poolLimits.keepAliveMs / 1_000),
   tcp_keepalives_interval: "5",
@@ -94,11 +91,10 @@ type Execute = SqlConnection.Connection["execute"]
 type Beginning = Effect.Effect<unknown, SqlError.SqlError>
 
 /**
- * Lets a connection's transactions begin with the project of whoever begins them, with how long they wait for a lock, and with how
- * their statements are planned.
+ * Makes a connection's transactions start with the project, the lock timeout and the plan mode of their caller.
  *
- * **Details** `together` is how many statements the connection takes in one write, `lockWaitMs` is 0 where a lock is waited for
- * without end, and `start` says whether what follows waits until the transaction has begun.
+ * `together` is the number of statements that the connection pipelines, `lockWaitMs` is 0 for an unlimited lock wait, and `start` states
+ * whether the next statement waits for the begin.
  */
 export const beginningWithProject =
   (
@@ -168,10 +164,10 @@ const wrap = (
 }
 
 /**
- * The beginnings of one connection's transactions.
+ * Starts the transactions of one connection.
  *
- * **Details** The first statement goes with the beginning, which PostgreSQL answers first: nobody waits for that answer. Where a
- * transaction has not begun, no row of a project is seen or written, and its commit fails.
+ * The first statement is sent together with the BEGIN, and PostgreSQL answers in order, so nothing waits for the BEGIN's answer. If the
+ * BEGIN failed, no row of a project is read or written, and the commit fails.
  */
 const makeBeginnings = () => {
   let last: Beginning = Effect.void
@@ -184,46 +180,44 @@ const makeBeginnings = () => {
       last = Effect.void
       return beginning
     },
-    /** Fails where the last one did. */
+    /** Fails if the last BEGIN failed. */
     begun: Effect.suspend(() => last)
   }
 }
 
-// Gives up connections of which nothing will be heard any more.
+// Closes connections that will never answer.
 //
-// The machine behind a connection can lose its power, and a firewall can forget
-// the connection: nobody closes it then, and the system would send anew for a
-// quarter of an hour. Statements may take long, so no clock tells such a
-// connection from one at work; PostgreSQL does, over a connection of its own. If
-// it works on nothing of this server's, what waits for an answer waits for nothing.
+// The machine at the other end can lose its power, and a firewall can drop the connection: neither closes it, and the system would
+// retransmit for a quarter of an hour. Statements may take long, so no timeout tells such a connection from a busy one; PostgreSQL does,
+// over a separate connection. If it is running nothing for this server, no answer will come.
 
-/** One connection, as whoever watches it sees it. */
+/** A watched connection. */
 interface Watched {
-  /** Who waits for an answer, by how a statement is told that none will come. */
+  /** The waiting statements, each as a callback that fails it. */
   readonly waiting: Set<() => void>
-  /** When something was heard of it last, or asked anew. */
+  /** When it last answered, or was last queried after a pause. */
   sinceMs: number
-  /** The silence that was found before, by when it began. */
+  /** The start of the silence that the last check found. */
   foundMs: number | undefined
   isGivenUp: boolean
-  /** Takes it out of use. */
+  /** Removes it from the pool. */
   readonly leave: Effect.Effect<void>
 }
 
 interface SilenceLimits {
-  /** How long nothing is heard before PostgreSQL is asked. */
+  /** The silence after which PostgreSQL is queried. */
   readonly silentMs: number
   readonly silenceLookMs: number
 }
 
 interface SilentConnections {
-  /** Watches a connection, and answers what each of its statements goes through: one that will not be answered fails. */
+  /** Watches a connection, and returns a wrapper for its statements: one that will get no answer fails. */
   readonly watch: (
     leave: Effect.Effect<void>
   ) => <A>(statement: Effect.Effect<A, SqlError.SqlError>) => Effect.Effect<A, SqlError.SqlError>
 }
 
-/** Watches connections until the scope ends; `name` is what they are called in `pg_stat_activity`. */
+/** Watches connections until the scope ends; `name` is their name in `pg_stat_activity`. */
 const watchSilence = Effect.fn("watchSilence")(function* (options: {
   readonly url: Redacted.Redacted
   readonly name: string
@@ -231,7 +225,7 @@ const watchSilence = Effect.fn("watchSilence")(function* (options: {
 }) {
   const clock = yield* Clock.Clock
   const { silenceLookMs, silentMs } = options.limits ?? poolLimits
-  /** All that were ever lent and are there. */
+  /** All connections that were acquired and still exist. */
   const connections = new Set<WeakRef<Watched>>()
 
   const present = () => {
@@ -256,7 +250,7 @@ const watchSilence = Effect.fn("watchSilence")(function* (options: {
     yield* Effect.logWarning(
       `${lost.length} of this server's connections to PostgreSQL fell silent, and it works on nothing that was sent over them: they are given up`
     )
-    // Those that nobody asks anything would be the next to say nothing: they go before anybody can ask them.
+    // Idle ones would be silent at their next statement, so they are removed first.
     const sinceMs = Math.min(...lost.map((one) => one.sinceMs))
     const quiet = present().filter((one) => one.waiting.size === 0 && one.sinceMs <= sinceMs)
     yield* Effect.forEach([...quiet, ...lost], ({ leave }) => leave, { discard: true })
@@ -267,7 +261,7 @@ const watchSilence = Effect.fn("watchSilence")(function* (options: {
   })
 
   yield* look.pipe(
-    // Whoever cannot be asked now is asked again.
+    // If the query fails, the next check repeats it.
     Effect.ignoreCause,
     Effect.andThen(Effect.sleep(silenceLookMs)),
     Effect.forever,
@@ -278,7 +272,7 @@ const watchSilence = Effect.fn("watchSilence")(function* (options: {
     const now = () => clock.currentTimeMillisUnsafe()
     const one: Watched = { waiting: new Set(), sinceMs: now(), foundMs: undefined, isGivenUp: false, leave }
     connections.add(new WeakRef(one))
-    // A race of two fibers would cost several times as much, at each statement.
+    // A race of two fibers would cost several times as much, for each statement.
     return <A>(statement: Effect.Effect<A, SqlError.SqlError>) =>
       Effect.contextWith((context: Context.Context<never>) =>
         Effect.callback<A, SqlError.SqlError>((resume) => {
@@ -299,7 +293,7 @@ const watchSilence = Effect.fn("watchSilence")(function* (options: {
   return { watch } satisfies SilentConnections
 })
 
-/** Tells, over a connection of its own, whether PostgreSQL works on something that this server asked a while ago. */
+/** Queries, over a separate connection, whether PostgreSQL is running an older statement for this server. */
 const worksForUs = (
   { name, url }: { readonly url: Redacted.Redacted; readonly name: string },
   sinceMs: number
@@ -318,7 +312,7 @@ const worksForUs = (
     })
   )
 
-/** What waits for this server, to be asked or to be read from, is no work. Where PostgreSQL keeps no account of it, nobody can tell. */
+/** A backend that waits for this server, to send or to receive, is not working. Where `track_activities` is off, nothing is known. */
 const working = `select current_setting('track_activities') = 'off' or exists (
   select from pg_stat_activity
   where application_name = $1 and state = 'active' and wait_event_type is distinct from 'Client'

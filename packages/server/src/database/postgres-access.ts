@@ -1,9 +1,8 @@
 /**
- * How the database is reached: two logins, and what to send when connecting.
+ * The database's logins and connection settings.
  *
- * The owner makes and changes tables; the server reads and writes them as a
- * role that owns nothing, so row-level security binds it. Both are addresses
- * and no connections: the pools are `Database`'s.
+ * The owner creates and changes tables; the server works as a role that owns nothing, so row-level security applies to it. Both are
+ * addresses, not connections: `Database` has the pools.
  */
 import { randomBytes } from "node:crypto"
 import { PgConnection } from "@effect/sql-pg"
@@ -15,27 +14,27 @@ import { type DatabaseUnavailable, unavailable, folderProblem } from "./database
 /** The role that owns the database and everything in it. */
 export const ownerRole = "tropism_owner"
 
-/** The role under which the server works; it owns nothing and passes no row-level security. */
+/** The server's role; it owns nothing and cannot bypass row-level security. */
 export const serverRole = "tropism_server"
 
 export interface PostgresAccess {
-  /** Connects as the owner: migrations, and nothing else. */
+  /** Connects as the owner: for migrations only. */
   readonly ownerUrl: Redacted.Redacted<string>
 
   /** Connects for the server's own work, together with `serverStartupParameters`. */
   readonly serverUrl: Redacted.Redacted<string>
 
-  /** Session settings that each server connection sends when it starts; PgClient's `startupParameters`. */
+  /** Session settings that each server connection sends at its start; PgClient's `startupParameters`. */
   readonly serverStartupParameters: Readonly<Record<string, string>>
 
-  /** Whether this program runs the PostgreSQL itself. */
+  /** Whether this program runs PostgreSQL itself. */
   readonly embedded: boolean
 
   /** The major version of PostgreSQL. */
   readonly version: number
 }
 
-/** What `localUrl` needs to name a login on this machine. */
+/** A login for `localUrl`. */
 export interface LocalLogin {
   readonly role: string
   readonly password: string
@@ -56,7 +55,7 @@ export const withDatabase = (url: Redacted.Redacted<string>, database: string): 
   return Redacted.make(changed.toString())
 }
 
-/** Opens one connection that ends with the scope; waits while PostgreSQL says that it is starting. */
+/** Opens one connection that ends with the scope; waits while PostgreSQL is starting. */
 export const connect = (
   url: Redacted.Redacted<string>
 ): Effect.Effect<PgConnection.PgConnection, SqlError, Scope.Scope> =>
@@ -73,7 +72,7 @@ export const connect = (
     })
   )
 
-/** Tells whether PostgreSQL answered that it is not ready yet. */
+/** Whether PostgreSQL answered that it is not ready yet. */
 const isStarting = (error: SqlError): boolean => errorCode(error) === "57P03"
 
 /** PostgreSQL's five-character code of an error, or the operating system's (`ECONNREFUSED`). */
@@ -82,19 +81,19 @@ export const errorCode = (error: SqlError): string | undefined => {
   return Predicate.hasProperty(cause, "code") && typeof cause.code === "string" ? cause.code : undefined
 }
 
-/** What the server or the operating system said, without the library's own words. */
+/** The server's or the operating system's message, without the library's. */
 export const errorText = (error: SqlError): string => {
   const cause = error.reason.cause
   return Predicate.isError(cause) ? cause.message : error.message
 }
 
-/** Host, port and database of an address: all of it that may be shown. */
+/** Host, port and database of an address: the parts that may be shown. */
 export const place = (url: Redacted.Redacted<string>): string => {
   const parsed = URL.parse(Redacted.value(url))
   return parsed === null ? "DATABASE_URL" : `${parsed.host}${parsed.pathname}`
 }
 
-/** Says why a connection to `url` failed and what to look at. */
+/** Explains why a connection to `url` failed and what to check. */
 export const connectionProblem =
   (url: Redacted.Redacted<string>) =>
   (error: SqlError): DatabaseUnavailable => {
@@ -111,19 +110,18 @@ export const connectionProblem =
     )
   }
 
-// The file `database.json` of a data folder: where its cluster lies and how to log in.
+// The file `database.json` of a data folder: the cluster's place and the logins.
 //
-// It is complete before the cluster exists, so an interrupted first start
-// finds the passwords again, and it is replaced as a whole, so a reader sees
-// the old or the new one. It holds passwords: its mode is 0600.
+// It is complete before the cluster exists, so an interrupted first start finds the passwords again, and it is replaced atomically, so a
+// reader sees the old or the new one. It contains passwords: its mode is 0600.
 
 export const DatabaseRecord = Schema.Struct({
   format: Schema.Literal(1),
-  /** Relative to the data folder where it lies inside, so that the folder can be moved. */
+  /** Relative to the data folder if it is inside, so that the folder can be moved. */
   cluster: Schema.NonEmptyString,
   /** The port of the last start, which the next one tries first; 0 before the first. */
   port: Schema.Int,
-  /** Whether the cluster was ever made and used: one that is missing after that was lost. */
+  /** Whether the cluster was ever created and used: one that is missing after that was lost. */
   complete: Schema.Boolean,
   passwords: Schema.Struct({
     admin: Schema.NonEmptyString,
@@ -137,7 +135,7 @@ const Text = Schema.fromJsonString(DatabaseRecord)
 
 const fileName = "database.json"
 
-// Passwords are for strangers to guess, so they never come from a seed that a test or simulation sets.
+// Passwords must be unpredictable, so they never come from a seed that a test or simulation sets.
 const newPassword = Effect.sync(() => randomBytes(24).toString("base64url"))
 
 /** A record with new passwords. */
@@ -167,7 +165,7 @@ export const readRecord = Effect.fn("readRecord")(function* (
   return Option.some(record)
 })
 
-/** Replaces the record durably; it belongs to whoever owns the folder. */
+/** Replaces the record durably; it belongs to the folder's owner. */
 export const writeRecord = Effect.fn("writeRecord")(
   function* (dataFolder: string, record: DatabaseRecord) {
     const fileSystem = yield* FileSystem.FileSystem
@@ -188,7 +186,7 @@ export const writeRecord = Effect.fn("writeRecord")(
   (effect, dataFolder) => Effect.mapError(effect, folderProblem(dataFolder))
 )
 
-/** Flushes the names in a folder, after which a rename in it survives a power cut. */
+/** Flushes a folder's entries, after which a rename in it survives a power loss. */
 export const syncFolder = Effect.fnUntraced(function* (folder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   yield* Effect.scoped(Effect.flatMap(fileSystem.open(folder, { flag: "r" }), (file) => file.sync))

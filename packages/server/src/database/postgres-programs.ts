@@ -1,10 +1,9 @@
 /**
- * Where the programs of the embedded PostgreSQL lie, ready to be run.
+ * Locates and prepares the programs of the embedded PostgreSQL.
  *
- * They come with one npm package per platform. Used in place where the account
- * of PostgreSQL can reach them; copied once, by version, where it cannot. The
- * package's libraries need symbolic links, which npm makes only when install
- * scripts may run, so they are made here when missing.
+ * They come with one npm package per platform. They are used in place if PostgreSQL's account can reach them, and otherwise copied once per
+ * version. The package's libraries need symbolic links, which npm creates only when install scripts may run, so missing ones are created
+ * here.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as fs from "node:fs"
@@ -36,7 +35,7 @@ const Links = Schema.fromJsonString(
   Schema.Array(Schema.Struct({ source: Schema.String, target: Schema.String }))
 )
 
-/** The package of this machine, with its version. */
+/** The package for this machine, with its version. */
 const findPackage = Effect.gen(function* () {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -57,7 +56,7 @@ const findPackage = Effect.gen(function* () {
   return { folder, version }
 })
 
-/** Makes the links of the libraries that are missing in `folder`, the package or a copy of it. */
+/** Creates the missing library links in `folder`, the package or a copy of it. */
 export const linkLibraries = Effect.fnUntraced(function* (folder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -67,7 +66,7 @@ export const linkLibraries = Effect.fnUntraced(function* (folder: string) {
     const place = path.join(folder, target)
     if (yield* fileSystem.exists(place)) continue
     yield* fileSystem.symlink(path.relative(path.dirname(place), path.join(folder, source)), place).pipe(
-      // Another start may have made the link meanwhile.
+      // Another start may have created the link meanwhile.
       Effect.catch((error) =>
         Effect.flatMap(fileSystem.exists(place), (made) => (made ? Effect.void : Effect.fail(error)))
       )
@@ -75,7 +74,7 @@ export const linkLibraries = Effect.fnUntraced(function* (folder: string) {
   }
 })
 
-/** Takes away the links that a copy of the programs brought: they lead back to where it was copied from. */
+/** Removes the links that were copied with the programs: they point back to the original. */
 const dropLinks = Effect.fnUntraced(function* (folder: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -84,12 +83,12 @@ const dropLinks = Effect.fnUntraced(function* (folder: string) {
   yield* Effect.forEach(links, ({ target }) => fileSystem.remove(path.join(folder, target), { force: true }))
 })
 
-/** Copies a folder with all that is in it; the copy's folders may be written by whoever makes it, wherever they come from. */
+/** Copies a folder with its content; the copy's folders are writable for the copying user, whatever their origin. */
 const copyFolder = Effect.fnUntraced(function* (from: string, to: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   yield* fileSystem.makeDirectory(to, { mode: 0o755 })
-  // A folder comes before what is in it.
+  // A folder comes before its content.
   const names = (yield* fileSystem.readDirectory(from, { recursive: true })).toSorted()
   const files: Array<string> = []
   for (const name of names) {
@@ -103,7 +102,7 @@ const copyFolder = Effect.fnUntraced(function* (from: string, to: string) {
   })
 })
 
-/** Copies the package under `copies`; a copy that was interrupted has another name and is never used. */
+/** Copies the package under `copies`; an interrupted copy has another name and is never used. */
 export const copyPrograms = Effect.fnUntraced(function* (folder: string, version: string, copies: string) {
   const fileSystem = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -131,10 +130,8 @@ export const copyPrograms = Effect.fnUntraced(function* (folder: string, version
 /**
  * Makes the programs ready for `account`.
  *
- * **Details**
- *
- * `copies` is a folder that the account can enter; it is written only where
- * the package itself is out of reach or lacks its links and cannot be written.
+ * `copies` is a folder that the account can enter; it is written only if the package itself is unreachable, or lacks its links and is not
+ * writable.
  */
 export const postgresPrograms = Effect.fn("postgresPrograms")(function* (
   account: PostgresAccount,
@@ -160,12 +157,10 @@ export const postgresPrograms = Effect.fn("postgresPrograms")(function* (
   }
 })
 
-// Runs the programs of PostgreSQL under the account chosen for them.
+// Runs PostgreSQL's programs under the chosen account.
 //
-// Effect's ChildProcess cannot change the account of a child, so this one file
-// calls Node's spawn. A child gets a bare environment (no `PG*` variable of
-// the person at the terminal reaches it) and the root folder as its working
-// folder, because the account may be barred from ours.
+// Effect's ChildProcess cannot change a child's account, so this file uses Node's spawn. A child gets a minimal environment (no `PG*`
+// variable of the caller reaches it) and the root folder as its working directory, because the account may not be able to enter ours.
 
 export interface Program {
   readonly file: string
@@ -175,7 +170,7 @@ export interface Program {
 
 export interface Ended {
   readonly exitCode: number
-  /** The end of what it wrote to its error stream. */
+  /** The end of its error output. */
   readonly lastWords: string
 }
 
@@ -184,7 +179,7 @@ export interface Running {
   readonly ended: Deferred.Deferred<number, DatabaseUnavailable>
 }
 
-/** The end of a text, in an error's length. */
+/** The end of a text, in the length for an error message. */
 export const lastWords = (text: string): string => text.trim().slice(-databaseLimits.lastWordsMaxChars)
 
 const environment = { LC_ALL: "C", TZ: "UTC", PATH: "/usr/bin:/bin:/usr/sbin:/sbin" }
@@ -215,7 +210,7 @@ const launch = (program: Program, options: { readonly error: "pipe" | number; re
     catch: (error) => cannotStart(program, error)
   })
 
-/** Asks a child to end and waits for it, so that what it wrote can be removed. */
+/** Terminates a child and waits for it, so that its files can be removed. */
 const endChild = (child: ChildProcess, ended: Deferred.Deferred<number, DatabaseUnavailable>) =>
   Effect.sync(() => child.kill("SIGTERM")).pipe(
     Effect.andThen(Deferred.await(ended)),
@@ -226,14 +221,14 @@ const endChild = (child: ChildProcess, ended: Deferred.Deferred<number, Database
     Effect.ignore
   )
 
-/** Runs a program to its end; an interruption ends it. */
+/** Runs a program to its end; an interrupt terminates it. */
 export const runProgram = Effect.fnUntraced(function* (
   program: Program
 ): Effect.fn.Return<Ended, DatabaseUnavailable> {
   let words = ""
   const { child, ended } = yield* launch(program, { error: "pipe", detached: false })
   child.stderr?.on("data", (part: Buffer) => {
-    // Twice the length that is shown: the end of it is trimmed when it is read.
+    // Twice the shown length, because the end is trimmed later.
     words = (words + part.toString("utf8")).slice(-2 * databaseLimits.lastWordsMaxChars)
   })
   const exitCode = yield* Deferred.await(ended).pipe(Effect.onInterrupt(() => endChild(child, ended)))
@@ -241,13 +236,10 @@ export const runProgram = Effect.fnUntraced(function* (
 })
 
 /**
- * Starts a program that lives on by itself and writes into `logFile`.
+ * Starts a daemon that writes to `logFile`.
  *
- * **Details**
- *
- * It gets a session of its own, so that Ctrl-C at the terminal reaches this
- * program alone and PostgreSQL ends after the work that needs it. The log is
- * opened here: the account needs no right to the folder it lies in.
+ * It gets its own session, so that Ctrl-C reaches only this program and PostgreSQL ends after the work that needs it. The log is opened
+ * here, so the account needs no right to its folder.
  */
 export const startProgram = (
   program: Program,
@@ -271,11 +263,10 @@ export const startProgram = (
     (log) => Effect.sync(() => fs.closeSync(log))
   )
 
-// Under which account of the machine PostgreSQL runs.
+// Chooses the operating system account of PostgreSQL.
 //
-// PostgreSQL refuses to run as root. A program started by root therefore runs
-// it under an account without rights, and everything that account must reach
-// is checked for being reachable. An ordinary user runs it as himself.
+// PostgreSQL refuses to run as root, so a program started by root runs it under an unprivileged account, and checks that this account can
+// reach everything it needs. An ordinary user runs it under their own.
 
 export interface PostgresAccount {
   readonly name: string
@@ -304,10 +295,7 @@ const listed = (passwd: string): ReadonlyArray<PostgresAccount> =>
 /**
  * Chooses the account.
  *
- * **Details**
- *
- * `clusterOwner` is the owner of a cluster that exists already: PostgreSQL must
- * run as that one, whatever accounts were added to the machine since.
+ * `clusterOwner` is the owner of an existing cluster: PostgreSQL must run as that one, whatever accounts were added since.
  */
 export const postgresAccount = Effect.fn("postgresAccount")(function* (
   clusterOwner: Option.Option<number>
@@ -342,7 +330,7 @@ export const postgresAccount = Effect.fn("postgresAccount")(function* (
   return account
 })
 
-/** Tells whether the account may pass through `folder` and all folders above it. */
+/** Whether the account may traverse `folder` and all folders above it. */
 export const canEnter = Effect.fnUntraced(function* (folder: string, account: PostgresAccount) {
   if (!account.foreign) return true
   const fileSystem = yield* FileSystem.FileSystem
@@ -357,17 +345,15 @@ export const canEnter = Effect.fnUntraced(function* (folder: string, account: Po
   return true
 })
 
-// What the operating system knows of a process that this program did not start itself.
+// Inspects processes that this program did not start itself.
 //
-// A process id alone proves nothing, since ids are used again; `/proc` tells
-// what runs behind it where it exists. Elsewhere the answer is "cannot tell",
-// and callers must do the careful thing. This file starts nothing; it ends
-// only what its caller has recognised.
+// A process id alone proves nothing, since ids are reused; `/proc` shows the program, where it exists. Elsewhere the answer is "cannot
+// tell", and callers must take the careful way. This section starts nothing, and stops only processes that its caller has identified.
 
 /** Sends a signal, or tests for existence with 0; false when there is no such process. */
 export const signal = (pid: number, name: "SIGINT" | "SIGQUIT" | 0): Effect.Effect<boolean> =>
   Effect.try({ try: () => process.kill(pid, name), catch: (error) => error }).pipe(
-    // EPERM means that the process exists and belongs to someone else.
+    // EPERM means that the process exists and belongs to another user.
     Effect.catch((error) => Effect.succeed(Predicate.hasProperty(error, "code") && error.code === "EPERM"))
   )
 
@@ -377,27 +363,26 @@ const readProc = (pid: number, file: string) =>
     return yield* fileSystem.readFileString(`/proc/${pid}/${file}`)
   }).pipe(Effect.option)
 
-/** Tells whether the process runs; one that ended and was not yet collected by its parent does not. */
+/** Whether the process is running; a zombie is not. */
 export const isAlive = Effect.fnUntraced(function* (pid: number) {
   if (!(yield* signal(pid, 0))) return false
   const status = yield* readProc(pid, "stat")
-  // The command's name stands in brackets and may hold anything, so the state is sought behind the last one.
+  // The command's name is in brackets and may contain anything, so the state is searched after the last one.
   return !Option.exists(status, (text) => /^\) [ZX]/.test(text.slice(text.lastIndexOf(")"))))
 })
 
-/** The words of the command line behind a process id, where the system tells. */
+/** The words of a process's command line, where the system reveals it. */
 export const commandLine = Effect.fnUntraced(function* (pid: number) {
   const text = yield* readProc(pid, "cmdline")
   return Option.map(text, (line) => line.split("\0").filter((word) => word !== ""))
 })
 
-// What would outlive the program, and how each of it is ended without waiting for anything else.
+// Exit hooks: resources that would outlive the program, and how to end each at once.
 //
-// The scope of a server ends everything in good order, and that may take long. Whoever ends
-// the program sooner ends these first and waits for them: a PostgreSQL that nobody stopped
-// would hold its folder. Each of them has a bound of its own.
+// A server's scope ends everything in order, which may take long. A faster exit runs these first and waits for them: a PostgreSQL left
+// running would keep its folder locked. Each hook has its own timeout.
 
-/** Everything that lasts now; whoever may end the program early provides a set of its own. */
+/** The current hooks; code that may exit early provides its own set. */
 export class ExitHooks extends Context.Reference<Set<Effect.Effect<void>>>(
   "@tropism/server/database/ExitHooks",
   {
@@ -405,7 +390,7 @@ export class ExitHooks extends Context.Reference<Set<Effect.Effect<void>>>(
   }
 ) {}
 
-/** Has this ended before the program exits early, until the scope ends. */
+/** Runs the effect before an early exit of the program, until the scope ends. */
 export const endBeforeExit = (atOnce: Effect.Effect<void>): Effect.Effect<void, never, Scope.Scope> =>
   Effect.flatMap(ExitHooks, (lasting) =>
     Effect.acquireRelease(

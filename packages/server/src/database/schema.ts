@@ -1,11 +1,9 @@
 /**
- * Brings a database to the schema that this program needs.
+ * Migrates a database to this program's schema.
  *
- * Migrations run as the owner, once each, in order, in one transaction, so one that
- * is cut off leaves nothing. One program at a time runs them: the others wait at a
- * lock that is no table's, and where nothing is missing nobody locks anything. Who
- * waits for a table keeps everybody behind it from that table, and so does not wait
- * for long: whoever reads it may be a backup that takes an hour.
+ * Migrations run as the owner, once each, in order, in one transaction, so an interrupted one leaves nothing. One program at a time runs
+ * them, under an advisory lock; when nothing is missing, nothing is locked. A migration that waits for a table lock blocks all later users
+ * of the table, so it waits only briefly: the holder may be a backup that takes an hour.
  */
 import { PgClient, type PgConnection } from "@effect/sql-pg"
 import { Clock, Effect, Redacted, Schema, Option, Schedule } from "effect"
@@ -28,7 +26,7 @@ import {
   type PostgresAccess
 } from "./postgres-access.ts"
 
-/** Why a database cannot be brought to this program's schema, in one sentence that says what to do. */
+/** Why a database cannot be migrated, in one sentence with the remedy. */
 export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRefused", {
   reason: Schema.Literals(["newer", "failed", "held"]),
   message: Schema.String
@@ -36,7 +34,7 @@ export class SchemaRefused extends Schema.TaggedError<SchemaRefused>()("SchemaRe
 
 const table = "tropism_migrations"
 
-/** Runs what has not run yet on the database of `ownerUrl`; what fails leaves nothing behind. Others may keep its tables for `patienceMs`. */
+/** Runs the missing migrations on the database of `ownerUrl`; a failure leaves nothing. Others may hold its tables for `patienceMs`. */
 export const migrate = (
   ownerUrl: Redacted.Redacted,
   patienceMs: number = databaseLimits.migrationPatienceMs
@@ -45,7 +43,7 @@ export const migrate = (
     const sql = yield* SqlClient.SqlClient
     if (yield* isCurrent) return
     yield* sql`select pg_advisory_lock(hashtextextended('tropism.migrations', 0))`
-    // Whoever was before may have done it.
+    // Another program may have migrated meanwhile.
     if (yield* isCurrent) return
     yield* sql`select set_config('lock_timeout', ${String(databaseLimits.migrationLockWaitMs)}, false)`
     yield* whenLetIn(run, yield* Clock.currentTimeMillis, patienceMs)
@@ -55,7 +53,7 @@ export const migrate = (
         Effect.fail(failed(`${message} (${textOf(cause)})`, cureOf(cause, ownerUrl))),
       SqlError: (error) => Effect.fail(failed(textOf(error), cureOf(error, ownerUrl)))
     }),
-    // Its session ends with it, and so do the locks of the session.
+    // The session ends with the process, and so do its locks.
     Effect.provide(
       PgClient.layer({
         url: ownerUrl,
@@ -71,7 +69,7 @@ export const migrate = (
     Effect.scoped
   )
 
-/** Whether nothing is missing. A program that is older than the database would write rows that the newer one does not expect. */
+/** Whether nothing is missing. A program older than the database fails here: it would write rows that the newer one does not expect. */
 const isCurrent = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ present: boolean }>`select to_regclass(${table}) is not null as present`
@@ -88,7 +86,7 @@ const isCurrent = Effect.gen(function* () {
 
 const run = Migrator.make({})({ loader: Migrator.fromRecord(migrations), table })
 
-/** Does it again while others hold a table that it needs, and lets them work in between. */
+/** Retries while others hold a needed table, and lets them work in between. */
 const whenLetIn = <A, E, R>(
   work: Effect.Effect<A, E, R>,
   sinceMs: number,
@@ -116,7 +114,7 @@ const isHeldByOthers = (error: unknown): boolean => {
   return cause instanceof SqlError.SqlError && errorCode(cause) === "55P03"
 }
 
-/** Who holds tables of the program in a transaction: of all programs those first that are no server. */
+/** The sessions that hold the program's tables in a transaction; other programs come before servers. */
 const holders = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const found = yield* sql<{ who: string }>`
@@ -139,7 +137,7 @@ const failed = (why: string, cure = "mend the cause") =>
     message: `The database's schema could not be brought up to date: ${why}. Nothing was changed; ${cure} and start again.`
   })
 
-/** What to do about it: whoever may not change a database is not its owner. */
+/** Advice for the error: a login without the right to change the database is not its owner's. */
 const cureOf = (error: unknown, ownerUrl: Redacted.Redacted): string | undefined => {
   if (!(error instanceof SqlError.SqlError) || errorCode(error) !== "42501") return undefined
   const { pathname, username } = new URL(Redacted.value(ownerUrl))
@@ -147,35 +145,35 @@ const cureOf = (error: unknown, ownerUrl: Redacted.Redacted): string | undefined
   return `let DATABASE_URL log in as the owner of the database and of what is in it (an administrator makes the login that with: alter database "${database}" owner to "${login}")`
 }
 
-/** What the database said, without the library's own words. */
+/** The database's message, without the library's. */
 const textOf = (error: unknown): string => {
   const cause = error instanceof SqlError.SqlError ? error.reason.cause : error
   return (cause instanceof Error ? cause.message : String(cause)).replace(/\.$/, "")
 }
 
-// Looks at a database as it is, and changes nothing.
+// Preflight: inspects a database and changes nothing.
 //
-// For whoever asks what is wrong: what may be missing for a start is told, not made.
+// For diagnosis: what a start would create is reported as missing, not created.
 
 export interface DatabaseFacts {
   /** The major version of PostgreSQL. */
   readonly version: number
   readonly isWritable: boolean
-  /** The newest migration that was run; null where none was. */
+  /** The newest migration that has run; null where none has. */
   readonly schema: number | null
-  /** The newest that this program knows. */
+  /** The newest migration of this program. */
   readonly knownSchema: number
   /** How far the database's clock is ahead of this machine's. */
   readonly aheadMs: number
-  /** What the role under which the server works lacks; null where it is as it should be. */
+  /** What the server's role lacks; null where it is correct. */
   readonly roleFault: string | null
 }
 
 /**
- * What a database says of itself.
+ * The state of a database.
  *
- * **Details** In the program's own cluster the server logs in under its role; in any other, it takes that role
- * after it has logged in as the owner, who must be given it.
+ * In the program's own cluster the server logs in with its role; in any other it logs in as the owner and then takes the role, which must
+ * be granted to the owner.
  */
 export const examineDatabase = Effect.fn("examineDatabase")(function* (
   url: Redacted.Redacted<string>,
@@ -217,7 +215,7 @@ export const examineDatabase = Effect.fn("examineDatabase")(function* (
   return facts
 }, Effect.scoped)
 
-/** Where the database of a data folder answers while it runs; none where the folder has none yet. */
+/** The address of a data folder's running database; none where the folder has none yet. */
 export const findOwnDatabase = Effect.fn("findOwnDatabase")(function* (dataFolder: string) {
   const record = yield* readRecord(dataFolder)
   return Option.filter(record, ({ complete }) => complete).pipe(
@@ -227,19 +225,18 @@ export const findOwnDatabase = Effect.fn("findOwnDatabase")(function* (dataFolde
   )
 })
 
-// Makes the database and the two roles: the owner, and the server that owns nothing.
+// Creates the database and the two roles: the owner, and the server that owns nothing.
 //
-// Every step asks first whether it is done, so a provision that was cut off is
-// completed by the next, and programs that share a database may provision at
-// once. Rights on tables are given by the migrations that make the tables.
+// Every step first checks whether it is done, so an interrupted provisioning is completed by the next, and programs that share a database
+// may provision at once. The migrations grant rights on the tables that they create.
 
-/** The database that the embedded PostgreSQL holds. */
+/** The database in the embedded PostgreSQL. */
 export const databaseName = "tropism"
 
-/** What the roles may not do, whatever the cluster's defaults are. */
+/** Attributes that the roles must not have, whatever the cluster's defaults are. */
 const powerless = "nosuperuser nobypassrls nocreatedb nocreaterole noreplication"
 
-/** Held while roles are made, so that programs that start at once do so one after another. */
+/** Held while roles are created, so that concurrent starts do it one after another. */
 const advisoryLock = "hashtextextended('tropism.provision', 0)"
 
 const isThere = (connection: PgConnection.PgConnection, question: string) =>
@@ -263,7 +260,7 @@ export interface EmbeddedPasswords {
 export const provisionEmbedded = Effect.fn("provisionEmbedded")(
   function* (adminUrl: Redacted.Redacted<string>, passwords: EmbeddedPasswords) {
     const connection = yield* connect(adminUrl)
-    // The passwords are our own and hold letters, digits, "-" and "_" only.
+    // The passwords are our own and contain only letters, digits, "-" and "_".
     yield* makeRole(connection, ownerRole, `login password '${passwords.owner}'`)
     yield* makeRole(connection, serverRole, `login password '${passwords.server}'`)
     if (!(yield* isThere(connection, `select from pg_database where datname = '${databaseName}'`))) {
@@ -282,7 +279,7 @@ export const provisionEmbedded = Effect.fn("provisionEmbedded")(
   )
 )
 
-/** Lets only the owner and the server into a database. */
+/** Allows only the owner and the server to connect to a database. */
 export const closeToOthers = Effect.fnUntraced(function* (
   connection: PgConnection.PgConnection,
   database: string
@@ -323,7 +320,7 @@ const inTransaction = <A, E, R>(connection: PgConnection.PgConnection, act: Effe
     return answer
   }).pipe(Effect.onError(() => Effect.ignore(connection.query("rollback"))))
 
-/** Roles belong to the whole cluster and locks to one database, so another database's program may have been first. */
+/** Roles belong to the whole cluster but locks to one database, so another database's program may have been first. */
 const madeMeanwhile = (error: SqlError.SqlError): boolean =>
   ["42710", "23505"].includes(errorCode(error) ?? "")
 
@@ -346,12 +343,10 @@ const checkServerRole = Effect.fnUntraced(function* (connection: PgConnection.Pg
 })
 
 /**
- * Provisions a PostgreSQL that others run, through the owner's own connection.
+ * Provisions an external PostgreSQL, through the owner's own connection.
  *
- * **Details**
- *
- * The server role gets no password, since the programs on one database could
- * not share it: the owner's login is made a member and takes the role on.
+ * The server's role gets no password, because the programs on one database could not share it: the owner's login becomes a member and takes
+ * the role.
  */
 const provisionExternal = Effect.fn("provisionExternal")(function* (
   connection: PgConnection.PgConnection,
@@ -382,14 +377,13 @@ const provisionExternal = Effect.fn("provisionExternal")(function* (
   )
 })
 
-// Reaches a PostgreSQL that others run, by the address in `DATABASE_URL`.
+// Connects to an external PostgreSQL at the address in `DATABASE_URL`.
 //
-// Nothing is started or ended here, and a server that cannot be reached is
-// told at once instead of waited for: only one that says it is starting is.
+// Nothing is started or stopped here. An unreachable server fails at once; only one that is starting is awaited.
 
 const oldestVersion = 15
 
-/** Answers the ways in, after making sure of the version and of the server's role. */
+/** Returns the logins, after checking the version and the server's role. */
 export const external = Effect.fn("external")(function* (
   url: Redacted.Redacted<string>
 ): Effect.fn.Return<PostgresAccess, DatabaseUnavailable> {

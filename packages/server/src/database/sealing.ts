@@ -1,9 +1,8 @@
 /**
- * Seals secrets that have to be kept as they are, with the key that all programs on one database share.
+ * Encrypts stored secrets with the key that all servers of a database share.
  *
- * The operator gives the keys; the database knows by which name the current one
- * goes. A program that does not have that key seals nothing, so no two programs
- * ever write what the other cannot read.
+ * The operator supplies the keys; the database stores the current one's name. **Invariant**: a server without that key seals nothing, so no
+ * server writes what another cannot read.
  */
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from "node:crypto"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -12,13 +11,13 @@ import { SqlClient } from "effect/sql"
 import { makeDataFolder } from "./data-folder.ts"
 import { onlyRow, orDie, ProjectTransaction } from "./database.ts"
 
-/** The keys of this program: the first seals, all open. Empty where the operator gave none. */
+/** The keys of this server: the first seals, all open. Empty where the operator supplied none. */
 export class SealingKeys extends Context.Reference<ReadonlyArray<SealingKey>>(
   "@tropism/server/database/SealingKeys",
   { defaultValue: () => [] }
 ) {}
 
-/** Nothing can be sealed here: this program has no key, or another than the database's secrets are sealed with. */
+/** Sealing is impossible here: this server has no key, or not the one of the database's secrets. */
 export class SealingRefused extends Schema.TaggedError<SealingRefused>()("SealingRefused", {
   reason: Schema.Literals(["noKey", "otherKey"])
 }) {}
@@ -26,18 +25,18 @@ export class SealingRefused extends Schema.TaggedError<SealingRefused>()("Sealin
 export class Sealing extends Context.Service<
   Sealing,
   {
-    /** The keys that this program can open with. */
+    /** The keys with which this server can open. */
     readonly keyIds: ReadonlyArray<string>
-    /** Seals a secret for a place, with the key of the database; that stays the key until the transaction ends. */
+    /** Seals a secret for a place with the database's key, which cannot change until the transaction ends. */
     readonly seal: (
       place: string,
       secret: string
     ) => Effect.Effect<string, SealingRefused, ProjectTransaction>
-    /** What a sealed secret says; undefined where this program cannot open it at this place. */
+    /** The secret in a sealed text; undefined where this server cannot open it at this place. */
     readonly open: (place: string, sealedSecret: string) => string | undefined
-    /** Makes this program's first key that of the database; answers the key that it is then, null before anything was sealed. */
+    /** Makes this server's first key the database's; returns the key that it then is, null before anything was sealed. */
     readonly adopt: Effect.Effect<string | null>
-    /** Projects in which a secret is not sealed with the first key. */
+    /** Projects with secrets that are not sealed with the first key. */
     readonly unsealed: Effect.Effect<ReadonlyArray<ProjectId>>
   }
 >()("@tropism/server/database/Sealing") {
@@ -92,16 +91,14 @@ export class Sealing extends Context.Service<
   )
 }
 
-// Encrypts a text for one place in the database, so that a copy of the database alone tells nobody what it says.
+// Encrypts a text for one place in the database, so that a copy of the database alone does not reveal it.
 //
-// AES-256-GCM, with a nonce of its own for each text. The place (which row it is
-// for) is authenticated with it: what is sealed for one row opens in no other. A
-// sealed text names its key, so it is known whether it can be opened before
-// anybody tries.
+// AES-256-GCM, with a nonce for each text. The place (the row it is for) is authenticated with it: a text sealed for one row opens in no
+// other. A sealed text names its key, so it is known in advance whether it can be opened.
 
-/** A key and the name by which texts and programs know it. */
+/** A key and its name in texts and programs. */
 export interface SealingKey {
-  /** Follows from the key, and tells nothing of it. */
+  /** Derived from the key without revealing it. */
   readonly id: string
   readonly bytes: Redacted.Redacted<Uint8Array>
 }
@@ -110,7 +107,7 @@ const keyBytes = 32
 const nonceBytes = 12
 const tagBytes = 16
 
-/** Reads a key: 32 bytes, hexadecimal or in base64; undefined where the text is none. */
+/** Parses a key: 32 bytes in hexadecimal or base64; undefined if it is invalid. */
 export const readKey = (text: string): SealingKey | undefined => {
   const isHex = /^[0-9a-f]{64}$/i.test(text)
   if (!isHex && !/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
@@ -120,7 +117,7 @@ export const readKey = (text: string): SealingKey | undefined => {
   return { id, bytes: Redacted.make(new Uint8Array(bytes)) }
 }
 
-/** A new key, as it is written down. */
+/** A new key, in text form. */
 export const newKeyText = (): string => randomBytes(keyBytes).toString("base64")
 
 /** Seals a text for a place. */
@@ -134,13 +131,13 @@ export const sealed = ({ bytes, id }: SealingKey, place: string, text: string): 
 /** The key that a text names; undefined where it is not sealed. */
 export const keyIdOf = (text: string): string | undefined => pattern.exec(text)?.groups?.["id"]
 
-/** What a sealed text says; undefined where no key opens it at this place. */
+/** The content of a sealed text; undefined where no key opens it at this place. */
 export const opened = (keys: ReadonlyArray<SealingKey>, place: string, text: string): string | undefined => {
   const { body = "", id } = pattern.exec(text)?.groups ?? {}
   const key = keys.find((one) => one.id === id)
   const bytes = Buffer.from(body, "base64url")
   if (key === undefined || bytes.length < nonceBytes + tagBytes) return undefined
-  // GCM says by an exception that the text, the place or the key is another.
+  // GCM throws if the text, the place or the key is wrong.
   const open = Option.liftThrowable(() => {
     const decipher = createDecipheriv("aes-256-gcm", Redacted.value(key.bytes), bytes.subarray(0, nonceBytes))
       .setAAD(Buffer.from(place))
@@ -152,17 +149,15 @@ export const opened = (keys: ReadonlyArray<SealingKey>, place: string, text: str
 
 const pattern = /^v1\.(?<id>[0-9a-f]{12})\.(?<body>[A-Za-z0-9_-]+)$/
 
-// Finds the keys that secrets are sealed with: what the operator gave, else a file in the data folder.
+// Finds the sealing keys: the operator's, otherwise a file in the data folder.
 //
-// Several keys are several after commas: the first seals, all of them open, so a
-// key is replaced by putting a new one before it. Only a program that keeps its
-// own token in the data folder makes a key there, too: elsewhere nobody would
-// find it again at the next start, or at another server of the same database.
+// Several keys are separated by commas: the first seals, all open, so a new key is added in front. Only a server that keeps its own token
+// in the data folder also creates a key there: elsewhere the next start, or another server of the same database, would not find it.
 
 /** The file's name in the data folder. */
 export const keyFile = "encryption-key"
 
-/** The keys, or the sentence that says what is wrong with them. */
+/** The keys; fails with a sentence about what is wrong with them. */
 export const findSealingKeys = Effect.fn("findSealingKeys")(function* (options: {
   readonly given: Redacted.Redacted<string> | undefined
   readonly dataFolder: string
@@ -189,10 +184,10 @@ export const findSealingKeys = Effect.fn("findSealingKeys")(function* (options: 
 })
 
 /**
- * Makes the file with all that is in it: it is written beside its place, and then linked to it.
+ * Creates the file atomically: it is written beside its place and then linked to it.
  *
- * Of two programs that do so at once the first one's link stays, and both read that. A file without a key comes of a
- * machine that stopped while it was written: nothing can have been sealed with it.
+ * Of two concurrent programs the first one's link stays, and both read that. An empty file is left from a machine that stopped while
+ * writing it: nothing can have been sealed with it.
  */
 const makeKeyFile = Effect.fnUntraced(function* (dataFolder: string, file: string) {
   const fileSystem = yield* FileSystem.FileSystem
@@ -210,7 +205,7 @@ const makeKeyFile = Effect.fnUntraced(function* (dataFolder: string, file: strin
 
 const keysOf = (text: string, where: string) => {
   const parts = text.split(",").map((one) => one.trim())
-  // A variable that is not set leaves such a part, where two keys were meant.
+  // An unset variable leaves an empty part where two keys were intended.
   if (parts.length > 1 && parts.includes(""))
     return { fault: `${where} has an empty part: put a comma only between two keys.` }
   const known = parts.map(readKey).filter((key) => key !== undefined)

@@ -1,10 +1,8 @@
 /**
- * The port through which the graph asks what an agent may do now.
+ * Port through which the graph reads what an agent may do now; `agents` implements it.
  *
- * Agents are kept by a stage that the graph does not know; whoever assembles
- * the platform fills this port. Authority is judged at the write and not at the
- * start of a run: a person who takes a right away has taken it away at once. In a
- * run that another spawned it is no more than every agent above it has.
+ * **Invariant** Authority is checked at the write, not at the start of a run, so a revoked right takes effect at once. A
+ * spawned run has no more rights than every agent above it.
  */
 import type { ExecutionMode, Powers } from "@tropism/domain/capability"
 import type { AgentId, RunId } from "@tropism/domain/ids"
@@ -12,19 +10,19 @@ import { type Taint, taintSentence } from "@tropism/domain/taint"
 import { Context, type Effect } from "effect"
 import type { ProjectTransaction } from "../database/database.ts"
 
-/** What an agent may do in one of its runs; in a tainted one its mode is `suggest`. */
+/** What an agent may do in one of its runs; the mode of a tainted run is `suggest`. */
 export interface Authority extends Powers {
   readonly agentId: AgentId
   readonly name: string
-  /** The names of the agents whose runs led to this run by spawning: it may do no more than each of them. */
+  /** Names of the agents whose runs led to this run by spawning; the run has no more rights than each of them. */
   readonly actsFor: ReadonlyArray<string>
-  /** The run is a backtest's: what it asks for is judged by the version that it tries out, and never done. */
+  /** Whether the run belongs to a backtest: the version under test judges its changes, and none is made. */
   readonly isBacktest: boolean
-  /** The mode that the agents' definitions give, whatever the run has read. */
+  /** The mode from the agents' definitions, before taint is applied. */
   readonly definedMode: ExecutionMode
-  /** What of untrusted sources the run's context was shown. */
+  /** The untrusted sources that entered the run's context. */
   readonly taintedBy: ReadonlyArray<Taint>
-  /** False when the agent, or one that it acts for, is disabled or deleted: it may write nothing that no person approved. */
+  /** False when the agent, or one it acts for, is disabled or deleted; only approved changes are written then. */
   readonly isActive: boolean
 }
 
@@ -32,10 +30,10 @@ export class Authorities extends Context.Service<
   Authorities,
   {
     /**
-     * What the agent may do at this moment in a run, or null beside any; undefined when the project has no such agent.
+     * Returns what the agent may do now, in a run or (null) outside any; undefined when the project has no such agent.
      *
-     * **Details** Who changes an agent waits for its writes, and its writes wait for who came before them. Who holds the
-     * target of the change already does not take its turn: writes before it may wait for that target.
+     * **Details** A transaction that changes an agent waits for the agent's writes, and each write queues for the agent's row in
+     * turn. A caller that already holds the target of its change skips the queue: writes ahead of it may wait for that target.
      */
     readonly of: (
       agentId: AgentId,
@@ -45,17 +43,17 @@ export class Authorities extends Context.Service<
   }
 >()("@tropism/server/graph/Authorities") {}
 
-/** A denial, with whose rights it may come from. */
+/** Returns the denial, with the agents whose rights may have caused it. */
 export const explainDenial = ({ actsFor }: Pick<Authority, "actsFor">, denial: string): string =>
   actsFor.length === 0
     ? denial
     : `${denial}. It acts for ${actsFor.join(" and ")} and may do no more than they may`
 
-/** Why a run may only suggest what its agent could otherwise do; undefined where it has read nothing untrusted. */
+/** Returns why taint limits the run to suggestions; undefined when it does not. */
 export const explainTaint = ({ definedMode, taintedBy }: Authority): string | undefined =>
   definedMode === "suggest" ? undefined : taintSentence(taintedBy)
 
-/** Why an agent may change nothing. */
+/** Returns why an agent may change nothing. */
 export const inactiveSentence = (authority: Authority | undefined): string =>
   authority === undefined || authority.actsFor.length === 0
     ? "The agent is disabled or deleted and may change nothing"

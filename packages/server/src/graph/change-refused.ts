@@ -1,8 +1,7 @@
 /**
- * Why a change was not made.
+ * The error for a refused change: a reason for programs and a sentence for people and models.
  *
- * Every refusal has a reason for programs and a sentence for people and models;
- * nothing was written when one is raised.
+ * **Invariant** A refused change has written nothing.
  */
 import { Effect, Schema } from "effect"
 
@@ -13,7 +12,7 @@ export const RefusalReason = Schema.Literals([
   "relationshipExists",
   "invalid",
   "notPermitted",
-  /** The run has read something untrusted. */
+  /** The run has read untrusted content. */
   "untrusted",
   "agentDisabled",
   "tooManySuggestions",
@@ -25,9 +24,9 @@ export const RefusalReason = Schema.Literals([
 export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRefused", {
   reason: RefusalReason,
   detail: Schema.String,
-  /** Where in the change the fault lies, when it lies in one place. */
+  /** JSON pointer to the fault in the change, when there is one place. */
   pointer: Schema.optionalKey(Schema.String),
-  /** Who has the key, or the place between two ends, that the change wants. */
+  /** Id of the entity that already has the key, or that already connects the two ends. */
   existingId: Schema.optionalKey(Schema.String)
 }) {
   override get message(): string {
@@ -38,18 +37,18 @@ export class ChangeRefused extends Schema.TaggedError<ChangeRefused>()("ChangeRe
 export const refused = (reason: typeof RefusalReason.Type, detail: string, pointer?: string): ChangeRefused =>
   new ChangeRefused({ reason, detail, ...(pointer === undefined ? {} : { pointer }) })
 
-/** The key is another object's. */
+/** Another object has the key. */
 export const keyTaken = (type: string, key: string | null, existingId: string | undefined): ChangeRefused =>
   taken("keyTaken", `There is already a ${type} with the key ${key}`, existingId, "/key")
 
-/** The two objects are connected in this way already. */
+/** The two objects already have this relationship. */
 export const relationshipExists = (
   { fromId, toId, type }: { readonly fromId: string; readonly toId: string; readonly type: string },
   existingId: string | undefined
 ): ChangeRefused =>
   taken("relationshipExists", `There is already a ${type} from ${fromId} to ${toId}`, existingId)
 
-/** Whoever has it may have gone in the meantime; then nobody is named. */
+/** Leaves the id out when the holder was deleted in the meantime. */
 const taken = (
   reason: typeof RefusalReason.Type,
   sentence: string,
@@ -63,7 +62,7 @@ const taken = (
     ...(existingId === undefined ? {} : { existingId })
   })
 
-/** There must be two objects: one is not related to itself. */
+/** Refuses a relationship from an object to itself. */
 export const expectTwoEnds = ({
   fromId,
   toId
@@ -81,7 +80,7 @@ export const noObject = (id: string): ChangeRefused =>
 export const noRelationship = (id: string): ChangeRefused =>
   refused("notFound", `There is no relationship ${id}`, "/relationshipId")
 
-/** The caller knows another version than the one that is there. */
+/** The entity is not at the version that the caller expects. */
 export const wrongVersion = (what: string, expected: number | undefined, current: number): ChangeRefused =>
   refused(
     "version",
@@ -98,6 +97,6 @@ export const expectVersion = (
     ? Effect.void
     : Effect.fail(wrongVersion(what, expected, current))
 
-/** There is nothing to restore: it was purged, is there, or never was. */
+/** The entity cannot be restored: it was purged, is not deleted, or never existed. */
 export const notDeleted = (what: string, id: string, pointer: string): ChangeRefused =>
   refused("notFound", `There is no deleted ${what} ${id}`, pointer)

@@ -1,9 +1,7 @@
 /**
- * The statements that create and restore objects: one verb, one statement. `entity-writes.ts` updates and deletes them.
+ * Creates and restores objects, one statement per verb; `entity-writes.ts` updates and deletes them.
  *
- * Each answers what it did, or nothing where there was nothing to do it to. May
- * somebody do it, and is the content fit to be kept? That is asked by the
- * gateway, which is the only one who calls these.
+ * Each statement returns what it did. Authority and content are checked by the gateway, the only caller.
  */
 import type { Actor } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
@@ -46,7 +44,7 @@ export const makeObjectWrites = Effect.gen(function* () {
   const nextEventId = Effect.map(ids.next, (id) => id as GraphEventId)
   const columns = sql.literal(objectColumns)
 
-  /** Creates objects; of a key that another object has nothing is created. */
+  /** Creates objects; skips those whose key another object has. */
   const create = Effect.fnUntraced(function* (creations: ReadonlyArray<ObjectCreation>, { cause }: Terms) {
     const { projectId } = yield* ProjectTransaction
     const made = yield* Effect.forEach(creations, () => Effect.all([ids.next, nextEventId]))
@@ -87,7 +85,7 @@ export const makeObjectWrites = Effect.gen(function* () {
     return planned
   })
 
-  /** The type of an object that is there; nothing is locked, and a type never changes. */
+  /** Returns the type of a live object without a lock; a type never changes. */
   const typeOf = Effect.fnUntraced(function* (id: ObjectId) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* sql<{ readonly type: string }>`
@@ -95,7 +93,7 @@ export const makeObjectWrites = Effect.gen(function* () {
     return row?.type
   })
 
-  /** Who has a key; nothing is locked. */
+  /** Returns the id of the object with a key, without a lock. */
   const holderOf = Effect.fnUntraced(function* (type: string, key: string | null) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* sql<{ readonly id: ObjectId }>`
@@ -111,7 +109,7 @@ export const makeObjectWrites = Effect.gen(function* () {
     return row
   })
 
-  /** Brings a locked object back as it was; breaks the unique key when another has taken its place. */
+  /** Restores a locked object; violates the unique index when another object now has the key. */
   const restore = Effect.fnUntraced(function* (id: ObjectId, author: Author) {
     const { actor } = author
     const eventId = yield* nextEventId
@@ -128,11 +126,9 @@ export const makeObjectWrites = Effect.gen(function* () {
   return { create, typeOf, holderOf, lock, restore }
 })
 
-// The statements that write relationships: one verb, one statement.
+// Creates, deletes and restores relationships, one statement per verb; the gateway is the only caller.
 //
-// Those that go or come back with their object are written in pieces of the
-// same transaction, and nothing of them is read. Asked nothing and called by
-// the gateway alone, like the statements of objects.
+// Relationships deleted or restored with their object are written in chunks of the same transaction, and no rows are returned.
 
 export interface RelationshipCreation {
   readonly type: string
@@ -149,7 +145,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
   const columns = sql.literal(relationshipColumns)
   const own = sql.literal(columnsOf("one", relationshipColumns))
 
-  /** The live objects among these, held so that nobody deletes them before the commit. */
+  /** Locks the live objects among these, so that none is deleted before the commit. */
   const holdEnds = Effect.fnUntraced(function* (ends: ReadonlyArray<ObjectId>) {
     const { projectId } = yield* ProjectTransaction
     return yield* sql<{ readonly id: ObjectId; readonly type: string }>`
@@ -157,7 +153,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
       order by id for key share`
   })
 
-  /** Creates relationships between objects that are there, and holds these; where two are related in this way already nothing is created. */
+  /** Creates relationships and locks their ends; skips a pair of objects that already has one of this type. */
   const create = Effect.fnUntraced(function* (
     creations: ReadonlyArray<RelationshipCreation>,
     { cause, locked }: Terms
@@ -223,7 +219,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     return planned
   })
 
-  /** The relationship with the types of its ends; nothing is locked, and neither ends nor types ever change. */
+  /** Returns a relationship with the types of its ends, without a lock; neither ends nor types ever change. */
   const find = Effect.fnUntraced(function* (id: RelationshipId, isDeleted: boolean) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* sql<{
@@ -247,7 +243,7 @@ export const makeRelationshipWrites = Effect.gen(function* () {
     return row
   })
 
-  /** Deletes or brings back relationships that are locked, and answers what is selected of those that it `changed`. */
+  /** Deletes or restores locked relationships; `answer` selects from the rows that `changed`. */
   const turning = Effect.fnUntraced(function* (
     locked: ReadonlyArray<RelationshipId>,
     type: Turn,
@@ -269,13 +265,13 @@ export const makeRelationshipWrites = Effect.gen(function* () {
       ${answer}`
   })
 
-  /** Deletes or brings back one that is locked. */
+  /** Deletes or restores one locked relationship. */
   const turn = Effect.fnUntraced(function* (locked: RelationshipId, type: Turn, author: Author) {
     const [row] = yield* turning([locked], type, author, sql`select ${columns}, event_id from changed`)
     return row && { row, eventId: row.eventId }
   })
 
-  /** Deletes or brings back all that are locked. */
+  /** Deletes or restores all of these locked relationships. */
   const turnAll = (locked: ReadonlyArray<RelationshipId>, type: Turn, author: Author) =>
     Effect.forEach(
       Arr.chunksOf(locked, graphLimits.turnedRelationships),
@@ -283,14 +279,14 @@ export const makeRelationshipWrites = Effect.gen(function* () {
       { discard: true }
     )
 
-  /** What begins or ends at a locked object, locked. */
+  /** Locks the relationships that begin or end at a locked object. */
   const lockAround = Effect.fnUntraced(function* (id: ObjectId) {
     const rows = yield* sql<{ readonly id: RelationshipId }>`
       select id from kb.graph_relationships where (from_id = ${id} or to_id = ${id}) and deleted_at is null order by id for update`
     return rows.map((row) => row.id)
   })
 
-  /** What was deleted together with a locked object and whose other end, if it has one, is there, locked. */
+  /** Locks the relationships deleted together with a locked object whose other end, if any, is live. */
   const lockFallen = Effect.fnUntraced(function* (id: ObjectId) {
     const rows = yield* sql<{ readonly id: RelationshipId }>`
       select one.id from kb.graph_objects fallen
@@ -313,5 +309,5 @@ export const makeRelationshipWrites = Effect.gen(function* () {
   }
 })
 
-/** What becomes of relationships that are there, or are not. */
+/** The direction of a relationship's change: deleted, or created again. */
 type Turn = Extract<ChangeType, "created" | "deleted">

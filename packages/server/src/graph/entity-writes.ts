@@ -1,9 +1,9 @@
 /**
- * The statements that update and delete objects or relationships: many in one statement, each fenced by itself.
+ * Updates and deletes objects or relationships, many in one statement, each fenced by its own row.
  *
- * The database locks the rows in the order of their ids, judges each item by the row that it finds and writes those that pass, so no
- * item is written to a state that somebody has changed meanwhile. An update that changes nothing writes nothing. Another mark on the
- * same value is a change: whoever removes the mark vouches for the value.
+ * **Invariant** The statement locks the rows in id order, judges each item by the locked row and writes those that pass,
+ * so no item overwrites a state that it was not judged by. An update that changes nothing writes nothing. A different
+ * untrusted mark on an equal value is a change, because removing the mark vouches for the value.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
@@ -28,10 +28,10 @@ import {
   type RelationshipRow
 } from "./recording.ts"
 
-/** Values that replace what was there, nothing merged and every null kept, and properties that are removed. */
+/** Values that replace the old ones without merging (nulls are kept), and properties to remove. */
 export interface Replacement {
   readonly set: Properties
-  /** Which of them are untrusted. */
+  /** Names in `set` whose values are untrusted. */
   readonly untrusted: ReadonlyArray<string>
   readonly remove: ReadonlyArray<string>
 }
@@ -47,46 +47,49 @@ interface Wanted {
   readonly actor: Actor
 }
 
-/** A patch, or whole values, for one entity. */
+/** A merge patch or a replacement for one entity. */
 export interface Update extends Wanted {
   readonly content: Content | Replacement
 }
 
 export type Deletion = Wanted
 
-/** How an update went; the row is as it is now. */
+/** Outcome of an update; the row is the current one. */
 export type Updated<Row> =
   | { readonly verdict: "updated" | "unchanged"; readonly row: Row; readonly eventId: GraphEventId }
   | { readonly verdict: "version"; readonly row: Row }
-  /** Nothing was written yet: the result is large enough to break a bound. */
+  /** Nothing was written yet: the result is large enough to need a check of its bounds. */
   | { readonly verdict: "inspect"; readonly row: Row }
   | { readonly verdict: "missing" | "undecided" }
 
-/** How a deletion went. */
+/** Outcome of a deletion. */
 export type Deleted<Row> =
   | { readonly verdict: "deleted"; readonly row: Row; readonly eventId: GraphEventId }
   | { readonly verdict: "version"; readonly version: number }
-  /** Relationships begin or end at the object. */
+  /** The object still has relationships. */
   | { readonly verdict: "related" }
   | { readonly verdict: "missing" | "undecided" }
 
-/** How the statements are to run. */
+/** How the statements run: the cause to record, and whether to wait for locked rows. */
 export interface Terms {
   readonly cause: Cause
   readonly locked: Locked
 }
 
 /**
- * The statements, which are built here and run by the caller.
+ * Builds the statements; the caller runs them.
  *
- * **Details** Rows are found by `id = any(…)` also where a join would find them: a plan that is kept from a time when the table was
- * small may read all rows of the project for a join.
+ * **Details** Rows are found by `id = any(…)` even where a join would do: a plan cached when the table was small may read all
+ * rows of the project for a join.
  */
 export const makeEntityWrites = (sql: SqlClient.SqlClient, ids: Ids["Service"]) => {
   const nextEventId = Effect.map(ids.next, (id) => id as GraphEventId)
   const lockMode = (mode: string, locked: Locked) =>
     sql.literal(locked === "skip" ? `${mode} skip locked` : mode)
-  /** Of an item whose row was not found: whether there is one, which another transaction holds. No EXISTS: one may be answered by reading all rows of the project. */
+  /**
+   * For an item whose row was not found: whether another transaction holds the row. Not EXISTS, which the planner may answer by
+   * reading all rows of the project.
+   */
   const absence = (kind: EntityKind, projectId: string) => sql`
     case when (
       select there.id from ${sql.literal(kinds[kind].table)} there
@@ -174,7 +177,7 @@ export const makeEntityWrites = (sql: SqlClient.SqlClient, ids: Ids["Service"]) 
     return planned
   })
 
-  /** Deletes what has no relationships; with those of an object it is the caller who begins. */
+  /** Deletes entities without relationships; the caller deletes an object's relationships first. */
   const remove = Effect.fnUntraced(function* <Kind extends EntityKind>(
     kind: Kind,
     deletions: ReadonlyArray<Deletion>,
@@ -191,7 +194,7 @@ export const makeEntityWrites = (sql: SqlClient.SqlClient, ids: Ids["Service"]) 
       by_type: actor.actorType,
       by_id: actor.actorId
     }))
-    // The function looks with a snapshot of its own, after the row was locked: nobody relates a locked object.
+    // The function takes its own snapshot after the row lock, and no relationship can be added to a locked object.
     const related: Statement.Fragment = kind === "object" ? sql`when kb.is_related(id) then 'related'` : sql``
     const statement = sql`
       with item as materialized (

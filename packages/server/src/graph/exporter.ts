@@ -1,10 +1,9 @@
 /**
- * Writes a project's graph as lines that an import reads back.
+ * Exports a project's graph as lines that an import can read.
  *
- * Objects first, then the relationships between them, all from one snapshot,
- * page by page in the order of their ids, and a page ends after so many bytes:
- * neither a large graph nor large objects nor a slow reader costs memory. A snapshot holds a connection and keeps the database
- * from tidying up, so it is held for a bounded time, and by few at once.
+ * Objects come first, then the relationships between them, in id order from one snapshot. A page ends at a number of
+ * bytes, so neither a large graph, large objects nor a slow reader costs memory. A snapshot holds a connection and keeps
+ * the database from vacuuming, so both its duration and the number of concurrent exports are bounded.
  */
 import type { ObjectId, ProjectId } from "@tropism/domain/ids"
 import type { Properties } from "@tropism/domain/json"
@@ -18,13 +17,13 @@ import { transferLimits } from "../limits.ts"
 import { upTo } from "./moments.ts"
 
 export interface ExportFilter {
-  /** Only these types, and the relationships between them; undefined for all. */
+  /** Only these types and the relationships between them; undefined for all. */
   readonly types: ReadonlyArray<string> | undefined
-  /** The graph as it was then; undefined for now. */
+  /** Exports the graph as of this instant; undefined for now. */
   readonly asOf: Date | undefined
 }
 
-/** How many lines there are, as nearly as can be said before they are read. */
+/** Estimated number of lines. */
 export interface ExportSize {
   readonly objects: number
   readonly relationships: number
@@ -51,14 +50,14 @@ interface RelationshipPart {
   readonly toKey: string | null
 }
 
-/** A row of a page, and how many were looked at for that page. */
+/** A row of a page, with the number of rows read for that page. */
 type Paged<Row> = Row & { readonly readRows: number }
 
 export class Exporter extends Context.Service<
   Exporter,
   {
     readonly size: (filter: ExportFilter) => Effect.Effect<ExportSize, never, ProjectTransaction>
-    /** The lines, some at a time. It ends with a line that has an `error` when it cannot be finished, or once the reader may have no more of it. */
+    /** Streams the lines; ends with an `error` line when the export fails or the reader's time is over. */
     readonly lines: (
       projectId: ProjectId,
       filter: ExportFilter,
@@ -89,7 +88,7 @@ export class Exporter extends Context.Service<
         )
       }, orDie)
 
-      /** What an entity was at a time. */
+      /** Joins an entity with its version at an instant. */
       const past = (versions: string, entityId: string, asOf: Date) => sql`
         cross join lateral (
           select type, properties, untrusted from ${sql.literal(versions)} where ${sql.literal(entityId)} = one.id and ${upTo(sql, asOf)}
@@ -97,7 +96,7 @@ export class Exporter extends Context.Service<
       const pastObject = (asOf: Date) => past("kb.graph_object_versions", "object_id", asOf)
       const pastRelationship = (asOf: Date) => past("kb.graph_relationship_versions", "relationship_id", asOf)
 
-      /** The first of some rows in the order of their ids, up to the one with which they are large enough, and how many there were. */
+      /** The first rows in id order until their size fills a page, with the number of rows read. */
       const paged = (rows: Statement.Fragment) => sql`(
         select one.*, (count(*) over ())::int as read_rows, sum(octet_length(one.properties::text))
           over (order by one.id rows between unbounded preceding and 1 preceding) as bytes_before
@@ -145,7 +144,7 @@ export class Exporter extends Context.Service<
               where ${sql.and(where)} order by one.id limit ${limit}`)}`
         }, orDie)
 
-      /** Offers everything, in the transaction of the snapshot. */
+      /** Offers all lines, in the transaction of the snapshot. */
       const write = Effect.fn("Exporter.write")(function* (filter: ExportFilter, offer: Offer) {
         yield* offerAll(offer, readObjects(filter), objectLine)
         yield* offerAll(offer, readRelationships(filter), relationshipLine)
@@ -168,7 +167,7 @@ export class Exporter extends Context.Service<
 
 const firstId = "00000000-0000-0000-0000-000000000000"
 
-/** Reads page after page; so many rows are looked at for one as the rows before let expect to be on it. */
+/** Reads page after page; the sizes of earlier rows estimate how many rows to read for the next page. */
 const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string }, E, R>(
   offer: Offer,
   read: (after: string, limit: number) => Effect.Effect<ReadonlyArray<Paged<Row>>, E, R>,
@@ -195,7 +194,7 @@ const offerAll = Effect.fnUntraced(function* <Row extends { readonly id: string 
   }
 })
 
-/** An object without a key is told with its id, by which a relationship names it. */
+/** An object without a key carries its id, because relationships name it by that. */
 const objectLine = ({ id, type, key, properties, untrusted }: ObjectPart): TransferLine => ({
   ...(key === null ? { id, type } : { type, key }),
   properties,

@@ -1,12 +1,10 @@
 /**
  * The one writer of the graph: entity, version and event in one statement.
  *
- * Users, agents, imports and approvals all come through `apply`. It holds the
- * wall that no door can forget: an agent's change is checked against what the
- * agent may do now, and one that is disabled, in suggest mode or has read something
- * untrusted changes nothing that no person approved. A change that changes
- * nothing makes no version and no event. Restoring, putting back and purging are for
- * people; no agent has a change for them.
+ * **Invariant** Changes of users, agents, imports and approvals all pass through `apply`. It checks an agent's change
+ * against the agent's current authority: an agent that is disabled, in suggest mode or tainted writes only what a person
+ * approved. A change without effect makes no version and no event. Restore, put-back and purge are for people; agents
+ * have no change for them.
  */
 import { denies, deniesCascade } from "@tropism/domain/capability"
 import type {
@@ -66,7 +64,7 @@ import {
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
-/** What goes back in one object or relationship. */
+/** The restored content of one object or relationship. */
 export type PutBack = Replacement & { readonly expectedVersion: number } & (
     | { readonly kind: "object"; readonly id: ObjectId }
     | { readonly kind: "relationship"; readonly id: RelationshipId }
@@ -75,25 +73,25 @@ export type PutBack = Replacement & { readonly expectedVersion: number } & (
 export class Gateway extends Context.Service<
   Gateway,
   {
-    /** Makes a change in the caller's transaction, or refuses it; what is refused must not be committed. */
+    /** Makes a change in the caller's transaction or refuses it; the caller must not commit after a refusal. */
     readonly apply: (change: Change, author: Author) => Write<Applied>
     /**
-     * Makes a person's change in the next batch of its project, and answers when that is committed; undefined where nothing was done
-     * and the change needs a transaction of its own: another transaction is in the way, or more is to be done or judged.
+     * Makes a person's change in the next batch of its project and returns after the commit. Returns undefined when nothing was
+     * written and the change needs its own transaction: another transaction holds a row, or the change needs more writes or checks.
      */
     readonly submit: (
       projectId: ProjectId,
       change: Change,
       by: UserId
     ) => Effect.Effect<Applied | undefined, ChangeRefused>
-    /** Brings a deleted object back as it was, with the relationships that were deleted with it. */
+    /** Restores a deleted object and the relationships that were deleted with it. */
     readonly restoreObject: (id: ObjectId, author: Author) => Write<Applied>
-    /** Brings a deleted object back and leaves to the caller what was deleted with it. */
+    /** Restores a deleted object; the caller restores the relationships. */
     readonly restoreObjectAlone: (id: ObjectId, author: Author) => Write<Applied>
     readonly restoreRelationship: (id: RelationshipId, author: Author) => Write<Applied>
-    /** Gives properties the values that they had before, whole and unmerged. */
+    /** Replaces properties with their earlier values, without merging. */
     readonly putBack: (change: PutBack, author: Author) => Write<Applied>
-    /** Removes an object for good, with all that was kept of it; deletes it first when it is there. */
+    /** Purges an object and its history; deletes it first when it is live. */
     readonly purgeObject: (deletion: DeleteObject, author: Author, by: UserId) => Write<void>
     readonly purgeRelationship: (deletion: DeleteRelationship, author: Author, by: UserId) => Write<void>
   }
@@ -109,25 +107,25 @@ export class Gateway extends Context.Service<
       const objectWrites = yield* makeObjectWrites
       const relationshipWrites = yield* makeRelationshipWrites
 
-      /** What the agent may do at this moment; undefined for whoever is no agent. */
+      /** Returns the agent's current authority; undefined for other actors. */
       const authorityOf = Effect.fnUntraced(function* ({ actor, cause }: Author) {
         if (actor.actorType !== "agent") return undefined
         const authority =
           actor.actorId === null
             ? undefined
-            : // What is approved is judged, and so held, before it is made.
+            : // The approval judged and locked its target before this write.
               yield* authorities.of(actor.actorId as AgentId, cause.runId, cause.taskId !== null)
         if (authority?.isBacktest)
           return yield* refused(
             "backtest",
             "A backtest changes nothing, and nobody may approve what it suggests"
           )
-        // What a person approves is that person's decision: it needs no agent that may still act.
+        // An approved change is the person's decision, so the agent need not be active any more.
         if (authority && (authority.isActive || isApproved(cause))) return authority
         return yield* refused("agentDisabled", inactiveSentence(authority))
       })
 
-      /** Runs a statement of one item, again where only a new look can say how it went: what it waited for has changed. */
+      /** Runs a statement of one item; repeats it while the outcome is undecided, because the row it waited for has changed. */
       const one = Effect.fnUntraced(function* <A extends { readonly verdict: string }, R>(
         plan: Effect.Effect<Planned<A>, never, R>
       ) {
@@ -162,7 +160,7 @@ export class Gateway extends Context.Service<
           one(entityWrites.update(kind, [wanted], alone(author), isInspected))
         const first = yield* look(false)
         if (first.verdict !== "inspect") return yield* decided(updated(kind, wanted, first))
-        // Neither way deepens anything; only size and the number of keys can break their bounds, and neither in a small text.
+        // Neither kind of update adds depth. Only the size and the number of keys can exceed their bounds, and only in a large text.
         const fault = findPropertiesFault(first.row.properties)
         if (fault) return yield* refused("invalid", fault.message, fault.pointer)
         // The row has been locked since, so this is the result that was inspected.
@@ -180,7 +178,7 @@ export class Gateway extends Context.Service<
         return yield* update("object", change.objectId, contentOf(change), change.expectedVersion, author)
       })
 
-      /** Deletes an object and the relationships that end at it, each with its own event. */
+      /** Deletes an object and its relationships, each with its own event. */
       const deleteObject = Effect.fnUntraced(function* (change: DeleteObject, author: Author) {
         const authority = yield* authorityOf(author)
         const wanted = deletionOf({ change, actor: author.actor })
@@ -209,7 +207,7 @@ export class Gateway extends Context.Service<
         const { relationship } = change
         yield* expectTwoEnds(relationship)
         const fault = findChangeFault(change)
-        // An agent is judged by the types of both ends; and of a fault somebody learns when both are there.
+        // An agent is judged by the types of both ends. A fault in the content is reported only when both ends exist.
         if (authority || fault) {
           const ends = yield* relationshipWrites.holdEnds([relationship.fromId, relationship.toId])
           for (const end of ["fromId", "toId"] as const)
@@ -224,7 +222,7 @@ export class Gateway extends Context.Service<
         )
       })
 
-      /** Judges an agent by the types at both ends, which never change. */
+      /** Checks an agent's authority by the types at both ends, which never change. */
       const permitAtEnds = Effect.fnUntraced(function* (
         change: UpdateRelationship | DeleteRelationship,
         author: Author
@@ -270,7 +268,7 @@ export class Gateway extends Context.Service<
         }
       }
 
-      /** What every write ends with. */
+      /** Adds the steps that end every write. */
       const written = <A, E, R>(write: Effect.Effect<A, E, R>) =>
         write.pipe(
           Effect.tap(() => sql.afterCommit(notifier.signal("events"))),
@@ -313,7 +311,7 @@ export class Gateway extends Context.Service<
   )
 }
 
-/** The agent's wall: capabilities as they are now, and no unapproved write in suggest mode. */
+/** Checks an agent's capabilities and refuses an unapproved write in suggest mode. */
 const permit = Effect.fnUntraced(function* (
   authority: Authority | undefined,
   change: Change,
@@ -336,11 +334,10 @@ const permit = Effect.fnUntraced(function* (
 const isApproved = ({ approvedBy, taskId }: Author["cause"]): boolean =>
   taskId !== null && approvedBy !== null
 
-// Removes what is deleted for good; only a person's explicit wish leads here.
+// Purges deleted entities; only an explicit request by a person reaches this.
 //
-// The server has no right to delete a row of the graph. The migration's functions
-// have, for what is deleted already, and they leave a record of who did it. The
-// version that the caller expects is compared under the lock that the purge needs.
+// The server's database role has no DELETE right on the graph. Functions of the migrations have it, for deleted rows only, and
+// record who purged. The purge compares the expected version under its own lock.
 
 const makePurging = Effect.fnUntraced(function* (
   objects: Effect.Success<typeof makeObjectWrites>,
@@ -349,7 +346,10 @@ const makePurging = Effect.fnUntraced(function* (
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
 
-  /** Waits for whoever dispatches: what they have read is in the log then, and goes with the rest. Before anything else is held, or both would wait. */
+  /**
+   * Waits for the dispatcher, so that what it has read is in the log and is purged too. Must precede every other lock, or the two
+   * would deadlock.
+   */
   const holdFeed = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     yield* sql`select from kb.feeds where project_id = ${projectId} for share`
@@ -400,7 +400,7 @@ const makePurging = Effect.fnUntraced(function* (
   return { object, relationship }
 })
 
-/** Deletes what is there, at the version that the caller expects; true where nothing is there any more. */
+/** Deletes the entity at the expected version; true when it is already gone. */
 const wasGone = <A, R>(deletion: Effect.Effect<A, ChangeRefused, R>) =>
   Effect.catchIf(
     Effect.map(deletion, () => false),
@@ -408,10 +408,10 @@ const wasGone = <A, R>(deletion: Effect.Effect<A, ChangeRefused, R>) =>
     () => Effect.succeed(true)
   )
 
-// Brings back what was deleted: a new version with the content of the last.
+// Restores a deleted entity as a new version with the content of the last one.
 //
-// It counts as created, because whoever follows the feed has forgotten it. Locks
-// are taken as in a deletion, the object before its relationships.
+// Its event is `created`, because consumers of the feed have dropped the entity. Locks are taken as in a deletion: the object
+// before its relationships.
 
 const makeRestoring = (
   objects: Effect.Success<typeof makeObjectWrites>,
@@ -452,7 +452,7 @@ const makeRestoring = (
   return { object, relationship }
 }
 
-/** Says a broken unique key as a refusal. */
+/** Turns a unique violation into a refusal. */
 const refuseTaken = <A, E, R>(write: Effect.Effect<A, E, R>, sentence: string) =>
   Effect.catchIf(
     write,

@@ -1,9 +1,8 @@
 /**
- * Judges an agent's change without making it.
+ * Checks an agent's change without making it.
  *
- * A change that could not be made is refused when the agent asks for it, also
- * when it would only be suggested: no person should be asked to approve what
- * cannot be. It reads and locks nothing; the gateway judges again at the write.
+ * An impossible change is refused when the agent requests it, even as a suggestion, so that no person is asked to
+ * approve it. Reads without locks; the gateway checks again at the write.
  */
 import { denies, deniesCascade } from "@tropism/domain/capability"
 import type { Change } from "@tropism/domain/change"
@@ -38,7 +37,7 @@ export interface Inspected {
 export class Inspector extends Context.Service<
   Inspector,
   {
-    /** Refuses a change that the agent may not make in its run or that nobody could make now, or could have made at an instant. */
+    /** Refuses a change that the agent may not make in its run, or that is impossible now or at an instant. */
     readonly inspect: (
       change: Change,
       agentId: AgentId,
@@ -63,7 +62,7 @@ export class Inspector extends Context.Service<
         )
       })
 
-      /** The relationship with the types of its ends. */
+      /** Returns the relationship with the types of its ends. */
       const related = Effect.fnUntraced(function* (id: RelationshipId, asOf: Moment) {
         const relationship = yield* asOf === undefined ? relationships.get(id) : relationships.asOf(id, asOf)
         if (!relationship) return yield* noRelationship(id)
@@ -72,7 +71,7 @@ export class Inspector extends Context.Service<
         return { target: null, relationship, types: [from.type, to.type] }
       })
 
-      /** What a change touches, and the types by which it is judged. */
+      /** Returns the entities that a change touches and the types it is judged by. */
       const touched = Effect.fnUntraced(function* (change: Change, asOf: Moment) {
         switch (change.type) {
           case "create": {
@@ -109,7 +108,7 @@ export class Inspector extends Context.Service<
         }
       })
 
-      /** Why the agent may not make the change. */
+      /** Returns why the agent may not make the change. */
       const denialOf = Effect.fnUntraced(function* (
         { capabilities }: Authority,
         change: Change,
@@ -145,17 +144,15 @@ export class Inspector extends Context.Service<
   )
 }
 
-// Holds what a change is about, so that it can be judged before it is made.
+// Locks the target of a change, so that it can be judged before it is made.
 //
-// What is held stays as it is until the transaction ends: nobody changes or
-// deletes it, and nothing new is tied to an object that is to be deleted. Nothing
-// is read here, and what is not there is not held. A new object has nothing to
-// hold; its key is decided by the database when it is written.
+// Until the transaction ends the target is neither changed nor deleted, and an object to be deleted gets no new relationships.
+// Nothing is read here; a missing target is not locked. A new object needs no lock, because the unique index decides its key.
 
 export const makeFencing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** The mode of each lock is the one that the gateway's own statement takes, so none is raised later. */
+  /** Takes each lock in the mode of the gateway's own statement, so that no lock is upgraded later. */
   return Effect.fnUntraced(function* (change: Change) {
     const { projectId } = yield* ProjectTransaction
     switch (change.type) {

@@ -1,4 +1,6 @@
-/** The graph: its one writer, its reads, imports and exports. It needs Authorities. */
+/**
+ * The graph module: its writer, reads, imports and exports. It requires Authorities.
+ */
 import { Layer } from "effect"
 import { Exporter } from "./exporter.ts"
 import { Gateway } from "./gateway.ts"

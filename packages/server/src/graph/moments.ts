@@ -1,9 +1,9 @@
 /**
- * The graph as it is, or as it was at an instant: what a read reads from.
+ * The tables that a read uses: the graph now, or as of an instant.
  *
- * Both have the same columns, so a read is written once. What was deleted is in
- * neither, unless it was there at that instant. Instants are compared in the
- * milliseconds in which they are told, so what an answer says can be asked again.
+ * Both have the same columns, so each read is written once. Deleted entities are included only as of an instant at which
+ * they existed. Instants are compared in milliseconds, the precision of the API, so a returned instant can be used in a
+ * request.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Context, Effect, Layer } from "effect"
@@ -11,13 +11,13 @@ import { SqlClient, type Statement } from "effect/sql"
 import { onlyRow, orDie, type ProjectTransaction } from "../database/database.ts"
 import { relationshipColumns } from "./recording.ts"
 
-/** The instant as of which to read; undefined is now. */
+/** The instant to read as of; undefined is now. */
 export type Moment = Date | undefined
 
 export class Moments extends Context.Service<
   Moments,
   {
-    /** The present, by the clock that says when everything was written. */
+    /** The current time of the database clock, which stamps all writes. */
     readonly now: Effect.Effect<Date, never, ProjectTransaction>
   }
 >()("@tropism/server/graph/Moments") {
@@ -36,11 +36,11 @@ export class Moments extends Context.Service<
   )
 }
 
-/** The versions up to an instant, the one that was in force first. */
+/** Selects the versions up to an instant, the one in force first. */
 export const upTo = (sql: SqlClient.SqlClient, moment: Date) =>
   sql`created_at < ${moment.toISOString()}::timestamptz + interval '1 millisecond' order by version desc limit 1`
 
-/** The objects of the project, with `search` besides their columns. */
+/** The objects of the project, with the column `search`. */
 export const objectsAt = (sql: SqlClient.SqlClient, moment: Moment, projectId: ProjectId) =>
   moment === undefined
     ? sql.literal("kb.project_objects")
@@ -71,22 +71,22 @@ export const relationshipsAt = (sql: SqlClient.SqlClient, moment: Moment, projec
         ) was
         where one.project_id = ${projectId} and was.type <> 'deleted')`
 
-/** One half of kb.graph_relationships, a row of which is called `one`. */
+/** One half of kb.graph_relationships, with the alias `one`. */
 interface RelationshipHalf {
-  /** Which rows it has; each half has indexes of its own. */
+  /** Condition of the half's rows; each half has its own indexes. */
   readonly rows: Statement.Fragment
-  /** Whether one of them was there; asked row by row, so that a bounded look reads an index in its order and stops. */
+  /** Whether a row existed at the instant; evaluated row by row, so that a bounded read follows an index and stops. */
   readonly wasThere: Statement.Fragment
 }
 
-/** The halves in which relationships may be found that were there. */
+/** Returns the halves that may contain relationships that existed at the instant. */
 export const relationshipHalves = (
   sql: SqlClient.SqlClient,
   moment: Moment
 ): ReadonlyArray<RelationshipHalf> => {
   const live = sql.literal("one.deleted_at is null")
   if (moment === undefined) return [{ rows: live, wasThere: sql.literal("true") }]
-  // Written as what nearly all are not: where the planner takes few to fit it reads all of a hub, and sorts them.
+  // Written as the negation of a rare condition: where the planner expects few matches it reads all rows of a hub and sorts them.
   const wasThere = sql`coalesce((
     select type from kb.graph_relationship_versions where relationship_id = one.id and ${upTo(sql, moment)}), 'deleted') <> 'deleted'`
   return [

@@ -1,8 +1,7 @@
 /**
- * Reads objects: one, many, and how they came to be what they are.
+ * Reads objects: one, many, and their history.
  *
- * Reads only; the gateway writes. What is deleted is not found here, except in
- * an object's history and as of a version or an instant at which it was there.
+ * Deleted objects appear only in an object's history, and as of a version or an instant at which they existed.
  */
 import type { GraphObject, ObjectVersion } from "@tropism/domain/graph"
 import type { ObjectId } from "@tropism/domain/ids"
@@ -18,13 +17,13 @@ import { objectColumns, type ObjectRow, toObject, toVersion, type VersionRow } f
 export interface ObjectFilter {
   readonly type?: string | undefined
   readonly key?: string | undefined
-  /** Words that all occur, or begin words that occur, in the object's key, type or properties. */
+  /** Words, or beginnings of words, that all occur in the object's key, type or properties. */
   readonly text?: string | undefined
   readonly where?: PropertyFilters | undefined
   readonly asOf?: Moment
 }
 
-/** An object and its place in the list, after which the list goes on. */
+/** An object with its cursor position. */
 export interface Listed {
   readonly object: GraphObject
   readonly place: string
@@ -38,16 +37,16 @@ export class Objects extends Context.Service<
     readonly get: (id: ObjectId) => Read<GraphObject | undefined>
     /** The object as it was at an instant. */
     readonly asOf: (id: ObjectId, moment: Date) => Read<GraphObject | undefined>
-    /** The object as one version left it; undefined for the version that deleted it. */
+    /** The object at one version; undefined for the version that deleted it. */
     readonly atVersion: (id: ObjectId, version: number) => Read<GraphObject | undefined>
-    /** Objects in an order, after a place of that order. */
+    /** Lists objects in an order, after a cursor position. */
     readonly list: (
       filter: ObjectFilter,
       order: ObjectOrder,
       after: string | undefined,
       limit: number
     ) => Read<ReadonlyArray<Listed>>
-    /** How many there are, counted up to a bound. */
+    /** Counts matching objects up to a bound. */
     readonly count: (filter: ObjectFilter) => Read<number>
     /** Versions newest first, also of a deleted object; undefined when there is none. */
     readonly history: (
@@ -55,7 +54,7 @@ export class Objects extends Context.Service<
       beforeVersion: number | undefined,
       limit: number
     ) => Read<ReadonlyArray<ObjectVersion> | undefined>
-    /** What one version of the object says. */
+    /** Returns one version of the object. */
     readonly version: (id: ObjectId, version: number) => Read<ObjectVersion | undefined>
   }
 >()("@tropism/server/graph/Objects") {
@@ -72,7 +71,7 @@ export class Objects extends Context.Service<
         return row && toObject(row)
       }, orDie)
 
-      /** One version of an object, in the shape of the object. */
+      /** Reads one version in the shape of the object. */
       const versionWhere = Effect.fnUntraced(function* (id: ObjectId, where: ReturnType<typeof upTo>) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<ObjectRow>`
@@ -93,7 +92,7 @@ export class Objects extends Context.Service<
         versionWhere(id, sql`version = ${version}::bigint`)
       )
 
-      /** The objects that fit, unordered; undefined when a search has no word to look for. */
+      /** The matching objects, unordered; undefined when a search contains no word. */
       const fitting = Effect.fnUntraced(function* ({ type, key, text, where, asOf }: ObjectFilter) {
         const { projectId } = yield* ProjectTransaction
         const query = text === undefined ? undefined : searchQuery(text)
@@ -111,7 +110,7 @@ export class Objects extends Context.Service<
         }
       })
 
-      /** The newest of what fits, each with how well it fits. */
+      /** The newest matching objects, each with its rank. */
       const ranked = (source: Statement.Fragment, query: string) => sql`
         select *, ts_rank(search, ${asked(sql, query)}) as rank
         from (select * from ${source} order by id desc limit ${graphLimits.rankedObjects}) newest`
@@ -175,13 +174,12 @@ interface PlacedRow extends ObjectRow {
   readonly place: string
 }
 
-// Says a property filter in SQL, with every value a bound parameter.
+// Translates a property filter to SQL with every value a bound parameter.
 //
-// It means what `matches` of `domain/property-filter` means, and a test proves
-// that on many values. No expression here can fail on any document, because the
-// database may evaluate it before it looks whose document it is.
+// Same semantics as `matches` of `domain/property-filter`; a test proves it on many values. No expression may fail on any
+// document, because the database may evaluate it before it filters by project.
 
-/** The conditions, for a statement that has a column `properties`. */
+/** Returns the conditions, for a statement with a column `properties`. */
 export const filterConditions = (
   sql: SqlClient.SqlClient,
   filters: PropertyFilters
@@ -189,7 +187,7 @@ export const filterConditions = (
 
 const condition = (sql: SqlClient.SqlClient, { property, op, value }: PropertyFilter): Statement.Fragment => {
   const steps = pathSteps(property)
-  // Step by step with a text: lists are not walked into, and what is missing is null.
+  // Text steps one by one: lists are not traversed, and a missing value is null.
   const found = steps.reduce<Statement.Fragment>(
     (at, step) => sql`${at} -> ${step}::text`,
     sql.literal("properties")
@@ -214,7 +212,7 @@ const condition = (sql: SqlClient.SqlClient, { property, op, value }: PropertyFi
   }
 }
 
-/** Containment follows from equality and has an index. */
+/** Adds containment, which equality implies and which has an index. */
 const equals = (
   sql: SqlClient.SqlClient,
   found: Statement.Fragment,
@@ -250,23 +248,22 @@ const ordered = (
 
 const json = (sql: SqlClient.SqlClient, value: Schema.Json) => sql`${JSON.stringify(value)}::text::jsonb`
 
-// The orders in which objects are listed, and the places after which a list goes on.
+// The list orders and their cursor positions.
 //
-// A place holds what its order compares, so a list goes on where it was, also
-// when the object that stood there is gone. Every order but `relevance` is an
-// index's.
+// A position holds the values that its order compares, so a list continues even when the object at that position is gone. Every
+// order but `relevance` has an index.
 
-/** What comes first: the newest, the last changed, what fits the words best, or by the alphabet. */
+/** Sort order: newest, last changed, best match, or alphabetical. */
 export type ObjectOrder = "createdAt" | "updatedAt" | "relevance" | "name" | "type"
 
 const id = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
-/** How a place looks that is an instant in microseconds and an id. */
+/** Position format: an instant in microseconds and an id. */
 export const instantPlace = new RegExp(`^\\d{1,17}~${id}$`)
 
 const namePlace = new RegExp(`^[A-Za-z][A-Za-z0-9_.-]{0,99}~[A-Za-z0-9_-]{0,540}~${id}$`)
 
-/** How the places of each order look. */
+/** Position format of each order. */
 export const placePatterns: Readonly<Record<ObjectOrder, RegExp>> = {
   createdAt: new RegExp(`^${id}$`),
   updatedAt: instantPlace,
@@ -277,12 +274,12 @@ export const placePatterns: Readonly<Record<ObjectOrder, RegExp>> = {
 
 /** Parts of a statement that lists objects. */
 export interface Ordering {
-  /** The place of a row. */
+  /** The position of a row. */
   readonly place: Statement.Fragment
   readonly by: Statement.Fragment
-  /** What is true of every row, and has to be said for the order's index to be used. */
+  /** A condition that is true of every row; the order's partial index requires it. */
   readonly among: Statement.Fragment
-  /** Whether a row comes after a place. */
+  /** Whether a row comes after a position. */
   readonly behind: (place: string) => Statement.Fragment
 }
 
@@ -312,7 +309,7 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
         among: sql.literal("true"),
         behind: (place) => {
           const [rank, id] = place.split("~")
-          // A place that somebody made up may be nearer to nothing than what PostgreSQL takes for a `real`.
+          // A forged position may be closer to zero than PostgreSQL accepts for a `real`.
           return sql`(rank::float8, id) < (${Math.fround(Number(rank))}::float8, ${id}::uuid)`
         }
       }
@@ -339,24 +336,23 @@ export const ordering = (sql: SqlClient.SqlClient, order: ObjectOrder): Ordering
   }
 }
 
-/** As the indexes have it. */
+/** The expression of the indexes. */
 const name = `kb.sorting_name(key, properties) collate "C"`
 
 const isNamed = "kb.sorting_name(key, properties) is not null"
 
-/** A name may hold anything, so in a place it is base64url. */
+/** A name may contain any character, so a position holds it as base64url. */
 const nameAndPlace = `type || '~' || translate(encode(convert_to(${name}, 'UTF8'), 'base64'), E'+/=\\n', '-_') || '~' || id`
 
 const nameIn = (place: string) => {
   const [type, base64 = "", id] = place.split("~")
-  // A cursor that nobody gave may hold the one character that no text of the database can.
+  // A forged cursor may contain U+0000, the one character that PostgreSQL text cannot hold.
   return { type, known: Buffer.from(base64, "base64url").toString("utf8").replaceAll("\0", ""), id }
 }
 
-// What people call an object, as a part of a query about something else: one look at a primary key for each row.
-//
+// The display name of an object inside another query: one primary-key lookup per row.
 
-/** A `NamedObject`, or null where there is no object with this id in the project. */
+/** Returns a `NamedObject`, or null when the project has no such object. */
 export const objectNamed = (
   sql: SqlClient.SqlClient,
   projectId: Statement.Fragment,
@@ -370,30 +366,28 @@ export const objectNamed = (
     from kb.graph_objects named where named.id = ${id} and named.project_id = ${projectId})`
 }
 
-// Turns what somebody types into a full-text query that cannot be wrong.
+// Turns typed text into a full-text query that always parses.
 //
-// Words are parted where `kb.search_words` parts them in the database, and only
-// the database lower-cases them: JavaScript does it in another way, to `Σ` and
-// `İ` for instance. Only words get into the query, so none of its operators can
-// come from outside.
+// Words are split where `kb.search_words` splits them. Only the database lower-cases, because JavaScript differs, for instance
+// for `Σ` and `İ`. Only words enter the query, so no operator can come from outside.
 
 const separators =
   // oxlint-disable-next-line no-control-regex -- control characters part words
   /[\u0001-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00bf\u00d7\u00f7\u2000-\u206f\u3000-\u3020]+/u
 
-/** The words of a text; the last characters of a word need not be typed. */
+/** Returns the words of a text. */
 export const wordsOf = (text: string): ReadonlyArray<string> =>
   text
     .split(separators)
     .filter((word) => word !== "")
     .slice(0, graphLimits.searchWords)
 
-/** The query that all words, or beginnings of words, occur; undefined where there is no word. */
+/** Returns a query for all words or their beginnings; undefined when there is no word. */
 export const searchQuery = (text: string): string | undefined => {
   const words = wordsOf(text)
   return words.length === 0 ? undefined : words.map((word) => `'${word}':*`).join(" & ")
 }
 
-/** The query as it is asked: lower-cased like the text in which it is looked for. */
+/** Returns the query, lower-cased like the indexed text. */
 export const asked = (sql: SqlClient.SqlClient, query: string) =>
   sql`to_tsquery('simple', lower(${query}::text))`

@@ -1,11 +1,9 @@
 /**
- * Says why each property of an object has its value, back to the root event.
+ * Explains why each property of an object has its value, back to the root event.
  *
- * The event that last named a property among what it changed set its value; which
- * version that was stands with the object, so the answer costs what it says and
- * not what the object has been through. What caused that event is a run, which an
- * event had woken, and so on to the root. Reads the records of later stages and
- * imports none of their code.
+ * The last event that changed a property set its value. The object stores that version per property, so the cost does
+ * not depend on the length of its history. The event's cause is a run, which an event woke, and so on to the root. Reads
+ * tables of later modules and imports none of their code.
  */
 import type { ActorType } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
@@ -24,9 +22,10 @@ export class Provenances extends Context.Service<
   Provenances,
   {
     /**
-     * Why the properties of an object have their values, or one of them, also when it was removed.
+     * Returns the cause of each property's value, or of one property, even when it was removed.
      *
-     * **Details** Of a deleted object the last values. Undefined when there is no such object; no property where it never had the one that is asked for.
+     * **Details** A deleted object has its last values. Undefined when there is no such object; no entry for a property it never
+     * had.
      */
     readonly of: (
       id: ObjectId,
@@ -39,7 +38,7 @@ export class Provenances extends Context.Service<
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      /** The object as it is or as its deletion found it, and who deleted it. */
+      /** The object as it is or was at its deletion, and who deleted it. */
       const lastOf = Effect.fnUntraced(function* (id: ObjectId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<LastRow>`
@@ -53,7 +52,7 @@ export class Provenances extends Context.Service<
         return row
       })
 
-      /** The newest version that changed each property, of an object of which only its events say so; a restoration set none. */
+      /** The newest version that changed each property, from the events alone; a restore sets none. */
       const versionsOf = Effect.fnUntraced(function* (id: ObjectId) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ property: string; version: number }>`
@@ -62,7 +61,7 @@ export class Provenances extends Context.Service<
         return new Map(rows.map(({ property, version }) => [property, version]))
       })
 
-      /** The newest version that changed a property, also one that is gone; undefined where it never was. */
+      /** The newest version that changed a property, even a removed one; undefined when it never existed. */
       const lastVersionOf = Effect.fnUntraced(function* (id: ObjectId, property: string) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<{ version: number }>`
@@ -72,7 +71,7 @@ export class Provenances extends Context.Service<
         return row?.version
       })
 
-      /** Which version set each property that is there, or the one that is asked for. */
+      /** The version that set each current property, or the requested one. */
       const settersOf = Effect.fnUntraced(function* (object: LastRow, property: string | undefined) {
         const names =
           property === undefined ? Object.keys(object.properties).toSorted(byCodePoint) : [property]
@@ -103,7 +102,7 @@ export class Provenances extends Context.Service<
           where origin.entity_id = ${id} and origin.project_id = ${projectId} and origin.version = any(${versions}::int[])`
       })
 
-      /** From each event back to its root: a run is caused by the newest event that woke it. */
+      /** Follows each event back to its root; the newest event that woke a run is its cause. */
       const hopsFrom = Effect.fnUntraced(function* (starts: ReadonlyArray<GraphEventId>) {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<HopRow>`
@@ -164,10 +163,10 @@ export class Provenances extends Context.Service<
   )
 }
 
-/** An object, and the version that deleted it where one did. */
+/** An object, with the version that deleted it, if any. */
 type LastRow = Pick<ObjectRow, "id" | "type" | "key" | "properties" | "version"> &
   Omit<Deletion, "eventId" | "createdAt"> & {
-    /** Of its properties those that a version after the first set; null where nobody has written it since they are kept. */
+    /** Properties set after the first version; null when the object was not written since this is stored. */
     readonly propertyVersions: Readonly<Record<string, number>> | null
     readonly eventId: GraphEventId | null
     readonly deletedAt: Date | null
@@ -284,18 +283,17 @@ const toHop = (row: HopRow): ProvenanceHop => ({
         }
 })
 
-// Reads what was purged: that it was, who removed it and when.
-//
+// Reads the records of purges: what was purged, by whom and when.
 
 export class Purges extends Context.Service<
   Purges,
   {
-    /** The records of purges, newest first, after the one whose id is `before`. */
+    /** Lists the records newest first, after the one whose id is `before`. */
     readonly list: (
       before: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<Purge>, never, ProjectTransaction>
-    /** The record of one object or relationship; a relationship that went with an object has none. */
+    /** The record of one entity; a relationship purged with its object has none. */
     readonly of: (entityId: string) => Effect.Effect<Purge | undefined, never, ProjectTransaction>
   }
 >()("@tropism/server/graph/Purges") {

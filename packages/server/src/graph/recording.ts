@@ -1,9 +1,8 @@
 /**
- * The part that every write of the graph ends with: its version and its event.
+ * The common end of every graph write: version and event.
  *
- * A write is one statement. It names the rows it wrote `changed`, each with the
- * id of its event and the properties that changed; these expressions write the
- * version and the event of each from that, so none can be without the other.
+ * **Invariant** A write is one statement. It names its written rows `changed`, each with an event id and the changed
+ * properties; these expressions insert version and event from that, so neither exists without the other.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import { byCodePoint } from "@tropism/domain/code-points"
@@ -13,25 +12,25 @@ import type { Properties } from "@tropism/domain/json"
 import type { Untrusted } from "@tropism/domain/untrusted"
 import type { SqlClient, Statement } from "effect/sql"
 
-/** What a statement does where another transaction has locked a row: waits for it, or leaves that item out. */
+/** What a statement does with a row that another transaction has locked: waits for it or skips the item. */
 export type Locked = "wait" | "skip"
 
-/** A statement that was built, and what its rows say of each of its items, in their order. */
+/** A built statement, with the outcomes of its items in order. */
 export interface Planned<Outcome> {
   readonly statement: Statement.Statement<unknown>
   readonly outcomes: (rows: ReadonlyArray<unknown>) => ReadonlyArray<Outcome>
 }
 
-/** How a creation went; `undecided` where only another statement can say so. */
+/** Outcome of a creation; `undecided` needs another statement. */
 export type Created<Row> =
   | { readonly verdict: "created"; readonly row: Row; readonly eventId: GraphEventId }
-  /** Another one has its key, or its place between two ends. */
+  /** Another entity has the key, or already connects the two ends. */
   | { readonly verdict: "taken"; readonly holderId: string }
-  /** A relationship has no such end. */
+  /** One end of the relationship does not exist. */
   | { readonly verdict: "noEnd"; readonly end: "fromId" | "toId" }
   | { readonly verdict: "undecided" }
 
-/** What a statement answers of a creation; the columns are null where nothing was created. */
+/** A row that a creation returns; its columns are null when nothing was created. */
 export type CreationRow<Row> = Row & {
   readonly itemId: string
   readonly eventId: GraphEventId
@@ -44,19 +43,19 @@ export const createdOf = <Row>(row: CreationRow<Row>): Created<Row> => {
   return row.holderId === null ? { verdict: "undecided" } : { verdict: "taken", holderId: row.holderId }
 }
 
-/** Who makes a change and why. */
+/** The actor and cause of a change. */
 export interface Author {
   readonly actor: Actor
   readonly cause: Cause
 }
 
-/** What is written of an entity: properties, and which of them are untrusted. */
+/** Written content of an entity: properties, and which of them are untrusted. */
 export interface Content {
   readonly properties: Properties
   readonly untrusted: Untrusted
 }
 
-/** What a change writes; the names sorted, as they are kept. */
+/** Returns the content of a change, with sorted names as they are stored. */
 export const contentOf = ({
   data,
   untrusted = []
@@ -65,7 +64,7 @@ export const contentOf = ({
   readonly untrusted?: Untrusted
 }): Content => ({ properties: data, untrusted: [...new Set(untrusted)].toSorted(byCodePoint) })
 
-/** What a change did. `unchanged`: everything was so already. */
+/** Outcome of a change; `unchanged` when everything was equal already. */
 export interface Applied {
   readonly change: ChangeType | "unchanged"
   readonly eventId: GraphEventId | null
@@ -74,16 +73,16 @@ export interface Applied {
     | { readonly kind: "relationship"; readonly relationship: Relationship }
 }
 
-/** The columns of an object or relationship; the words for its search are not read. */
+/** The columns of an object or relationship, without the search vector. */
 export const objectColumns =
   "id, project_id, type, key, properties, untrusted, version, actor_type, actor_id, created_at, updated_at"
 export const relationshipColumns =
   "id, project_id, type, from_id, to_id, properties, untrusted, version, actor_type, actor_id, created_at, updated_at"
 
-/** The same columns of a table that has another name in the statement. */
+/** The same columns, qualified with a table alias. */
 export const columnsOf = (table: string, columns: string): string => columns.replaceAll(/\w+/g, `${table}.$&`)
 
-/** What distinguishes the writing of objects from that of relationships. */
+/** The differences between writes of objects and of relationships. */
 export const kinds = {
   object: {
     table: "kb.graph_objects",
@@ -103,7 +102,7 @@ export const kinds = {
 
 export type EntityKind = keyof typeof kinds
 
-/** `version` and `event`, for a statement that has `changed (…columns, event_id, changed_properties)`. */
+/** The `version` and `event` parts, for a statement with `changed (…columns, event_id, changed_properties)`. */
 export const recording = (
   sql: SqlClient.SqlClient,
   kind: EntityKind,
@@ -128,7 +127,7 @@ export const recording = (
     )`
 }
 
-/** The rows of items as JSON, with these columns. */
+/** Items as JSON rows with these columns. */
 export const itemRows = (
   sql: SqlClient.SqlClient,
   items: ReadonlyArray<Readonly<Record<string, unknown>>>,
@@ -136,7 +135,7 @@ export const itemRows = (
 ) =>
   sql`select * from jsonb_to_recordset(${JSON.stringify(items)}::text::jsonb) as item(${sql.literal(columns)})`
 
-/** Puts what a statement answered of its items into their order. */
+/** Puts the returned rows into the order of the items. */
 export const inOrder =
   <Row extends { readonly itemId: string }, A>(itemIds: ReadonlyArray<string>, outcomeOf: (row: Row) => A) =>
   (rows: ReadonlyArray<unknown>): ReadonlyArray<A> => {
@@ -148,12 +147,11 @@ export const inOrder =
     })
   }
 
-/** Every name of the properties, sorted. */
+/** All property names, sorted. */
 export const allProperties = (sql: SqlClient.SqlClient) =>
   sql`array(select name from jsonb_object_keys(properties) name order by name collate "C")`
 
-// The graph's rows as the database gives them, turned into the domain's words.
-//
+// Converts rows of the graph to domain types.
 
 type Stored<A extends { readonly createdAt: string; readonly updatedAt: string }> = Omit<
   A,

@@ -1,8 +1,7 @@
 /**
- * Reads relationships: one, many, their history, and what kinds an object has.
+ * Reads relationships: one, many, their history, and the kinds around an object.
  *
- * Reads only; the gateway writes. What is deleted is found like a deleted
- * object: in its history, and as of a version or an instant.
+ * Deleted ones appear only in the history, and as of a version or an instant.
  */
 import type { RelationshipKind } from "@tropism/domain/capability"
 import type { Relationship, RelationshipVersion, Direction, Neighborhood } from "@tropism/domain/graph"
@@ -40,7 +39,7 @@ export class Relationships extends Context.Service<
     readonly get: (id: RelationshipId) => Read<Relationship | undefined>
     /** The relationship as it was at an instant. */
     readonly asOf: (id: RelationshipId, moment: Date) => Read<Relationship | undefined>
-    /** The relationship as one version left it; undefined for the version that deleted it. */
+    /** The relationship at one version; undefined for the version that deleted it. */
     readonly atVersion: (id: RelationshipId, version: number) => Read<Relationship | undefined>
     /** Relationships newest first, after the one whose id is `before`. */
     readonly list: (
@@ -54,7 +53,7 @@ export class Relationships extends Context.Service<
       beforeVersion: number | undefined,
       limit: number
     ) => Read<ReadonlyArray<RelationshipVersion> | undefined>
-    /** Which kinds of relationships begin or end at an object, or did at an instant. */
+    /** The kinds of relationships that begin or end at an object, now or at an instant. */
     readonly kindsAround: (id: ObjectId, asOf?: Moment) => Read<ReadonlyArray<RelationshipKind>>
   }
 >()("@tropism/server/graph/Relationships") {
@@ -143,10 +142,10 @@ export class Relationships extends Context.Service<
 }
 
 /**
- * The ids of a page of what begins or ends at an object.
+ * Returns the ids of a page of relationships at an object.
  *
- * **Details** They lie in two indexes, and those of what was deleted in two more: a page reads no more than its length of each, and
- * what relates the object to itself from one of them.
+ * **Details** Two indexes hold them, and two more hold the deleted ones. A page reads at most its length from each, and
+ * relationships of the object with itself from only one.
  */
 const pageAround = (
   sql: SqlClient.SqlClient,
@@ -156,7 +155,7 @@ const pageAround = (
   limit: number
 ) => {
   const parts = (["from_id", "to_id"] as const).flatMap((name) => {
-    // A range of one value and not an equation, as for neighbours: no other index has this order.
+    // A range of one value instead of an equation, as for neighbours: it excludes every index without this order.
     const end = sql.literal(name)
     const once = name === "from_id" ? sql`` : sql`and from_id <> ${id}`
     return relationshipHalves(sql, asOf).map(
@@ -169,12 +168,11 @@ const pageAround = (
   return sql`select id from (${sql.join(" union all ", false)(parts)}) found order by id desc limit ${limit}`
 }
 
-// Finds what lies around an object, ring by ring, in two statements.
+// Finds the neighbourhood of an object, ring by ring, in two statements.
 //
-// A ring holds what the ring before is related to and no ring has had; each is
-// bounded, so a hub with a million relationships costs little more than the
-// answer. Of each object a bounded number of relationships is read, the newest;
-// where one has more, its ring may lack something, and nothing farther is told.
+// A ring holds the objects related to the ring before that no earlier ring has. Rings are bounded, so a hub with a million
+// relationships costs little more than the result. Of each object only the newest relationships are read, up to a bound; where
+// an object has more, its ring may be incomplete and no farther ring is returned.
 
 export interface NeighborQuery {
   readonly depth: number
@@ -182,14 +180,14 @@ export interface NeighborQuery {
   /** Only relationships of this type are followed. */
   readonly type?: string | undefined
   readonly asOf?: Moment
-  /** Of the objects that are answered. */
+  /** Maximum number of returned objects. */
   readonly limit: number
 }
 
 export class Neighborhoods extends Context.Service<
   Neighborhoods,
   {
-    /** What lies around an object, the nearest first. */
+    /** Returns the neighbourhood of an object, nearest first. */
     readonly around: (
       id: ObjectId,
       query: NeighborQuery
@@ -209,7 +207,7 @@ export class Neighborhoods extends Context.Service<
         ]
       } as const satisfies Record<Direction, unknown>
 
-      // Few are looked up by their ids; without this the planner may read all there are and join them.
+      // Few are looked up by id; without this the planner may read and join all rows.
       const onePerRow = sql.literal("offset 0")
 
       const objectsAround = Effect.fnUntraced(function* (id: ObjectId, query: NeighborQuery) {
@@ -218,8 +216,8 @@ export class Neighborhoods extends Context.Service<
         const most = limit + graphLimits.neighborSpareRelationships
         const ofType = type === undefined ? sql`` : sql`and one.type = ${type}`
         const steps = followed[direction].flatMap(([here, there]) => {
-          // A range of one value and not an equation: statistics full of hubs would let the planner look for the
-          // order in an index of another column, and read all of it for an end that is no hub.
+          // A range of one value instead of an equation: with statistics full of hubs the planner would take the order from an index of
+          // another column and read all of it for an end that is no hub.
           const end = sql.literal(`one.${here}`)
           return relationshipHalves(sql, asOf).map(
             ({ rows, wasThere }) => sql`(
@@ -258,7 +256,7 @@ export class Neighborhoods extends Context.Service<
           ) found order by distance, found.id`
       })
 
-      /** The relationships that were followed between these. */
+      /** The followed relationships between these objects. */
       const relationshipsAmong = Effect.fnUntraced(function* (
         nodes: ReadonlyArray<{ readonly id: ObjectId; readonly distance: number }>,
         { depth, direction, type, asOf }: NeighborQuery

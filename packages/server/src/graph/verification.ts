@@ -1,9 +1,8 @@
 /**
- * Finds entities whose present is not what their history says.
+ * Finds entities whose current state differs from their history.
  *
- * A page of entities is one question that answers only what is wrong, so an
- * object with a long history costs its length and no memory here. What was
- * purged has no history any more and is passed over.
+ * A page of entities is one query that returns only differences, so a long history costs time and no memory. Purged
+ * entities have no history and are skipped.
  */
 import type { Difference, VerificationRule } from "@tropism/domain/verification"
 import { Effect } from "effect"
@@ -11,13 +10,13 @@ import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { graphLimits } from "../limits.ts"
 
-/** How much of one kind there is. */
+/** Counts of one kind. */
 export interface VerifiedEntities {
   readonly entities: number
   readonly versions: number
 }
 
-/** Takes differences as they are found, and how many more there are of them. */
+/** Receives differences as they are found, and how many more exist. */
 export type TellDifferences = (differences: ReadonlyArray<Difference>, more: number) => void
 
 interface Page {
@@ -25,7 +24,7 @@ interface Page {
   readonly entities: number
   readonly versions: number
   readonly faultCount: number
-  /** The first of them. */
+  /** The first differences of the page. */
   readonly faults: ReadonlyArray<{
     readonly rule: VerificationRule
     readonly id: string
@@ -36,7 +35,7 @@ interface Page {
 export const makeGraphVerification = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Where a kind's rows lie. */
+  /** Tables and columns of each kind. */
   const tables = {
     object: {
       entities: sql.literal("kb.graph_objects"),
@@ -112,7 +111,7 @@ export const makeGraphVerification = Effect.gen(function* () {
     return answer
   })
 
-  /** Looks at every entity of a kind. */
+  /** Verifies every entity of a kind. */
   const verify = Effect.fnUntraced(function* (kind: keyof typeof tables, tell: TellDifferences) {
     let after = "00000000-0000-0000-0000-000000000000"
     let sum: VerifiedEntities = { entities: 0, versions: 0 }

@@ -1,8 +1,8 @@
 /**
- * Writes the changes of people in batches: one transaction for many, each change judged by its own row.
+ * Writes people's changes in batches: one transaction for many, each change judged by its own row.
  *
- * **Invariant** A change is answered after its batch was committed, and is either in it or not written at all. What another transaction
- * holds is passed over and left to the caller.
+ * **Invariant** A change returns after its batch is committed, and is either in it or not written at all. Rows locked by
+ * another transaction are skipped and left to the caller.
  */
 import { direct, type Actor } from "@tropism/domain/actor"
 import type {
@@ -58,7 +58,10 @@ interface BatchItem<C extends Change = Change> extends Authored<C> {
   readonly touched: Touched
 }
 
-/** What two changes of one batch may not both touch: they would be judged by the same state. Only a deletion excludes new relationships. */
+/**
+ * The entities that exclude two changes from one batch, because both would be judged by the same state. Only a deletion
+ * excludes new relationships at its object.
+ */
 const touchedBy = (change: Change): Touched => {
   switch (change.type) {
     case "create":
@@ -77,7 +80,7 @@ const touchedBy = (change: Change): Touched => {
   }
 }
 
-/** Whether PostgreSQL refused a batch, so that nothing of it is written; of a broken connection nobody knows. */
+/** Whether PostgreSQL rolled a batch back; after a broken connection the outcome is unknown. */
 const isUndone = (cause: Cause.Cause<never>): boolean =>
   cause.reasons.every(
     (reason) =>
@@ -86,7 +89,10 @@ const isUndone = (cause: Cause.Cause<never>): boolean =>
       reason.defect.reason._tag !== "ConnectionError"
   ) && !isBrokenByAway(cause)
 
-/** Makes the verb that puts a person's change into the next batch of its project; undefined where it needs a transaction of its own. */
+/**
+ * Returns the verb that adds a person's change to its project's next batch; its result is undefined when the change needs its
+ * own transaction.
+ */
 export const makeWriteBatches = Effect.fnUntraced(function* (
   objectWrites: Effect.Success<typeof makeObjectWrites>,
   relationshipWrites: Effect.Success<typeof makeRelationshipWrites>,
@@ -96,7 +102,7 @@ export const makeWriteBatches = Effect.fnUntraced(function* (
   const database = yield* Database
   const notifier = yield* Notifier
 
-  /** The statement for changes of one type, and how it went with each. */
+  /** The statement for changes of one type, with the outcome of each. */
   const part = <C extends Change, A>(
     items: ReadonlyArray<BatchItem>,
     type: C["type"],
@@ -115,7 +121,7 @@ export const makeWriteBatches = Effect.fnUntraced(function* (
     return chosen.length === 0 ? Effect.succeed([]) : Effect.map(planned, Arr.of)
   }
 
-  /** The statements of a batch, one for each type of change in it. */
+  /** The statements of a batch, one for each type of change. */
   const plan = (projectId: ProjectId, items: ReadonlyArray<BatchItem>) => {
     const terms: Terms = { cause: direct, locked: "skip" }
     const updating = <C extends UpdateObject | UpdateRelationship>(kind: EntityKind, type: C["type"]) =>
@@ -154,7 +160,7 @@ export const makeWriteBatches = Effect.fnUntraced(function* (
     ]).pipe(Effect.map(Arr.flatten), Effect.provideService(ProjectTransaction, { projectId }))
   }
 
-  /** Writes changes of people in one transaction. An outcome is undefined where another transaction is in the way, or more is to be done. */
+  /** Writes people's changes in one transaction. An outcome is undefined when another transaction holds a row or the change needs more. */
   const write = Effect.fnUntraced(function* (
     projectId: ProjectId,
     items: ReadonlyArray<BatchItem>
@@ -169,11 +175,11 @@ export const makeWriteBatches = Effect.fnUntraced(function* (
     if (Exit.isFailure(asked)) {
       const { cause } = asked
       if (Cause.hasInterrupts(cause)) return yield* Effect.failCause(cause)
-      // A lock that lasts, or an item that PostgreSQL refuses, breaks the batch: then each is written by itself.
+      // A long lock or an item that PostgreSQL refuses breaks the batch; each change is then written alone.
       return items.map(() => (isUndone(cause) ? Exit.succeed(undefined) : Exit.failCause(cause)))
     }
     const [known = [], ...answers] = asked.value
-    // It is committed: what breaks from here on is told, and nothing is written again.
+    // The batch is committed: a later fault is logged, and nothing is written again.
     const told = yield* Effect.exit(
       Effect.sync(
         () =>
@@ -217,11 +223,11 @@ export const makeWriteBatches = Effect.fnUntraced(function* (
   })
 })
 
-// From a change to the item of a statement, and from what the statement answers to what is told of the change.
+// Translates a change to a statement item, and the statement's row to the outcome of the change.
 //
-// Pure, and the same for a change alone and for many in a batch.
+// Pure, and the same for single changes and batches.
 
-/** What of a change can never be kept; a patch may be smaller or larger than its result, whose size is judged with it. */
+/** Returns why a change can never be stored; a patch's size is judged with its result, which may be smaller or larger. */
 export const findChangeFault = (change: Change): ChangeRefused | undefined => {
   switch (change.type) {
     case "delete":
@@ -250,7 +256,7 @@ const refusedFor = (
   pointer = fault?.pointer
 ): ChangeRefused | undefined => fault && refused("invalid", fault.message, pointer)
 
-/** How a change went; undefined where only a transaction of its own can say so. */
+/** Outcome of a change; undefined when only its own transaction can decide. */
 type Outcome = Applied | ChangeRefused | undefined
 
 export const decided = (outcome: Outcome): Effect.Effect<Applied, ChangeRefused> => {
@@ -258,7 +264,7 @@ export const decided = (outcome: Outcome): Effect.Effect<Applied, ChangeRefused>
   return outcome instanceof ChangeRefused ? Effect.fail(outcome) : Effect.succeed(outcome)
 }
 
-/** The terms of a change in a transaction of its own. */
+/** Terms of a change in its own transaction. */
 export const alone = ({ cause }: Author): Terms => ({ cause, locked: "wait" })
 
 /** A change and who makes it. */
@@ -369,7 +375,7 @@ const missing = (kind: EntityKind, id: string): ChangeRefused =>
 export const noEnd = (id: string, end: "fromId" | "toId"): ChangeRefused =>
   refused("notFound", `There is no object ${id}`, `/${end}`)
 
-/** What was done to an entity; an event only where something was. */
+/** Result for an entity; with an event only when something was written. */
 export const applied = (
   kind: EntityKind,
   change: Applied["change"],

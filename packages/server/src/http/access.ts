@@ -1,9 +1,8 @@
 /**
- * May this principal do this in this project?
+ * Authorizes the principal of a request for a project, then opens the project's transaction.
  *
- * A project that is missing and one that the principal may not see give the same
- * 404. Every handler that touches a project comes through here: the transaction is
- * opened only after the question is answered.
+ * **Invariant**: a missing project and one that the principal may not see give the same 404. Every handler that touches a project comes
+ * through here; no transaction is open before authorization.
  */
 import { CurrentPrincipal, includesRole, type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import { Forbidden, NotFound } from "@tropism/api/problems"
@@ -25,7 +24,7 @@ import { streamLimits } from "./limits.ts"
 import { orNotFound } from "./problems.ts"
 import { Tokens } from "./tokens.ts"
 
-/** What a role must be at least to do something. */
+/** Fails with 403 unless the principal has at least this role. */
 export const requireRole = (principal: Principal, role: Role): Effect.Effect<void, Forbidden> =>
   includesRole(principal.role, role)
     ? Effect.void
@@ -33,17 +32,17 @@ export const requireRole = (principal: Principal, role: Role): Effect.Effect<voi
 
 export const noProject = () => new NotFound({ detail: "There is no such project" })
 
-/** What somebody does who is nobody's member yet; undefined for everybody else. */
+/** Advice for a principal who is not a member of any project yet; undefined for all others. */
 export const howToGetIn = ({ projectIds, userId }: Principal): string | undefined =>
   projectIds?.length === 0
     ? `You are not a member of any project yet: ask an admin of one to add the user id ${userId} under its members`
     : undefined
 
 /**
- * Does work in one transaction of a project that the principal may see, with a role that is enough.
+ * Runs an effect in one transaction of a project that the principal may see, with a sufficient role.
  *
- * **Details** Of a request that has an Idempotency-Key it is done once, and what comes of it is kept as JSON: so a request
- * comes here once, or in parts that have names (`inPart`). What only looks comes through `looking` or `reading`.
+ * A request with an Idempotency-Key runs once and its result is stored as JSON, so a handler calls this once per request, or once per named
+ * part (`inPart`). Reads use `looking` or `reading`.
  */
 export const inProject = <A, E, R>(
   projectId: ProjectId,
@@ -51,7 +50,7 @@ export const inProject = <A, E, R>(
   work: (principal: Principal) => Effect.Effect<A, E, R>
 ) => inTurn(looking(projectId, role, (principal) => once(principal, work(principal))))
 
-/** Answers what the request came to before; else does what reaches outside a transaction before its work is kept. */
+/** Returns the stored result of a repeated request; otherwise runs work that leaves the transaction before its result is stored. */
 export const unlessRecalled = <A, E, R>(
   projectId: ProjectId,
   role: Role,
@@ -63,10 +62,9 @@ export const unlessRecalled = <A, E, R>(
   )
 
 /**
- * Keeps an answer that was made behind the request's work, so that every repeat is told the same.
+ * Stores an answer that was made after the request's transaction, so that every repeat gets the same one.
  *
- * **Details** Nothing is asked for a request without a key: its role was judged with its work, and it is told the answer whatever
- * the database does by then.
+ * A request without a key skips this: its role was checked with its work, and it is answered even if the database is away.
  */
 export const keepingAnswer = <A, E, R>(
   projectId: ProjectId,
@@ -85,17 +83,17 @@ export const keepingAnswer = <A, E, R>(
   )
 }
 
-/** How the database is asked for what came of a request before, and to keep what comes of it. */
+/** Wraps the statements that read and store the result of a keyed request. */
 type Asking = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** The principal of the request in a project that it may see, with a role that is enough. */
+/** The principal of the request in a project that it may see, with a sufficient role. */
 export const permitted = Effect.fnUntraced(function* (projectId: ProjectId, role: Role) {
   const principal = yield* principalIn(yield* CurrentPrincipal, projectId)
   yield* requireRole(principal, role)
   return principal
 })
 
-/** Runs in one transaction of a project that the principal may see, with a role that is enough, what looks or may be done twice. */
+/** Runs a read, or work that may safely run twice, in one transaction of a project with a sufficient role. */
 export const looking = Effect.fn("http.inProject")(function* <A, E, R>(
   projectId: ProjectId,
   role: Role,
@@ -117,11 +115,11 @@ export const reading = <A, E, R>(projectId: ProjectId, effect: Effect.Effect<A, 
     Effect.catchTag("Forbidden", () => Effect.fail(noProject()))
   )
 
-/** Whether a project is there for a principal. */
+/** Whether the principal may see the project. */
 export const sees = (principal: Principal, projectId: ProjectId): boolean =>
   roleIn(principal, projectId) !== undefined
 
-/** A principal with the role that it has in a project. */
+/** A principal with its role in one project. */
 export const principalIn = (
   principal: Principal,
   projectId: ProjectId
@@ -132,7 +130,7 @@ export const principalIn = (
   return Effect.fail(detail === undefined ? noProject() : new NotFound({ detail }))
 }
 
-/** Refuses whoever is not an admin of the server as a whole. */
+/** Fails with 403 unless the principal is an admin of the whole server. */
 export const requireServerAdmin = (principal: Principal): Effect.Effect<void, Forbidden> =>
   principal.projectIds === null
     ? requireRole(principal, "admin")
@@ -142,18 +140,16 @@ export const requireServerAdmin = (principal: Principal): Effect.Effect<void, Fo
         })
       )
 
-// Whose a context is, asked in one place for every door that tells of one or writes into one.
+// Ownership of contexts, checked in one place for every endpoint that reads or writes one.
 //
-// What stands in somebody's own context is read by them and by admins; to
-// everybody else it is not there, in the words in which a missing one is told.
-// Only they speak in it, so its runs work for them. Of its runs others see that
-// they are there, and no word.
+// Only the owner and admins can read a private context; everybody else gets the answer for a missing one. Only the owner writes to it, so
+// its runs work for the owner. Others see that its runs exist, without their text.
 
-/** Whether a principal may read what stands in a context of this owner. */
+/** Whether a principal may read a context of this owner. */
 export const mayRead = ({ role, userId }: Principal, owner: UserId | null): boolean =>
   owner === null || owner === userId || role === "admin"
 
-/** What is there for the principal, where it has an owner. */
+/** Turns a value whose owner the principal may not read into a missing one. */
 const readable = <A extends { readonly owner: UserId | null }, E, R>(
   found: Effect.Effect<A | undefined, E, R>
 ) =>
@@ -165,18 +161,18 @@ const readable = <A extends { readonly owner: UserId | null }, E, R>(
 export const readableContext = (name: ContextName) =>
   Effect.flatMap(Contexts, (contexts) => readable(contexts.get(name))).pipe(orNotFound("context"))
 
-/** A run of whose context the principal may read. */
+/** A run whose context the principal may read. */
 export const readableRun = (id: RunId) =>
   Effect.flatMap(Runs, (runs) => readable(runs.get(id))).pipe(orNotFound("run"))
 
-/** A context in which the principal may speak, held: nobody deletes or forgets it meanwhile. */
+/** A context that the principal may write to. Its row stays locked, so it cannot be deleted or purged meanwhile. */
 export const spokenContext = Effect.fnUntraced(function* (name: ContextName, isSpokenIn = false) {
   const context = yield* readableContext(name)
   yield* speaking(context.name, context.owner, isSpokenIn)
   return context
 })
 
-/** A run of a context in which the principal may speak. */
+/** A run of a context that the principal may write to. */
 export const spokenRun = Effect.fnUntraced(function* (id: RunId) {
   const run = yield* readableRun(id)
   yield* speaking(run.contextName as ContextName, run.owner, true)
@@ -196,14 +192,14 @@ const speaking = Effect.fnUntraced(function* (name: ContextName, owner: UserId |
     return yield* new NotFound({ detail: "What was said here is forgotten: begin another conversation" })
 })
 
-/** A run as the principal sees it: of somebody else's own it says no word. */
+/** A run as the principal sees it; a run of another user's private context has no text. */
 export const shownRun = (principal: Principal, run: Run): Run => {
   if (mayRead(principal, run.owner)) return run
   const { input: _input, ...trigger } = run.trigger
   return { ...run, trigger, summary: null, isSummaryTruncated: false, errorMessage: null }
 }
 
-/** A file that the principal sent, or that is in a context which it may read. */
+/** A file that the principal uploaded, or that is in a context it may read. */
 export const readableFile = Effect.fnUntraced(function* <A, R>(
   digest: Digest,
   file: Effect.Effect<A | undefined, never, R>
@@ -214,15 +210,14 @@ export const readableFile = Effect.fnUntraced(function* <A, R>(
   return isReadable ? yield* file : undefined
 })
 
-// By what somebody is told what comes after the request was judged: looked at again twice a minute.
+// Re-checks a long-lived caller's authorization every 30 s and closes the stream when it is gone.
 //
-// Whoever watches a log, waits for an answer, sends a file or reads a project or a
-// conversation attends here, and is cut off at the next look once the permit holds no more. A
-// permit of many is looked at once for all of them.
+// Everyone who watches a log, waits for an answer, uploads a file or reads a project or a conversation registers here. Callers with the
+// same permit share one check.
 
-/** By what somebody may be told something. */
+/** The authorization of a long-lived request. */
 export interface Permit {
-  /** The same for all who may by the same. */
+  /** Equal for all callers with the same authorization, so that one check covers them. */
   readonly key: string
   readonly holds: Effect.Effect<boolean>
 }
@@ -235,9 +230,9 @@ interface Attendant {
 export class Permits extends Context.Service<
   Permits,
   {
-    /** Cuts somebody off whose permit holds no more, until the scope ends. */
+    /** Calls `cut` when the permit is no longer valid, until the scope ends. */
     readonly attend: (permit: Permit, cut: () => void) => Effect.Effect<void, never, Scope.Scope>
-    /** Done once the permit holds no more. */
+    /** Completes when the permit is no longer valid. */
     readonly lost: (permit: Permit) => Effect.Effect<void>
   }
 >()("@tropism/server/http/Permits") {
@@ -274,11 +269,11 @@ export class Permits extends Context.Service<
   )
 }
 
-/** Cuts off those who may be told nothing more; each permit is looked at once. */
+/** Closes the streams whose permit is no longer valid; each permit is checked once. */
 const dismiss = Effect.fnUntraced(function* (attendants: ReadonlyArray<Attendant>) {
   const verdicts = new Map<string, boolean>()
   for (const { cut, permit } of attendants) {
-    // A database that is away says nothing of anybody's permit.
+    // While the database is away nothing is known about a permit, so nobody is cut off.
     const holds =
       verdicts.get(permit.key) ?? (yield* Effect.catchDefect(permit.holds, () => Effect.succeed(true)))
     verdicts.set(permit.key, holds)
@@ -286,7 +281,7 @@ const dismiss = Effect.fnUntraced(function* (attendants: ReadonlyArray<Attendant
   }
 })
 
-/** That the request's credential is known still, and may what `what` names. */
+/** A permit that holds while the request's credential is valid and `may` still allows it; `what` names the permission. */
 const permitFor = Effect.fnUntraced(function* (what: string, may: (principal: Principal) => boolean) {
   const tokens = yield* Tokens
   const credential = yield* CurrentCredential
@@ -297,19 +292,19 @@ const permitFor = Effect.fnUntraced(function* (what: string, may: (principal: Pr
   return permit
 })
 
-/** That the request's credential is known still, and may in the project what it might when it came. */
+/** A permit that holds while the request's credential is valid and has at least its original access to the project. */
 export const currentPermit = Effect.fnUntraced(function* (projectId: ProjectId) {
   const role = roleIn(yield* CurrentPrincipal, projectId)
   return yield* permitFor(`${projectId} ${role}`, (principal) => roleIn(principal, projectId) === role)
 })
 
-/** Done once the request's credential may in the project no more what it might when it came. */
+/** Completes when the request's credential loses its original access to the project. */
 export const currentLoss = Effect.fnUntraced(function* (projectId: ProjectId) {
   const { lost } = yield* Permits
   return lost(yield* currentPermit(projectId))
 })
 
-/** Done once the request's credential is no more one of the server's admin. */
+/** Completes when the request's credential is no longer an admin of the server. */
 export const currentServerLoss = Effect.gen(function* () {
   const { lost } = yield* Permits
   return lost(

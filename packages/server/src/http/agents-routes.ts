@@ -1,7 +1,4 @@
-/**
- * Agents: define them, trigger them, ask what they did.
- *
- */
+/** Endpoints for agents: definitions, triggers, entries, backtests and earned autonomy. */
 import { Api } from "@tropism/api/api"
 import { clampLimit } from "@tropism/api/page"
 import { Unauthorized, InvalidInput, Conflict, NotFound } from "@tropism/api/problems"
@@ -19,7 +16,7 @@ import { Effect, identity, Option } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Agents } from "../agents/agents.ts"
-import { firesOf, previewSchedule } from "../agents/schedule.ts"
+import { firesOf, previewSchedule } from "../agents/cron-schedules.ts"
 import { Declarations, type DeclarationsRefused, Versions } from "../agents/versions.ts"
 import type { ContextHead } from "../contexts/contexts.ts"
 import { isPassing } from "../database/connection-errors.ts"
@@ -30,8 +27,8 @@ import { BacktestReading } from "../reactions/backtest-reports.ts"
 import { type BacktestRefused, Backtests } from "../reactions/backtests.ts"
 import { PendingEvents } from "../reactions/explain.ts"
 import { AgentHealths, ReactionQueues } from "../reactions/health.ts"
-import { Retries } from "../reactions/retries.ts"
-import { Triggers, BatchTriggers, type Wanted } from "../reactions/triggers.ts"
+import { Retries } from "../reactions/manual-retries.ts"
+import { Triggers, BatchTriggers, type Wanted } from "../reactions/manual-triggers.ts"
 import { Autonomy } from "../review/autonomy.ts"
 import { makeRecordings } from "../runs/attempt-context.ts"
 import { AgentDays } from "../runs/budgets.ts"
@@ -179,7 +176,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
         const awaited = Effect.raceAllFirst([
           triggers.settled(params.projectId, runId),
           Effect.andThen(lost, Effect.fail(lostToken)),
-          // Under a key the end is told at another server; without one nothing is asked any more that might take long.
+          // With a key, another server can deliver the result. Without one, only steps that finish quickly may follow.
           Effect.andThen(lastCall, begun === undefined ? Effect.never : Effect.succeed(begun))
         ])
         const answer = keepingAnswer(
@@ -189,7 +186,7 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
           known(isAwaited ? awaited : now),
           isAwaited ? retryDuringOutages : identity
         )
-        // Whatever is not known of it, it has begun: told of a fault, whoever has no key would trigger it again.
+        // The run has begun even if it cannot be read now. A client without a key would trigger it again after an error, so answer.
         const run = yield* Effect.catchDefect(answer, (defect) =>
           begun !== undefined && isPassing(defect) ? Effect.succeed(begun) : Effect.die(defect)
         )
@@ -198,13 +195,12 @@ export const agentsHandlers = HttpApiBuilder.group(Api, "agents", (handlers) =>
     )
 )
 
-/** What whoever waits is told whose token may not hear any more how the run ends. */
+/** The answer to a waiting caller whose token may no longer read the result. */
 const lostToken = new Unauthorized({
   detail: "Your token is not good any more, or has another role by now: the run was begun and goes on"
 })
 
-// Agents' definitions over time and from files.
-//
+// Agent definitions: versions over time and import from files.
 
 const knownVersion = orNotFound("version of this agent")
 
@@ -225,7 +221,7 @@ export const definitionsHandlers = HttpApiBuilder.group(Api, "definitions", (han
       return yield* reading(
         params.projectId,
         Effect.andThen(
-          // Runs outlive their agent and name its versions: a deleted one is known by them.
+          // Runs outlive their agent and refer to its versions, so a deleted agent is found by them.
           known(agents.version(params.agentId, 1)),
           pageByNumber(
             query,
@@ -269,13 +265,12 @@ const faultsProblem = ({ faults }: DeclarationsRefused): InvalidInput => {
   })
 }
 
-// Backtests: begin one, read what came of it, end it.
-//
+// Backtests: start one, read its result, cancel it.
 
 const knownAgent = orNotFound("agent")
 const knownBacktest = orNotFound("backtest")
 
-/** Backtests outlive their agent, which is known by its versions then. */
+/** Backtests outlive their agent, which is then found by its versions. */
 const ofAgent = <A, E, R>(
   { agentId, projectId }: { readonly agentId: AgentId; readonly projectId: ProjectId },
   read: Effect.Effect<A, E, R>
@@ -346,12 +341,11 @@ export const backtestsHandlers = HttpApiBuilder.group(Api, "backtests", (handler
   })
 )
 
-// What an agent has handled: read it, and let it try again.
-//
+// An agent's entries: read them and retry them.
 
 const noEntry = new NotFound({ detail: "There is no such entry" })
 
-/** A page of an agent's entries. The log outlives its agent: a deleted one keeps its versions and is known by them (S001-R20). */
+/** A page of an agent's entries. The log outlives its agent, which is then found by its versions (S001-R20). */
 const entriesOf = <A extends ProcessingEntry>(
   { agentId, projectId }: { readonly agentId: AgentId; readonly projectId: ProjectId },
   query: Parameters<typeof pageById>[0],
@@ -463,7 +457,7 @@ export const processingHandlers = HttpApiBuilder.group(Api, "processing", (handl
     )
 )
 
-/** Objects or events, and not both: an item would be asked for twice. */
+/** Objects or events, never both: the same item would be queued twice. */
 const wantedOf = ({
   eventIds,
   objectIds
@@ -475,8 +469,7 @@ const wantedOf = ({
   )
 }
 
-// What agents have earned, and taking it back.
-//
+// Earned autonomy: read it and revoke it.
 
 export const autonomyHandlers = HttpApiBuilder.group(Api, "autonomy", (handlers) =>
   handlers
@@ -510,11 +503,10 @@ export const autonomyHandlers = HttpApiBuilder.group(Api, "autonomy", (handlers)
     )
 )
 
-// Refuses at the door a model that could not be asked when its turn comes.
+// Refuses a model that could not be used when its turn comes.
 //
-// A run that finds its model missing fails, minutes after somebody set it: who
-// sets one is told at once what to do. Nobody is asked anything here, and no
-// transaction is open while a model is looked for.
+// Otherwise the run fails minutes after the model was set. The check calls no provider, and no transaction is open while it looks for the
+// model.
 
 /** Checks each model that an event sets. */
 export const checkModels = Effect.fnUntraced(function* (
@@ -528,7 +520,7 @@ export const checkModels = Effect.fnUntraced(function* (
     event.type !== "DefineWorkflowEvent"
   )
     return
-  // Who may not set anything here is refused before anything is looked up.
+  // Authorization comes before any look-up.
   const context = yield* looking(projectId, "editor", () => spokenContext(name))
   if (event.type === "SetLlmConfigEvent") return yield* checkModel(projectId, context, event, "")
   if (event.type === "DefineWorkflowEvent") return yield* checkSteps(projectId, context, event.steps)
@@ -541,7 +533,7 @@ export const checkModels = Effect.fnUntraced(function* (
   if (event.guard) yield* checkModel(projectId, context, event.guard, "/guard", true)
 })
 
-/** Checks the models of a workflow's steps; a script is judged with the workflow, where it stands. */
+/** Checks the models of a workflow's steps; a script is validated with the workflow itself. */
 const checkSteps = Effect.fnUntraced(function* (
   projectId: ProjectId,
   context: ContextHead,
@@ -552,7 +544,7 @@ const checkSteps = Effect.fnUntraced(function* (
       yield* checkModel(projectId, context, model, `/steps/${index}/model`)
 })
 
-/** Refuses a model that cannot be asked in a context; `pointer` is where it stands in what was sent. */
+/** Refuses a model that is not available in a context; `pointer` is its place in the request. */
 export const checkModel = Effect.fnUntraced(function* (
   projectId: ProjectId,
   { agentId, name: contextName }: ContextHead,
@@ -564,13 +556,13 @@ export const checkModel = Effect.fnUntraced(function* (
   const models = yield* Models
   const recordingsOf = yield* makeRecordings
   const agent = yield* looking(projectId, "editor", () => agents.get(agentId))
-  // Nobody works for an agent that was deleted.
+  // A deleted agent runs nothing.
   if (!agent) return
   const set = { provider, name }
   yield* models
     .resolve({
       agentName: agent.name,
-      // The agent's own script answers for the agent and judges nothing.
+      // The agent's own script answers for the agent and cannot act as its guard.
       model: isGuard ? null : agent.model,
       settings: { ...emptyConfig, primary: Option.some(set) },
       readRecord: recordingsOf(projectId, contextName)
@@ -578,6 +570,6 @@ export const checkModel = Effect.fnUntraced(function* (
     .pipe(Effect.mapError(({ message }) => invalid(`${pointer}/${wrongPart(provider)}`, message)))
 })
 
-/** What is missing of the models within this program is their name; of the others, the way to their provider. */
+/** For a model inside this program the name is wrong; for all others, the provider is not configured. */
 const wrongPart = (provider: ModelProvider): "name" | "provider" =>
   provider === "scripted" || provider === "replay" ? "name" : "provider"

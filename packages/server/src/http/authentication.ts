@@ -1,8 +1,7 @@
 /**
- * Reads the credential of a request and puts its principal before the handler.
+ * Reads the credential of a request and provides its principal to the handler.
  *
- * A cookie is believed only from our own pages (`own-pages.ts`), so no other site
- * can act for a person who is signed in.
+ * A cookie counts only for requests from our own pages (`origins.ts`), so no other site can act for a signed-in person.
  */
 import { Authorization, CurrentPrincipal, type Principal, roleIn } from "@tropism/api/authorization"
 import { Unauthorized } from "@tropism/api/problems"
@@ -18,13 +17,13 @@ import { tokenLimits } from "./limits.ts"
 import { judgePage, isByHttps } from "./origins.ts"
 import { Tokens } from "./tokens.ts"
 
-/** The secret that let a request in, for what goes on after the request was judged. */
+/** The secret that authenticated the request, for work that goes on after the request was checked. */
 export class CurrentCredential extends Context.Reference<Redacted.Redacted>(
   "@tropism/server/http/CurrentCredential",
   { defaultValue: () => Redacted.make("") }
 ) {}
 
-/** Whose keys a request's are, by the credential that let it in. */
+/** The holder of the request's idempotency keys, from the credential that authenticated it. */
 export class CurrentHolder extends Context.Reference<KeyHolder>("@tropism/server/http/CurrentHolder", {
   defaultValue: () => ({ id: "", secret: Redacted.make(""), isRenewed: false })
 }) {}
@@ -48,7 +47,7 @@ export const layerAuthorization = Layer.effect(
       judge: typeof judgePage | Effect.Effect<void> = Effect.void
     ) {
       const { url } = yield* HttpServerRequest.HttpServerRequest
-      // Whoever watches the server is told how it fares also while nobody can ask the database who that is.
+      // Metrics stay readable while the database cannot identify the caller.
       const own = isScrape(url) ? yield* tokens.findOwn(credential) : undefined
       const principal = own ?? (yield* principalOf(credential))
       yield* judge
@@ -60,7 +59,7 @@ export const layerAuthorization = Layer.effect(
     })
     return Authorization.of({
       bearer: (httpEffect, { credential }) => letIn(httpEffect, credential),
-      // Who sends a token asks as its holder: a session beside one that is not good lets nobody in.
+      // A request with a token acts as the token's holder: a session cookie does not rescue an invalid token.
       cookie: (httpEffect) =>
         Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
           letIn(
@@ -81,10 +80,10 @@ export const bearerOf = ({ headers }: HttpServerRequest.HttpServerRequest): Reda
   return Redacted.make(scheme?.toLowerCase() === "bearer" ? (token ?? "") : "")
 }
 
-// The sessions of whoever a credential is of.
+// The sessions of a credential's holder.
 //
-// The database finds them by the credential's hash, and none that reaches further
-// than the credential itself. They are opened and known in `tokens.ts`.
+// The database finds them by the credential's hash, and returns none that reaches further than the credential itself. `tokens.ts` opens and
+// resolves sessions.
 
 export class Sessions extends Context.Service<
   Sessions,
@@ -95,9 +94,9 @@ export class Sessions extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<Session>>
-    /** Ends one; false when there is none. */
+    /** Ends one session; false when there is none. */
     readonly end: (credential: Redacted.Redacted, id: TokenId) => Effect.Effect<boolean>
-    /** Ends all but the credential itself, and answers how many. */
+    /** Ends all sessions but the credential itself and returns their number. */
     readonly endOthers: (credential: Redacted.Redacted) => Effect.Effect<number>
   }
 >()("@tropism/server/http/Sessions") {
@@ -147,11 +146,10 @@ const toSession = (row: StoredSession): Session => ({
   lastUsedAt: row.lastUsedAt?.toISOString() ?? null
 })
 
-// The cookie by which a signed-in browser is known.
+// The session cookie of a signed-in browser.
 //
-// Out of reach of scripts and of other sites. Where the server is reached by
-// https the cookie has a name that browsers take from no other host, path or
-// connection, and no other name is believed there.
+// Scripts and other sites cannot read it. On an https server the cookie has a `__Host-` name, which browsers take from no other host, path
+// or connection; no other name is accepted there.
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -178,28 +176,27 @@ const withCookie = (
     })
   )
 
-/** The answer that keeps a session in the browser. */
+/** Sets the session cookie on an answer. */
 export const signedIn = (
   request: Request,
   session: Redacted.Redacted,
   response: HttpServerResponse.HttpServerResponse
 ) => withCookie(request, response, Redacted.value(session), tokenLimits.sessionMaxAgeSeconds)
 
-/** The answer that takes the session out of the browser. */
+/** Clears the session cookie on an answer. */
 export const signedOut = (request: Request, response: HttpServerResponse.HttpServerResponse) =>
   withCookie(request, response, "", 0)
 
-// The role with which somebody comes to an address, before anything else reads it.
+// The role of a principal at an address, for everything that reads a role afterwards.
 //
-// A token's own role is a bound only; what counts is the role in the project.
-// Whoever read the one for the other would show a viewer what an admin sees.
+// A token's own role is only an upper bound; the role in the project counts. Confusing the two would show a viewer what an admin sees.
 
 const inPath = /^\/api\/projects\/(?<projectId>[0-9a-f-]{36})(?:[/?#]|$)/i
 
 /**
- * A principal as it is at an address: in a project's with the role that it has there.
+ * A principal at an address: inside a project with its role there.
  *
- * **Details** At the root of OpenAI's door a token of one project is in that project. Elsewhere a role is what the token may at most.
+ * At the root of the OpenAI endpoint a token of one project is in that project. Elsewhere the role is the token's upper bound.
  */
 export const principalAt = (principal: Principal, url: string): Principal => {
   const [only, ...others] = principal.projectIds ?? []

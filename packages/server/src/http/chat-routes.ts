@@ -1,9 +1,8 @@
 /**
- * Chat: one request says something, and its answer is told whole or as it is made.
+ * Chat endpoints: one request sends a message and returns the answer, whole or streamed.
  *
- * The message is kept before anything is answered. Whoever goes away, or does not
- * wait, cancels nothing, and whoever says it again under the same key is told of
- * the same answer.
+ * **Invariant**: the message is stored before anything is answered. A client that disconnects or does not wait cancels nothing, and a
+ * repeat under the same key gets the same answer.
  */
 import { createHash } from "node:crypto"
 import { Api } from "@tropism/api/api"
@@ -95,7 +94,7 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
       }
       const answered = (whole: ChatAnswer) =>
         Effect.orDie(HttpServerResponse.json(whole, { status: whole.status === "working" ? 202 : 200 }))
-      // Told of a fault, whoever has no key would say it again.
+      // After an error, a client without a key would send the message again.
       const isKeyed = (yield* CurrentKey) !== undefined
       return yield* Effect.raceAllFirst([
         Effect.flatMap(chatting.answer(projectId, said, waits ? chatLimits.waitMs : 0), answered),
@@ -106,7 +105,7 @@ export const chatHandlers = HttpApiBuilder.group(Api, "chat", (handlers) =>
   )
 )
 
-/** Why something was not said, as a problem. */
+/** Maps a refused message to a problem. */
 const chatProblem = (
   refusal: NotSaid
 ): Effect.Effect<
@@ -142,20 +141,20 @@ const sayingProblem = ({ detail, reason }: SayingRefused) => {
   }
 }
 
-/** What whoever waits is told whose token may not hear the answer any more. */
+/** The answer to a waiting caller whose token may no longer read the answer. */
 const lostToken = new Unauthorized({
   detail:
     "Your token is not good any more, or has another role by now: your message is kept and will be answered"
 })
 
-/** What whoever waits is told where the server stops before the answer is there. */
+/** The answer to a waiting caller when the server stops first. */
 const goesOn =
   "The server stops before the answer is there, and the agent goes on at another one: send the message again under the same Idempotency-Key if it had one, else read the conversation"
 
 /**
- * The answer as server-sent events, with a comment now and then while it is quiet; whoever may not hear it any more is cut off.
+ * The answer as server-sent events, with a heartbeat comment while it is quiet; a caller who loses authorization is cut off.
  *
- * **Details** A server that stops tells it for as long as it may, and at the last call that it does not end here.
+ * A stopping server streams for as long as it can, then sends a last event that the answer does not end here.
  */
 const streamed = (
   parts: Stream.Stream<ChatPart>,
@@ -199,7 +198,7 @@ const sentPart = (part: ChatPart): string => {
   }
 }
 
-/** What a stream that breaks says last: what was said is kept, so asking again under the same key tells the answer. */
+/** The last event of a stream that breaks. The message is stored, so a repeat under the same key returns the answer. */
 const faulty = (cause: Cause.Cause<unknown>) =>
   isBrokenByAway(cause)
     ? Effect.succeed(sentLast(new Unavailable({ detail: `The database does not answer. ${isKept}` })))
@@ -223,11 +222,9 @@ const heartbeats = Stream.paginate(undefined, () =>
   ] as const)
 )
 
-// Conversations: begun, and one's own listed, renamed, deleted, read and exported.
+// Conversations: start one; list, rename, delete, read and export one's own.
 //
-// To whoever may not read one it is not there; an admin may read any, and only
-// the person whose it is may change it. What works in one that is deleted is stopped
-// with it.
+// A caller who may not read a conversation gets a 404. An admin may read any; only its owner may change it. Deleting one stops its runs.
 
 const known = orNotFound("conversation")
 
@@ -240,7 +237,7 @@ const readable = (id: ConversationId) =>
     return found && (found.owner === userId || role === "admin") ? found : undefined
   }).pipe(known)
 
-/** Changes a conversation of the principal's own, as they know it; whoever may only read it is told so. */
+/** Changes a conversation of the principal, at the version it knows; a caller who may only read it gets a 403. */
 const changing = <A, R>(
   id: ConversationId,
   { userId }: Principal,
@@ -301,7 +298,7 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
         const descendants = yield* Descendants
         const { conversationId: id, projectId } = params
         const stopped = yield* inProject(projectId, "editor", (principal) =>
-          // The conversation is held since it is deleted, so nothing that is said in it begins behind this.
+          // The conversation stays locked after the delete, so no message can start work in it.
           Effect.flatMap(
             changing(id, principal, headers, conversations.remove(id, principal.userId)),
             ({ contextName }) =>
@@ -333,7 +330,7 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
           advice: "Read it faster.",
           maxMs: transferLimits.exportMaxMs,
           lost,
-          // One that is not whole is no JSON as a whole that anybody takes for all of it.
+          // An error line makes a truncated export invalid JSON, so it cannot be mistaken for a complete one.
           failedLine: (error, reason) => `\n${JSON.stringify({ error, reason })}\n`,
           write: (offer) => Stream.runForEach(document, offer)
         })
@@ -345,7 +342,7 @@ export const conversationsHandlers = HttpApiBuilder.group(Api, "conversations", 
     )
 )
 
-/** Every message as JSON, read a page at a time while it is sent. */
+/** Every message as JSON, read page by page while it is sent. */
 const allMessages = Effect.fnUntraced(function* (projectId: ProjectId, name: ContextName) {
   const database = yield* Database
   const messages = yield* Messages
@@ -358,7 +355,7 @@ const allMessages = Effect.fnUntraced(function* (projectId: ProjectId, name: Con
   )
 })
 
-/** The document of a conversation. */
+/** The export document of a conversation. */
 const exported = (conversation: Conversation, messages: Stream.Stream<string>): Stream.Stream<string> => {
   const head = JSON.stringify(conversation).slice(0, -1)
   return Stream.make(`${head},"messages":[`).pipe(
@@ -367,21 +364,20 @@ const exported = (conversation: Conversation, messages: Stream.Stream<string>): 
   )
 }
 
-// Files for agents: take them in, and hand them out to be kept, never to be shown in a page.
-//
+// Files for agents: upload and download. A download is an attachment and never opens in a page.
 
 export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (handlers) =>
   handlers
     .handle(
       "attach",
       Effect.fn("http.attachments.attach")(function* ({ params, payload, query, request }) {
-        // Whether somebody may is asked before a byte is read.
+        // Authorization comes before the first byte is read.
         yield* looking(params.projectId, "editor", Effect.succeed)
         const mimeType = yield* saidType(request.headers["content-type"] ?? "", query.type)
         const bytes = yield* Effect.catch(collect(payload), () => tooLarge(attachmentMaxBytes))
         const file = yield* judged({ bytes, mimeType, untrusted: query.untrusted === "true" }, "type")
         const attachments = yield* Attachments
-        // What is sent under a key is known by the digest of its bytes.
+        // The digest of the bytes identifies a keyed upload.
         return yield* asking(
           [file.digest, mimeType, JSON.stringify(query)],
           inProject(params.projectId, "editor", ({ userId }) =>
@@ -412,7 +408,7 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
             "content-disposition": `attachment; filename="${params.digest}"`,
             "x-content-type-options": "nosniff",
             "content-security-policy": "default-src 'none'; sandbox",
-            // The bytes of a digest never change; who may read them does, so each reading is asked for.
+            // The bytes of a digest never change, but the right to read them does, so every read is checked.
             "cache-control": "private, no-cache"
           }
         })
@@ -421,7 +417,7 @@ export const attachmentsHandlers = HttpApiBuilder.group(Api, "attachments", (han
     )
 )
 
-/** What a file is called by its header, or beside a header that calls it bytes alone. */
+/** The content type of a file: from its header, or from `type` where the header says only bytes. Two different types are refused. */
 const saidType = (header: string, type: string | undefined) => {
   const said = saysBytes(header) ? undefined : mimeTypeOf(header)
   const mimeType = said ?? mimeTypeOf(type ?? "")
@@ -441,17 +437,16 @@ const saidType = (header: string, type: string | undefined) => {
 const collect = <E>(payload: Stream.Stream<Uint8Array, E>) =>
   Effect.map(Stream.runCollect(payload), (chunks) => new Uint8Array(Buffer.concat(chunks)))
 
-// Whether bytes are the file that somebody says they are, and what they are kept as.
-//
+// Checks that bytes match their declared type and decides the stored type.
 
-/** A file as it came, and whether somebody says that nobody vouches for it. */
+/** An uploaded file, and whether its sender marks it as untrusted. */
 interface SentFile {
   readonly bytes: Uint8Array
   readonly mimeType: MimeType
   readonly untrusted: boolean
 }
 
-/** What a file is kept as; refused at a place of the request when it is not what it is said to be. */
+/** The file as it is stored; fails at a place of the request if the bytes do not match the declared type. */
 export const judged = Effect.fnUntraced(function* ({ bytes, mimeType, untrusted }: SentFile, place: string) {
   const fault = findFileFault(bytes, mimeType)
   if (fault !== undefined) return yield* invalid(place, fault)
@@ -464,12 +459,12 @@ export const judged = Effect.fnUntraced(function* ({ bytes, mimeType, untrusted 
   return { digest, mimeType, sizeBytes: bytes.length, untrusted }
 })
 
-/** As senders write it: in lines, in either alphabet, with or without what fills it up. */
+/** Base64 as senders write it: with line breaks, in either alphabet, with or without padding. */
 const base64Text = /^[A-Za-z0-9+/_\s-]*={0,2}\s*$/
 
 const dataUrl = /^data:([^;,]*)(?:;[^;,]*)*?;base64,([\s\S]*)$/i
 
-/** The file in a `data:` URL; a failure says what is wrong with it. */
+/** Decodes the file in a `data:` URL; a failure explains what is wrong with it. */
 export const readDataUrl = (url: string): Result.Result<Pick<SentFile, "bytes" | "mimeType">, string> => {
   const [, said = "", base64 = ""] = dataUrl.exec(url) ?? []
   const mimeType = mimeTypeOf(said)

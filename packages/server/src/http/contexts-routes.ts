@@ -1,7 +1,4 @@
-/**
- * Contexts: begin a conversation, speak in it, fork it, read it and watch it live.
- *
- */
+/** Endpoints for contexts: start, write, fork, read and watch one. */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import type {
@@ -44,10 +41,10 @@ import { Contexts, replayContext, type ContextHead } from "../contexts/contexts.
 import { ProjectTransaction } from "../database/database.ts"
 import { Comparisons } from "../reactions/comparisons.ts"
 import { ContextBeginnings } from "../reactions/new-contexts.ts"
-import { ofBacktestSentence, Triggers } from "../reactions/triggers.ts"
+import { ofBacktestSentence, Triggers } from "../reactions/manual-triggers.ts"
 import { ClientResults, type ClientOutcome } from "../runs/client-results.ts"
 import { findMixedFault, findToolDefinitionFault } from "../tools/external-mcp/registry.ts"
-import { ToolServers } from "../tools/tool-servers.ts"
+import { ToolServers } from "../tools/offered-tools.ts"
 import {
   inProject,
   looking,
@@ -63,7 +60,7 @@ import { pageByPlace, taggedByDigest } from "./paging.ts"
 import { invalid, triggerProblem, orNotFound } from "./problems.ts"
 import { liveLog, logPage, wantsStream } from "./streams.ts"
 
-/** An instant and a name: where a context stands in the list. */
+/** A cursor of the context list: an instant and a name. */
 const contextPlaces = /^\d{1,18}\.[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$/
 
 const noAgent = (id: string) => invalid("/agentId", `There is no agent ${id}`)
@@ -82,7 +79,7 @@ const notBegun = {
   PromptFailed: ({ detail }: { readonly detail: string }) => invalid("/agentId", detail)
 }
 
-/** Adds an event that somebody sent, when all that it names is there. */
+/** Appends an event that a caller sent, if everything it refers to exists. */
 const adding = Effect.fnUntraced(function* (
   { name, projectId }: { readonly name: ContextName; readonly projectId: ProjectId },
   payload: KeptInput
@@ -100,7 +97,7 @@ const adding = Effect.fnUntraced(function* (
   )
 })
 
-/** Brings the result of a tool call to the run that waits for it. */
+/** Delivers the result of a tool call to the run that waits for it. */
 const answering = (
   { name, projectId }: { readonly name: ContextName; readonly projectId: ProjectId },
   { callId, error, result, untrusted }: ToolResultInput
@@ -127,7 +124,7 @@ const answering = (
     )
   })
 
-/** Makes a fork, and says in it what is to be said: both, or neither. */
+/** Forks a context and appends events to the fork, in one transaction. */
 const forking = Effect.fnUntraced(function* (
   name: ContextName,
   { agentId: named, at, message, name: wanted }: typeof ForkInput.Type,
@@ -152,7 +149,7 @@ const forking = Effect.fnUntraced(function* (
   return yield* readableContext(wanted)
 })
 
-/** Why a turn was not asked to end. */
+/** Why an interruption was refused. */
 const notInterrupted = {
   noTurn: "No turn is open: there is nothing to end",
   ofBacktest: ofBacktestSentence,
@@ -303,7 +300,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
               triggers.interrupt(context, userId),
               ({ reason }) => new Conflict({ reason: "state", detail: notInterrupted[reason] })
             )
-            // Nothing is an outcome as well, and is kept under a key only as null.
+            // No run is a result as well; under a key it is stored as null.
             return found ?? null
           })
         )
@@ -315,7 +312,7 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
       Effect.fn("http.contexts.addEvent")(function* ({ params, payload }) {
         const fault = findFault(payload)
         if (fault) return yield* invalid(fault.pointer, fault.message)
-        // Who may not speak here is refused before anything is fetched or looked up.
+        // Authorization comes before any fetch or look-up.
         if (payload.type !== "UserMessageEvent")
           yield* looking(params.projectId, "editor", () => spokenContext(params.name))
         yield* payload.type === "ToolResultEvent"
@@ -335,12 +332,12 @@ export const contextsHandlers = HttpApiBuilder.group(Api, "contexts", (handlers)
     )
 )
 
-// The event that somebody adds to a context, made of what was sent.
+// Builds the event that a caller adds to a context from the request.
 //
-// What the server alone writes (turns, answers, tool calls) cannot be sent: the
-// contract has no such input. A file is kept before its event is.
+// Events that only the server writes (turns, answers, tool calls) cannot be sent: the contract has no such input. A file is stored before
+// its event.
 
-/** What is sent and kept as it is; a tool's result is kept as the outcome of its call. */
+/** Inputs that are stored as sent. A tool's result is stored as the outcome of its call instead. */
 type KeptInput = Exclude<EventInput, ToolResultInput>
 
 const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: KeptInput) {
@@ -349,7 +346,7 @@ const addedEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: Kep
   return parentEventId === undefined || parentEventId === null ? event : { ...event, parentEventId }
 })
 
-/** The event without its place in a chain of causes. */
+/** The event without its place in a causal chain. */
 const ownEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: KeptInput) {
   switch (input.type) {
     case "UserMessageEvent":
@@ -391,7 +388,7 @@ const ownEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: KeptI
 const noEmbeddings =
   "Search by meaning is not available yet. Leave embeddingModel out: passages are recalled by shared words"
 
-/** The event that sets how the agent works in this context; what is left out has its default. */
+/** The event that configures the agent in this context; omitted fields get their defaults. */
 const configEvent = ({ parentEventId: _parent, triggersAgentTurn, ...input }: ConfigInput): NewEvent => {
   const triggers = { triggersAgentTurn: triggersAgentTurn ?? false }
   if (input.type !== "DefineWorkflowEvent") return { ...input, ...triggers }
@@ -400,7 +397,7 @@ const configEvent = ({ parentEventId: _parent, triggersAgentTurn, ...input }: Co
   return { type, flowType, maxIterations, steps: (steps ?? []).map(defineFlowStep), ...triggers }
 }
 
-/** The event of a file: one that is kept, or one that comes with the event or is fetched, and is kept before the event is (S004-R25). */
+/** The event of a file: an already stored one, or one that is sent or fetched and stored before the event (S004-R25). */
 const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: FileInput) {
   const { attachment, fileName, mimeType, source, triggersAgentTurn, untrusted: isDoubted, url } = input
   const [place, ...others] = (["attachment", "source", "url"] as const).filter((name) => Boolean(input[name]))
@@ -414,7 +411,7 @@ const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: File
       ? Effect.void
       : Effect.fail(invalid("/mimeType", `The file is ${found} and not ${mimeType}`))
   const attachments = yield* Attachments
-  // Who may not speak here is refused before anything is fetched or looked up.
+  // Authorization comes before any fetch or look-up.
   if (attachment) {
     const file = yield* looking(projectId, "editor", () =>
       readableFile(attachment, attachments.find(attachment))
@@ -441,7 +438,7 @@ const fileEvent = Effect.fnUntraced(function* (projectId: ProjectId, input: File
   return fileEventOf(from, { ...file, untrusted }, { ...shared, isDoubted: false })
 })
 
-/** Untrusted is what was sent as such, and what whoever adds it says to be. */
+/** A file is untrusted if it was uploaded as such or the caller marks it so. */
 const fileEventOf = (
   source: FileAttachmentEvent["source"],
   { untrusted, ...file }: Attachment,
@@ -454,21 +451,20 @@ const fileEventOf = (
   ...(untrusted || isDoubted ? { untrusted: true } : {})
 })
 
-/** What is said of a file beside what it is. */
+/** The fields of a file event beside the file itself. */
 interface FileWords {
   readonly fileName: string | null
   readonly triggersAgentTurn: boolean
   readonly isDoubted: boolean
 }
 
-// What must hold of the log for an event that somebody adds.
+// Validates an event against the log that it is added to.
 //
-// Judged in the transaction that keeps the event, with the log held, so that two
-// that are sent at once are judged one after the other.
+// Runs in the transaction that appends the event, with the log locked, so that two concurrent events are validated one after the other.
 
 type NewTool = Extract<NewEvent, { readonly type: "DefineToolEvent" }>
 
-/** Answers when nothing speaks against the event. */
+/** Succeeds when the log allows the event. */
 const makeJudgedEvent = Effect.gen(function* () {
   const agents = yield* Agents
   const contexts = yield* Contexts
@@ -504,15 +500,15 @@ const makeJudgedEvent = Effect.gen(function* () {
     if (fault) return yield* invalid(fault.pointer, fault.message)
   })
 
-  /** An agent may lose tools later: those of a step are compared with the agent's again when the step begins. */
+  /** The tools of a step are checked again when the step begins, because an agent may lose tools later. */
   const judgeWorkflow = Effect.fnUntraced(function* ({ agentId }: ContextHead, workflow: Workflow) {
     const agent = yield* agents.get(agentId)
-    // Nobody works for an agent that was deleted.
+    // A deleted agent runs nothing.
     const fault = agent && findWorkflowFault(agent, workflow)
     if (fault) return yield* invalid(fault.pointer, fault.message)
   })
 
-  /** A log only grows, so an event that is there stays there. */
+  /** A log only grows, so a parent event that exists stays. */
   const judgeParent = Effect.fnUntraced(function* ({ name }: ContextHead, parent: ContextEventId) {
     const [found] = yield* contexts.read(name, eventNumber(parent) - 1, 1)
     if (found?.id !== parent)
@@ -539,8 +535,7 @@ const makeJudgedEvent = Effect.gen(function* () {
       : Effect.andThen(judgeParent(context, event.parentEventId), judgeOwn(context, event))
 })
 
-// Comparisons: variants of a context are asked the same, and read side by side.
-//
+// Comparisons: send the same message to variants of a context and read the answers side by side.
 
 const knownComparison = orNotFound("comparison")
 
@@ -598,7 +593,7 @@ const findTwin = ({ variants }: ComparisonInput) => {
       }
 }
 
-/** Why the variants may not be asked without a word: what the agent's tools do, each variant would do for itself. */
+/** Why a comparison needs confirmation: each variant would run the agent's tools for itself. */
 const findUnallowed = (
   { steps, tools }: Agent,
   defined: ReadonlyArray<DefinedTool>,
@@ -606,7 +601,7 @@ const findUnallowed = (
 ) => {
   const acting = [
     ...findActingTools([...tools, ...steps.flatMap((step) => step.tools ?? [])]),
-    // What a client does for a call is not known here.
+    // The server does not know the side effects of a client's tool.
     ...defined.filter(isClientTool).map(({ name }) => name)
   ]
   return allowWrites === true || acting.length === 0

@@ -1,10 +1,7 @@
 /**
- * What every request meets before any door, and every answer behind it.
+ * Middleware around every endpoint: request id, access log, rate limit, security headers, trace and origin checks.
  *
- * A request has an id, which its answer and the lines of the log tell. It is
- * counted, and who asks too often is told when to come back before
- * anything of the request is read. Which door it is for plays no part, but in
- * the form of the refusal.
+ * A request is counted before anything else of it is read. The endpoint decides only the format of a refusal.
  */
 import { TooManyRequests, type Unavailable, ForeignPage, MalformedRequest } from "@tropism/api/problems"
 import { Clock, Context, Effect, Predicate } from "effect"
@@ -25,7 +22,7 @@ import { oneForm, preflight, readableBy, findStranger, Standing } from "./origin
 import { RateLimits, type Quota, quotaHeaders } from "./rate-limits.ts"
 import { CurrentRequest, type Visit } from "./request-context.ts"
 
-/** Stands before all routes that it is provided to. */
+/** Runs before all routes that it is provided to. */
 export const layerEdge = HttpRouter.middleware(
   Effect.gen(function* () {
     const { count } = yield* RateLimits
@@ -80,7 +77,7 @@ export const layerEdge = HttpRouter.middleware(
   { global: true }
 )
 
-/** Notes which route a request took, however it ended. */
+/** Records the route that a request took, whatever its outcome. */
 const noted = <A, E, R>(httpEffect: Effect.Effect<A, E, R>, visit: Visit) =>
   Effect.onExit(httpEffect, () =>
     Effect.withFiber(({ context }) => {
@@ -89,20 +86,20 @@ const noted = <A, E, R>(httpEffect: Effect.Effect<A, E, R>, visit: Visit) =>
     })
   )
 
-/** Lets nothing see an address but in its one form. */
+/** Normalizes the URL before anything else reads it. */
 const atOneAddress = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.updateService(effect, HttpServerRequest.HttpServerRequest, (request) => {
     const url = oneForm(request.url)
     return url === request.url ? request : request.modify({ url })
   })
 
-/** Who is not let in is told by what one comes in, as RFC 9110 § 15.5.2 has it; a door that says more of it says so itself. */
+/** Adds WWW-Authenticate to a 401, as RFC 9110 § 15.5.2 requires, unless the endpoint sets its own. */
 const challenged = (response: HttpServerResponse.HttpServerResponse) =>
   response.status === 401 && response.headers["www-authenticate"] === undefined
     ? HttpServerResponse.setHeader(response, "www-authenticate", 'Bearer realm="tropism"')
     : response
 
-/** The connection of a server that stops is not asked again; a request that it cuts off is told so, and not answered without a word. */
+/** Closes the connection of a stopping server after this answer; a request that is cut off gets an answer too. */
 const lastOne = (url: string, response: HttpServerResponse.HttpServerResponse) =>
   Effect.map(
     response.status === 503 && response.body._tag === "Empty"
@@ -128,26 +125,25 @@ const refused = Effect.fnUntraced(function* ({ policy, retryAfterSeconds }: Quot
   return yield* told(url, problem)
 })
 
-/** A refusal in the form of the door that is asked. */
+/** A refusal in the format of the requested endpoint. */
 const told = (url: string, problem: TooManyRequests | Unavailable) => {
   const fault = isForOpenAi(url) ? faultOf(problem) : undefined
   return fault === undefined ? HttpServerRespondable.toResponse(problem) : faultResponse(fault)
 }
 
-/** Whether a request is for the door whose refusals have OpenAI's form. */
+/** Whether a request is for the endpoint whose errors have OpenAI's format. */
 const isForOpenAi = (url: string): boolean => /^(?:\/api\/projects\/[^/?#]+)?\/v1(?:[/?#]|$)/.test(url)
 
-// The id by which a request is spoken of: in its answer, in the log, and by whoever asks about it.
+// The request id: in the answer, in the log and in support questions.
 //
-// A client, or a proxy before us, may give its own, so that both sides speak of
-// the same. It is told and logged, and decides nothing: two requests may have one.
+// A client or a proxy before us may set it, so that both sides use the same. It is only reported: two requests may have the same id.
 
 export const requestIdHeader = "x-request-id"
 
-/** What a client's id may be: visible, and short enough for every line of a log. */
+/** The format of a client's id: visible characters, and short enough for a log line. */
 const fit = /^[\x21-\x7e]{1,128}$/
 
-/** The client's id, or a new one where it gave none that is fit. */
+/** The client's id, or a new one where the client sent no valid one. */
 const makeRequestId = Effect.map(Ids, ({ next }) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
     const given = headers[requestIdHeader]
@@ -155,7 +151,7 @@ const makeRequestId = Effect.map(Ids, ({ next }) =>
   })
 )
 
-/** The answer with the id: in a header, and in a problem document as its `instance`. */
+/** Adds the id to an answer: in a header, and as `instance` of a problem document. */
 const namedBy =
   (id: string) =>
   (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
@@ -169,28 +165,27 @@ const withInstance = (response: HttpServerResponse.HttpServerResponse, id: strin
   return HttpServerResponse.setBody(response, HttpBody.text(told, body.contentType))
 }
 
-// What every answer tells a browser not to do with it.
+// Security headers of every answer.
 //
-// An answer that says so by itself is left as it is. What the API answers is
-// nobody's page and is kept nowhere; a page of ours runs its own scripts alone,
-// speaks to its own server alone and stands in no frame.
+// An answer that sets its own keeps them. API answers are never pages and are not cached. Our pages run only their own scripts, connect
+// only to this server and cannot be framed.
 
-/** Of the console. Its components set styles by themselves, hence 'unsafe-inline' for these. */
+/** For the console. Its components set inline styles, hence 'unsafe-inline' for styles. */
 export const consolePolicy =
   "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** Of pages that are whole in themselves. */
+/** For pages without external resources. */
 const plainPolicy =
   "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** Of `/docs`, whose page has its script in it. */
+/** For `/docs`, whose page has an inline script. */
 const docsPolicy =
   "default-src 'self'; script-src 'unsafe-inline'; style-src 'self' 'unsafe-inline'; font-src 'self' data:; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-/** Of what is no page: a browser that opens it shows it and does nothing else. */
+/** For answers that are not pages: a browser that opens one displays it and runs nothing. */
 const dataPolicy = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** The answer to a request for an address, with what it does not say by itself. */
+/** Adds the missing security headers to the answer for an address. */
 const guarded =
   (url: string) =>
   (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse => {
@@ -198,7 +193,7 @@ const guarded =
       "x-content-type-options": "nosniff",
       "referrer-policy": "same-origin",
       "x-frame-options": "DENY",
-      // That a kept page is still right says no type: the browser goes on with the policy that came with the page.
+      // A 304 has no content type: the browser keeps the policy that came with the page.
       ...(response.status === 304
         ? {}
         : { "content-security-policy": policyOf(url, response.headers["content-type"] ?? "") }),
@@ -217,21 +212,20 @@ const policyOf = (url: string, contentType: string): string => {
     : consolePolicy
 }
 
-// The span of a request, for whoever collects spans.
+// The span of a request, for the telemetry collector.
 //
-// It carries the id by which the request's answer and its lines of the log
-// speak of it. A caller that traces gives its own trace (W3C Trace Context),
-// which is told and decides nothing; else the trace follows from the request's id.
+// It carries the request id of the answer and the log. A caller's own trace (W3C Trace Context) is recorded and decides nothing; without
+// one the trace id is derived from the request id.
 
 export interface RequestSpan {
   readonly traceId: string
-  /** Tells of the request, with the head of its answer. */
+  /** Ends the span with the status of the answer. */
   readonly tell: (status: number) => Effect.Effect<void>
 }
 
 const traceparent = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-[0-9a-f]{2}$/
 
-/** Begins the span of a request; undefined while nobody collects any. */
+/** Starts the span of a request; undefined while no collector is configured. */
 const makeRequestSpans = Effect.gen(function* () {
   const spans = yield* Spans
   const { next } = yield* Ids
@@ -267,14 +261,13 @@ const makeRequestSpans = Effect.gen(function* () {
   })
 })
 
-// Which names the API may be called by, and which pages elsewhere may call it.
+// Checks Host and Origin of API requests.
 //
-// A page that gives its own name the address of this server (DNS rebinding) calls
-// it by that name, which is not ours. Pages elsewhere may read only where the
-// operator says so, and never with a session: no answer lets a browser send its
-// cookie from there. The doors for MCP and for OpenAI's clients judge for themselves.
+// A page that points its own name at this server (DNS rebinding) sends that name as Host, which is not ours. Pages of other origins may
+// only read, only where the operator allows it, and never with a session: no answer lets a browser send its cookie from there. The MCP and
+// OpenAI endpoints do their own checks.
 
-/** Headers that a page elsewhere may read. */
+/** Headers that a page of another origin may read. */
 const exposed = "etag, idempotency-replayed, location, ratelimit, ratelimit-policy, retry-after, x-request-id"
 
 const methods = "GET, HEAD, POST, PUT, PATCH, DELETE"
@@ -287,20 +280,20 @@ const hostTwice = new MalformedRequest({
     "The request has more than one Host header: whoever stands between could have judged it by the other"
 })
 
-/** How often a request says which host it is for; the framework keeps the first alone. */
+/** The number of Host headers of a request; the framework keeps only the first. */
 const hostsOf = (source: object): number =>
   Predicate.hasProperty(source, "rawHeaders") && Array.isArray(source.rawHeaders)
     ? source.rawHeaders.filter((name, index) => index % 2 === 0 && /^host$/i.test(String(name))).length
     : 0
 
-/** Answers in place of the API what it is not to be asked; undefined where the request may go on. */
+/** The refusal of a request that the API must not answer; undefined where the request may go on. */
 const judgeForeignPages = Effect.map(Standing, (standing) =>
   Effect.gen(function* () {
     const { headers, method, source, url } = yield* HttpServerRequest.HttpServerRequest
     if (hostsOf(source) > 1) return yield* HttpServerRespondable.toResponse(hostTwice)
     if (!ofApi.test(url) || ownForm.test(url)) return undefined
     const { host, origin } = headers
-    // Where a token comes from does not matter, and whence a cookie is believed own-pages.ts says.
+    // A token is accepted from any origin; for cookies `origins.ts` checks the origin.
     const stranger = findStranger(standing, { host })
     if (stranger !== undefined)
       return yield* HttpServerRespondable.toResponse(new ForeignPage({ detail: stranger }))

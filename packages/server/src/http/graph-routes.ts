@@ -1,8 +1,8 @@
 /**
- * The doors of objects: what a person or program reads of them and does to them.
+ * Endpoints for objects: read and write them.
  *
- * A handler turns a request into a `Change` of a user and hands it to the
- * gateway; it writes nothing itself. Nothing here waits for an agent.
+ * A handler turns a request into a `Change` by a user and passes it to the gateway; it writes nothing itself. Nothing here waits for an
+ * agent.
  */
 import { Api } from "@tropism/api/api"
 import { type Principal, type Role, CurrentPrincipal } from "@tropism/api/authorization"
@@ -161,9 +161,7 @@ export const objectsHandlers = HttpApiBuilder.group(Api, "objects", (handlers) =
   })
 )
 
-// The doors of relationships: what a person or program reads of them and does to them.
-//
-// They are as the doors of objects are, and write as little themselves.
+// Endpoints for relationships. They work as those for objects and write nothing themselves either.
 
 export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", (handlers) =>
   handlers.handleAll({
@@ -240,13 +238,11 @@ export const relationshipsHandlers = HttpApiBuilder.group(Api, "relationships", 
   })
 )
 
-// What the doors of the graph have in common: a user's change, what of it is
-// untrusted, and the moment of which somebody asks.
-//
+// Shared by the graph endpoints: a user's change, its untrusted marks, and the instant of a query.
 
 type Write<A> = Effect.Effect<A, ChangeRefused, ProjectTransaction>
 
-/** Lets a user write, directly, in a transaction of its own. */
+/** Runs a user's direct write in its own transaction. */
 const write = Effect.fn("http.write")(function* <A>(
   projectId: ProjectId,
   role: Role,
@@ -261,7 +257,7 @@ const write = Effect.fn("http.write")(function* <A>(
   return done
 })
 
-/** Makes a user's change: in a batch with those of others, or in a transaction of its own where it has a key or the batch leaves it out. */
+/** Makes a user's change: in a group commit, or in its own transaction where it has a key or cannot join the group. */
 const change = Effect.fn("http.change")(function* (projectId: ProjectId, wanted: Change) {
   const { submit } = yield* Gateway
   if ((yield* CurrentKey) === undefined) {
@@ -282,14 +278,14 @@ const relationshipOf = ({ entity }: Applied) =>
     ? tagged(entity.relationship)
     : Effect.die(new Error("A change of a relationship answered an object"))
 
-/** What of a write is untrusted, from the body; a part of a change. */
+/** The untrusted marks of a write, from its body. */
 const marksOf = Effect.fnUntraced(function* (words: UntrustedWords | null | undefined, written: Properties) {
   const names = untrustedNames(words, written)
   if (Result.isFailure(names)) return yield* invalid(names.failure.pointer, names.failure.message)
   return names.success.length === 0 ? {} : { untrusted: names.success }
 })
 
-/** Reads an entity as it is, as a version left it or as it was at an instant. */
+/** Reads an entity as it is now, at a version, or at an instant. */
 const readAt = Effect.fnUntraced(function* <A, E1, R1, E2, R2, E3, R3>(
   { version, asOf }: { readonly version?: number | undefined; readonly asOf?: string | undefined },
   read: {
@@ -305,7 +301,7 @@ const readAt = Effect.fnUntraced(function* <A, E1, R1, E2, R2, E3, R3>(
   return yield* moment === undefined ? read.now : read.asOf(moment)
 })
 
-/** The instant of a query; one that is still to come is refused, for nobody knows the graph as it will be. */
+/** The instant of a query; a future one is refused. */
 export const momentOf = Effect.fnUntraced(function* (asOf: string | undefined) {
   if (asOf === undefined) return undefined
   const moment = new Date(asOf)
@@ -318,8 +314,7 @@ export const momentOf = Effect.fnUntraced(function* (asOf: string | undefined) {
   )
 })
 
-// Why an event did or did not wake an agent.
-//
+// Explains why an event did or did not trigger an agent.
 
 const knownEvent = orNotFound("event")
 
@@ -357,8 +352,7 @@ export const explanationsHandlers = HttpApiBuilder.group(Api, "explanations", (h
     )
 )
 
-// The feed of committed graph events, as a page or live.
-//
+// The feed of committed graph events, as a page or a live stream.
 
 export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
   handlers
@@ -389,7 +383,7 @@ export const feedHandlers = HttpApiBuilder.group(Api, "feed", (handlers) =>
 
 const placeOf = (event: GraphEvent): number => event.position ?? 0
 
-/** The feed from a place on; ids are places. */
+/** The feed from an id on; ids are its cursors. */
 const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: LogPlace | undefined) {
   const database = yield* Database
   const outbox = yield* Outbox
@@ -409,8 +403,7 @@ const liveFeed = Effect.fnUntraced(function* (projectId: ProjectId, after: LogPl
   )
 })
 
-// Chains: what came of one event, and what it has used.
-//
+// Chains: the effects of one event and their usage.
 
 export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
   handlers
@@ -432,7 +425,7 @@ export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
         return yield* reading(
           params.projectId,
           Effect.gen(function* () {
-            // The links first: what the head counts is then at least as new as what the page shows.
+            // The links are read first, so the counts of the head are at least as new as the page.
             const page = yield* pageById(query, (after, limit) =>
               chains.links(params.rootEventId, after, limit)
             )
@@ -456,10 +449,9 @@ export const chainsHandlers = HttpApiBuilder.group(Api, "chains", (handlers) =>
 const shownLink = (principal: Principal, link: ChainLink): ChainLink =>
   link.type === "run" ? { ...link, run: shownRun(principal, link.run) } : link
 
-// Undo: a person has a run, an agent's version or a chain taken back.
-//
+// Undo: a person rolls back a run, an agent version or a chain.
 
-/** Plans the undo of a cause: 201, or 200 with the plan that waits already, as the graph is now. */
+/** Plans the undo of a cause: 201 for a new plan; 200 with the plan that is already pending, refreshed against the graph. */
 const plan = Effect.fnUntraced(function* (projectId: ProjectId, what: string, cause: UndoCause) {
   const undos = yield* Undos
   const { isNew, task } = yield* orNotFound(what)(

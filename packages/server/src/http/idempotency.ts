@@ -1,9 +1,7 @@
 /**
- * The Idempotency-Key of a request: read where it is judged, used where its work is done.
+ * Reads the Idempotency-Key of a request, and runs keyed work once.
  *
- * A key is its caller's own at one address. What is asked for under it is the
- * body and the query, however they are written; how long somebody waits for an
- * answer is not part of it.
+ * A key belongs to its caller and one address. It covers the body and the query in canonical form, but not how long a caller waits.
  */
 import type { Principal } from "@tropism/api/authorization"
 import { replayedHeader, RequestKey } from "@tropism/api/idempotency"
@@ -21,20 +19,20 @@ import {
 import { CurrentHolder } from "./authentication.ts"
 import { saysText } from "./optional-body.ts"
 
-/** What a request says of itself under its key, and where what comes of it is kept. */
+/** The key and the fingerprint of a request, and the place of its stored result. */
 export interface SaidKey extends Omit<KeyedRequest, "by"> {
   readonly keys: IdempotencyKeys["Service"]
   readonly request: HttpServerRequest.HttpServerRequest
 }
 
-/** The key of the request that is answered; undefined where it has none, or takes none. */
+/** The key of the current request; undefined where it has none or the endpoint takes none. */
 export class CurrentKey extends Context.Reference<SaidKey | undefined>("@tropism/server/http/CurrentKey", {
   defaultValue: () => undefined
 }) {}
 
 const isKey = Schema.is(RequestKey)
 
-/** The header of a request; refused when it is no key. */
+/** Reads the header of a request; fails if it is not a valid key. */
 export const readKey = Effect.gen(function* () {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const key = headers["idempotency-key"]
@@ -42,7 +40,7 @@ export const readKey = Effect.gen(function* () {
   return yield* wrongKey("An Idempotency-Key has 1 to 255 visible ASCII characters and no blanks")
 })
 
-/** Reads the key of a POST whose body was judged already, or is a file of which its handler says what was asked. */
+/** Reads the key of a POST whose body was already validated, or is a file that its handler fingerprints. */
 export const readSaidKey = Effect.fnUntraced(function* (isFile: boolean) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const key = request.method === "POST" ? yield* readKey : undefined
@@ -59,7 +57,7 @@ export const readSaidKey = Effect.fnUntraced(function* (isFile: boolean) {
   return yield* saidKey({ key, route: `POST ${path}`, asked })
 })
 
-/** A key with where what comes of its request is kept. */
+/** A key together with the place of its request's stored result. */
 export const saidKey = Effect.fnUntraced(function* (said: Pick<SaidKey, "key" | "route" | "asked">) {
   const whole: SaidKey = {
     ...said,
@@ -70,11 +68,11 @@ export const saidKey = Effect.fnUntraced(function* (said: Pick<SaidKey, "key" | 
   return whole
 })
 
-/** Says what was asked for under the key where the body itself does not. */
+/** Sets the fingerprint of a keyed request where the body itself is not it. */
 export const asking = <A, E, R>(asked: Schema.Json, effect: Effect.Effect<A, E, R>) =>
   changing({ asked }, effect)
 
-/** Does a part of a request's work, which has a row of its own under the request's key. */
+/** Runs a part of a request's work, which has its own row under the request's key. */
 export const inPart = <A, E, R>(part: string, effect: Effect.Effect<A, E, R>) =>
   Effect.flatMap(CurrentKey, (said) => changing(said ? { route: `${said.route}#${part}` } : {}, effect))
 
@@ -86,7 +84,7 @@ const changing = <A, E, R>(
     Effect.provideService(effect, CurrentKey, said && { ...said, ...change })
   )
 
-/** Does a project's work in its transaction, once under the request's key where it has one. */
+/** Runs a project's work in its transaction, once per Idempotency-Key where the request has one. */
 export const once = Effect.fn("http.once")(function* <A, E, R>(
   { userId: by }: Principal,
   work: Effect.Effect<A, E, R>
@@ -95,7 +93,7 @@ export const once = Effect.fn("http.once")(function* <A, E, R>(
   return said === undefined ? yield* work : yield* told(said, said.keys.once({ ...said, by }, work))
 })
 
-/** Keeps an answer that was made behind the request's work; one that is too large is told all the same, for its parts are kept. */
+/** Stores an answer that was made after the request's transaction. One that is too large is still sent, because its parts are stored. */
 export const keeping = Effect.fn("http.keeping")(function* <A>({ userId: by }: Principal, made: A) {
   const said = yield* CurrentKey
   if (said === undefined) return made
@@ -108,7 +106,7 @@ export const keeping = Effect.fn("http.keeping")(function* <A>({ userId: by }: P
   return yield* told(said, kept)
 })
 
-/** Waits, with nothing of the database in hand, until no other request is at work under the same key. */
+/** Waits, without holding a connection, until no other request runs under the same key. */
 export const inTurn = <A, E, R>(
   work: Effect.Effect<A, E, R>
 ): Effect.Effect<A, Exclude<Exclude<E, KeyElsewhere>, KeyRefused> | Conflict | InvalidInput, R> =>
@@ -118,7 +116,7 @@ export const inTurn = <A, E, R>(
       : saying(said, said.keys.inTurn(said, work))
   )
 
-/** Like `once`, for what is of no project. */
+/** Like `once`, for work outside any project. */
 export const onceOnServer = Effect.fn("http.onceOnServer")(function* <A, E, R>(
   { userId: by }: Principal,
   work: Effect.Effect<A, E, R>
@@ -129,7 +127,7 @@ export const onceOnServer = Effect.fn("http.onceOnServer")(function* <A, E, R>(
     : yield* told(said, said.keys.inTurn(said, said.keys.onceOnServer({ ...said, by }, work)))
 })
 
-/** What came of the request before; undefined where it has not come yet. */
+/** The stored result of an earlier request; undefined while there is none. */
 export const recalled = Effect.fn("http.recalled")(function* ({ userId: by }: Principal) {
   const said = yield* CurrentKey
   if (said === undefined) return undefined
@@ -142,13 +140,13 @@ export const recalled = Effect.fn("http.recalled")(function* ({ userId: by }: Pr
   )
 })
 
-/** What came of a request; its answer says whether that was before. */
+/** The result of a request, with a header on the answer that marks a replay. */
 const told = <A, E, R>(said: SaidKey, kept: Effect.Effect<Kept<A>, E | KeyRefused, R>) =>
   Effect.flatMap(saying(said, kept), ({ isRepeat, outcome }) =>
     Effect.as(isRepeat ? tellHeader(said, replayedHeader, "true") : Effect.void, outcome)
   )
 
-/** Says why a request is not taken under its key. */
+/** Maps a refused key to a problem. */
 const saying = <A, E, R>(said: SaidKey, kept: Effect.Effect<A, E | KeyRefused, R>) =>
   Effect.catchIf(
     kept,

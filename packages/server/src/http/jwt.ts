@@ -1,10 +1,9 @@
 /**
- * Who a JWT is of, where the operator trusts somebody to sign them.
+ * Verifies JWTs of an issuer that the operator trusts.
  *
- * A JWT says who somebody is and never what they may do: that is their membership's
- * to say. The one exception is the claim that the operator names for admins of the
- * server. Which algorithms are good follows from the kind of key alone, so nobody
- * can have a public key taken for a secret.
+ * **Invariant**: a JWT identifies a person and never grants rights; those come from memberships. The one exception is the claim that the
+ * operator names for admins of the server. The allowed algorithms follow from the key's type alone, so a public key cannot be used as a
+ * shared secret.
  */
 import { type KeyObject, createPublicKey } from "node:crypto"
 import { UserId } from "@tropism/domain/ids"
@@ -35,7 +34,7 @@ import {
 import { tokenLimits } from "./limits.ts"
 import { isLocal } from "./origins.ts"
 
-/** What a JWT is verified with. */
+/** The keys that verify JWTs. */
 export type JwtKeys =
   | { readonly kind: "secret"; readonly secret: Redacted.Redacted<Uint8Array> }
   | { readonly kind: "publicKey"; readonly key: KeyObject }
@@ -48,7 +47,7 @@ interface JwtTerms {
   readonly adminClaim: { readonly name: string; readonly value: string } | undefined
 }
 
-/** Somebody whom the issuer knows. */
+/** A person known to the issuer. */
 export interface Bearer {
   readonly userId: UserId
   readonly isServerAdmin: boolean
@@ -56,13 +55,13 @@ export interface Bearer {
 }
 
 export interface Issuer {
-  /** As JWTs name it. */
+  /** The claim that names them. */
   readonly name: string
-  /** Whose JWT this is; undefined when it is not good. */
+  /** The bearer of a JWT; undefined when it is not valid. */
   readonly verify: (jwt: Redacted.Redacted) => Effect.Effect<Bearer | undefined>
 }
 
-/** Whose JWTs let somebody in; undefined where none do. */
+/** The issuer whose JWTs are accepted; undefined where there is none. */
 export class TrustedIssuer extends Context.Reference<Issuer | undefined>(
   "@tropism/server/http/TrustedIssuer",
   { defaultValue: () => undefined }
@@ -72,7 +71,7 @@ export class TrustedIssuer extends Context.Reference<Issuer | undefined>(
 export const isJwt = (secret: Redacted.Redacted): boolean =>
   /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/.test(Redacted.value(secret))
 
-/** Whom a JWT names, good or not. */
+/** The subject of a JWT, without verification. */
 export const subjectOf = (secret: Redacted.Redacted): string | undefined =>
   Option.getOrUndefined(Option.map(claimsOf(Redacted.value(secret)), ({ sub }) => sub))
 
@@ -84,15 +83,15 @@ const publicAlgorithms = [
   "Ed25519"
 ]
 
-/** The name of the server's own admin, which no provider gives. */
+/** The name of the server's own admin, which an issuer cannot use. */
 const reserved = "admin"
 
-/** As a member's id may be. */
+/** The format of a member's id. */
 const isSubject = Schema.is(
   UserId.check(Schema.isPattern(/^[^\s\p{Cc}\p{Cf}](?:[^\p{Cc}\p{Cf}]*[^\s\p{Cc}\p{Cf}])?$/u))
 )
 
-/** The last instant that a row can keep; a JWT may say a later one. */
+/** The latest instant that a row can store; a JWT may carry a later one. */
 const latestSeconds = 253_402_300_799
 
 const makeIssuer = (keys: JwtKeys, terms: JwtTerms): Issuer => {
@@ -158,18 +157,17 @@ const says = (claim: unknown, value: string): boolean =>
     (one) => ["string", "number", "boolean"].includes(typeof one) && String(one) === value
   )
 
-// The keys of an identity provider, asked for when they are needed and kept while it is away.
+// The keys of an identity provider, fetched on demand and kept while the provider is away.
 //
-// Whoever shows a key that nobody knows makes us ask once, and then not again for
-// a while: strangers must not be able to make this server call another as often
-// as they like. Keys that have grown old serve until there are newer ones.
+// An unknown key id triggers one fetch, and then none for a while: strangers must not be able to make this server call another at will. Old
+// keys remain valid until there are newer ones.
 
 type Find = ReturnType<typeof createLocalJWKSet>
 
 interface KeySet {
-  /** Finds a key among those that are known; undefined before any are. */
+  /** Looks a key up among the cached ones; undefined before the first fetch. */
   readonly current: Effect.Effect<Find | undefined>
-  /** The same behind another question to the provider, unless it was asked a moment ago. */
+  /** The same after another fetch, unless one was made a moment ago. */
   readonly renewed: Effect.Effect<Find | undefined>
 }
 
@@ -179,7 +177,7 @@ interface Known {
   readonly askedAt: number
 }
 
-/** The provider did not answer with keys; what it said is not told. */
+/** The provider did not return keys. Its answer is not shown. */
 class KeysMissing extends Schema.TaggedError<KeysMissing>()("KeysMissing", { because: Schema.String }) {}
 
 /** The keys at an address, until the scope ends. */
@@ -251,7 +249,7 @@ const readKeys = (client: HttpClient.HttpClient, url: URL): Effect.Effect<Find, 
       catch: () => new KeysMissing({ because: "the answer is no JSON" })
     })
     if (!isKeySet(keys)) return yield* new KeysMissing({ because: "the answer is no set of keys" })
-    // A secret that was published is none.
+    // A published symmetric key is not secret.
     const open = keys.keys.filter(({ kty }) => kty !== "oct")
     return createLocalJWKSet({ keys: open })
   }).pipe(
@@ -259,10 +257,10 @@ const readKeys = (client: HttpClient.HttpClient, url: URL): Effect.Effect<Find, 
     Effect.catchTag("HttpClientError", ({ reason }) => Effect.fail(new KeysMissing({ because: reason._tag })))
   )
 
-// What the environment says of JWTs: whose are good, and with which key.
+// Reads the JWT settings from the environment: the issuer and its key.
 //
-// Half a setting lets in nobody or anybody, so it is refused at the start with a
-// sentence. No value is told: one of them is a secret.
+// Half a configuration would admit no one or anyone, so the start fails with a sentence. The sentence quotes no value, because one of them
+// is a secret.
 
 const sources = ["TROPISM_JWT_JWKS_URL", "TROPISM_JWT_SECRET", "TROPISM_JWT_PUBLIC_KEY"] as const
 const terms = ["TROPISM_JWT_ISSUER", "TROPISM_JWT_AUDIENCE"] as const
@@ -273,7 +271,7 @@ const valueOf = (name: string) =>
     (found) => Redacted.value(Option.getOrElse(found, () => Redacted.make(""))).trim()
   )
 
-/** The issuer whose JWTs are good, undefined where there is none; fails with the sentence that says what is wrong. */
+/** The configured issuer; undefined where there is none; fails with a sentence about the wrong setting. */
 export const issuerOfEnvironment = Effect.gen(function* () {
   const given = yield* Effect.filter(sources, (name) => Effect.map(valueOf(name), (value) => value !== ""))
   const [source, other] = given
@@ -336,7 +334,7 @@ const keysOf = Effect.fnUntraced(function* (source: (typeof sources)[number], va
   }
 })
 
-/** Whoever stands between could give us keys of their own, but on this machine. */
+/** Without https somebody on the network could substitute keys, except on this machine. */
 const mayAsk = ({ hostname, password, protocol, username }: URL): boolean =>
   username + password === "" && (protocol === "https:" || (protocol === "http:" && isLocal(hostname)))
 

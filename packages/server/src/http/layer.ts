@@ -1,4 +1,4 @@
-/** The services behind the HTTP doors: tokens, sessions, live logs, and whether this server takes work. It needs the database. */
+/** The services of the HTTP endpoints: tokens, sessions, live logs and readiness. Requires the database. */
 import { Layer } from "effect"
 import { Permits } from "./access.ts"
 import { Sessions } from "./authentication.ts"

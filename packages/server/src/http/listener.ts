@@ -1,8 +1,8 @@
 /**
- * The socket at which the doors stand, and what it says while they are not hung yet.
+ * Opens the listening socket, answers 503 while there are no routes, and coordinates the shutdown of requests.
  *
- * A server listens a moment before its routes are there, and a moment after they
- * are gone. A request that comes then is answered with 503 and not left waiting.
+ * A server listens a moment before its routes exist and a moment after they are gone. A request at that time gets an answer and does not
+ * hang.
  */
 import { createServer, type Server } from "node:http"
 import { createServer as createSocket } from "node:net"
@@ -34,7 +34,7 @@ const headTooLarge = {
   detail: "The address and the headers are larger than the server reads: send less of them, also of cookies"
 }
 
-/** Answers what never came to be a request, and ends its connection. */
+/** Answers bytes that did not parse as a request, and closes the connection. */
 const answerUnread = (error: NodeJS.ErrnoException, socket: Duplex): void => {
   if (!socket.writable || error.code?.startsWith("HPE_") !== true) return void socket.destroy()
   const problem = error.code === "HPE_HEADER_OVERFLOW" ? headTooLarge : noHttp
@@ -49,10 +49,10 @@ const answerUnread = (error: NodeJS.ErrnoException, socket: Duplex): void => {
 }
 
 /**
- * A server that answers 503 to whatever no one else listens for. Uploads may take as long as they need.
+ * A server that answers 503 until another handler is attached. Uploads have no time limit here.
  *
- * **Details** A connection that breaks is an error of its request, also when nobody reads the body any more. Whoever
- * reads is told by the stream; an error that nobody listens for would end the program.
+ * A broken connection is an error of its request even when nothing reads the body any more. Readers learn it from the stream; an unhandled
+ * `error` event would end the program.
  */
 export const newServer = (): Server => {
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: httpLimits.keepAliveMs })
@@ -61,7 +61,7 @@ export const newServer = (): Server => {
     request.on("error", () => undefined)
     response.on("error", () => undefined)
     if (server.listenerCount("request") > 1) return
-    // Nobody will read the body; the connection ends so that the next request does not wait behind it.
+    // Discard the body, and close the connection so that no further request waits on it.
     request.resume()
     response
       .writeHead(503, { "content-type": "application/problem+json", "retry-after": "1", connection: "close" })
@@ -69,19 +69,19 @@ export const newServer = (): Server => {
   })
 }
 
-/** Why nobody can listen at an address: the operating system's code and words. */
+/** Why listening at an address failed: the operating system's code and message. */
 export interface ListenFault {
   readonly code?: string
   readonly message: string
 }
 
-/** Without a host: at every address of the machine. */
+/** Without a host: all addresses of the machine. */
 export interface ListenAddress {
   readonly host?: string | undefined
   readonly port: number
 }
 
-/** Tries whether somebody could listen at an address; whoever connects meanwhile is turned away. */
+/** Checks that an address is free to listen at; connections meanwhile are refused. */
 export const tryListening = (address: ListenAddress) =>
   Effect.callback<void, ListenFault>((resume) => {
     const socket = createSocket((connection) => connection.destroy())
@@ -89,23 +89,21 @@ export const tryListening = (address: ListenAddress) =>
     socket.listen(address, () => socket.close(() => resume(Effect.void)))
   })
 
-// Tells streams that have no end of their own that the server is about to stop.
+// Signals to endless streams that the server is about to stop.
 //
-// A server that stops waits for the requests under way. A stream would keep it
-// waiting for nothing, so it ends at once, and its client comes back elsewhere.
-// Who waits for an answer that is still being made may wait until a moment before
-// the doors close for good, and is then told where it goes on.
+// A stopping server waits for open requests, and a stream would hold it up for nothing. So a stream ends at once and its client reconnects
+// elsewhere. A caller who waits for an answer may wait until a moment before requests are cut off, and then learns where to go on.
 
 export class Closing extends Context.Service<
   Closing,
   {
-    /** Done as soon as the server stops. */
+    /** Completes as soon as the server stops. */
     readonly begun: Effect.Effect<void>
-    /** Says that the server stops. */
+    /** Marks the server as stopping. */
     readonly begin: Effect.Effect<void>
-    /** Done a moment before requests under way are cut off. */
+    /** Completes a moment before open requests are cut off. */
     readonly lastCall: Effect.Effect<void>
-    /** Says that from now on requests under way have the time that they may take to end. */
+    /** Starts the time that open requests have to finish. */
     readonly drain: Effect.Effect<void>
   }
 >()("@tropism/server/http/Closing") {
@@ -123,44 +121,42 @@ export class Closing extends Context.Service<
         begun: Deferred.await(stopping),
         begin: Effect.asVoid(Deferred.succeed(stopping, undefined)),
         lastCall: Deferred.await(called),
-        // No request waits for it: the server is gone as soon as the last of them is answered.
+        // No request waits for this timer: the server exits as soon as the last request is answered.
         drain: Effect.asVoid(Effect.forkIn(call, scope))
       })
     })
   )
 }
 
-/** What is told where a server stops before the answer is there. */
+/** The problem for a request that the server's stop interrupts. */
 export const stopsWith = (detail: string): Unavailable => new Unavailable({ detail })
 
-/** The same as an answer, with the time after which another server may be asked. */
+/** The same as an answer, with Retry-After. */
 export const stoppedResponse = (detail: string): Effect.Effect<HttpServerResponse.HttpServerResponse> =>
   Effect.map(HttpServerRespondable.toResponse(stopsWith(detail)), comeAgain)
 
-/** Says when to come again. */
+/** Sets Retry-After. */
 export const comeAgain = HttpServerResponse.setHeader("retry-after", "1")
 
-// Whether this server should be sent work: not while it stops, and not when a part that moves work along has ended.
+// Readiness: whether this server should receive requests. Not while it stops, and not when a background loop has ended.
 //
-// A server that stops says so at once and keeps its doors open for a moment
-// longer, if anybody has asked lately whether it is ready: whoever sends
-// requests to ready servers finds out before the doors close. Whether the
-// database can be written is the database's own answer.
+// A stopping server reports it at once, and stays open for a moment longer if a readiness probe came recently, so that load balancers
+// notice first. Whether the database is writable is the database's own answer.
 
 export class Readiness extends Context.Service<
   Readiness,
   {
-    /** Why the server should not be sent work, for whoever watches it; undefined when nothing is known. */
+    /** Why the server is not ready, for a readiness probe; undefined when it is. Counts as monitoring. */
     readonly look: Effect.Effect<
       { readonly reason: "stopping" | "partEnded"; readonly detail: string } | undefined
     >
-    /** What has ended that should go on for as long as the server does; null where nothing has. Unlike `look` it is nobody's watch. */
+    /** The background loop that has ended; null while all run. Unlike `look` it does not count as monitoring. */
     readonly fault: Effect.Effect<string | null>
-    /** Whether the server stops. */
+    /** Whether the server is stopping. */
     readonly isStopping: Effect.Effect<boolean>
-    /** Says that the server stops, and waits for so long if anybody watches it. */
+    /** Marks the server as stopping, and waits for the notice period if the server is monitored. */
     readonly leave: (noticeMs: number) => Effect.Effect<void>
-    /** Runs a loop that is to go on for as long as the server does. */
+    /** Runs a loop that must not end while the server runs. */
     readonly depend: <R>(name: string, loop: Effect.Effect<never, never, R>) => Effect.Effect<never, never, R>
   }
 >()("@tropism/server/http/Readiness") {

@@ -1,14 +1,10 @@
 /**
- * The logs that somebody watches: what is new is read once, whoever and however many watch.
+ * Streams logs to subscribers: each new event is read once, however many subscribers there are.
  *
- * One reader for each log and program follows its wake-ups and puts what it reads
- * into a buffer (`recent-events.ts`); it begins with the first subscriber and ends
- * with the last. A subscriber that is further behind, or begins in the past, reads
- * pages of the log by itself until it has caught up, a few of them at a time, so
- * none costs the others anything, and none is told what was taken out of the log
- * before it came. One that takes nothing of what it was handed for
- * `stallMs` is cut off and can come back with the id that it heard last; one whose
- * permit holds no more (`permits.ts`) is cut off, too. When the server stops all streams end.
+ * One reader per log and process follows the log's notifications and fills a shared buffer; it starts with the first subscriber and ends
+ * with the last. A subscriber that begins in the past reads pages of the log itself until it has caught up, a few subscribers at a time, so
+ * it slows no other down. A subscriber never receives what was purged before it came. A connection that reads nothing for `stallMs` is
+ * closed and can resume with its last id; so is one whose permit ends (`access.ts`). All streams end when the server stops.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import {
@@ -28,49 +24,49 @@ import { type Permit, Permits } from "./access.ts"
 import { streamLimits } from "./limits.ts"
 import { Closing } from "./listener.ts"
 
-/** One event of a stream; one that passes by has no number. */
+/** One event of a stream; a transient one has no number. */
 export interface SseEvent {
   readonly number: number | undefined
-  /** The id that it has in its log. */
+  /** Its id in its log. */
   readonly id: string
-  /** What kind of event it is. */
+  /** The event's type. */
   readonly name: string
   readonly json: unknown
 }
 
-/** A log that can be watched. */
+/** A log that can be streamed. */
 export interface LiveSource {
-  /** The same for everybody who watches the same log. */
+  /** Equal for all subscribers of the same log. */
   readonly key: string
   readonly projectId: ProjectId
   readonly topic: Topic
-  /** What ids of its events begin with, if they have a number in them. */
+  /** The prefix of its event ids, if these contain a number. */
   readonly name?: string
   /** The number of the log's last event. */
   readonly end: Effect.Effect<number>
   /** The next events after a number, in order. */
   readonly read: (after: number, limit: number) => Effect.Effect<ReadonlyArray<SseEvent>>
-  /** Whether the log can grow no more. */
+  /** Whether the log is complete. */
   readonly isOver?: Effect.Effect<boolean>
-  /** Whether what an event says may be taken out of the log later: then the buffer forgets soon. */
+  /** Whether events may be purged from the log later; the buffer then forgets them soon. */
   readonly isPurgeable?: boolean
-  /** Shows what passes by and is not kept, until the scope ends. */
+  /** Publishes transient events, until the scope ends. */
   readonly passing?: (show: (event: SseEvent) => void) => Effect.Effect<void, never, Scope.Scope>
 }
 
 interface Subscriber {
   readonly progress: Progress
-  /** Lets it go on while it waits, with a text of its own or with what is new. */
+  /** Resumes the waiting subscriber, with a text of its own or with new events. */
   wake: ((text: Uint8Array | undefined) => void) | undefined
-  /** Ends its connection. */
+  /** Closes its connection. */
   cut: () => void
-  /** Heartbeats since it was handed something that it has not taken yet. */
+  /** Heartbeats since the last chunk that it has not read yet. */
   held: number
   isHanded: boolean
-  /** The server stops. */
+  /** The server is stopping. */
   isEnded: boolean
   hasBegun: boolean
-  /** Events of its next page. */
+  /** Size of its next page. */
   pageEvents: number
 }
 
@@ -85,9 +81,9 @@ interface LiveLog {
 export class LiveLogs extends Context.Service<
   LiveLogs,
   {
-    /** The text of everything after an event, whose id comes first, then of what comes, with heartbeats while it is quiet. */
+    /** The text of all events after a number, preceded by the id of that place, then of new events, with heartbeats while it is quiet. */
     readonly watch: (source: LiveSource, after: number, permit: Permit) => Stream.Stream<Uint8Array>
-    /** How many watch at this server. */
+    /** The number of subscribers at this server. */
     readonly watching: () => number
   }
 >()("@tropism/server/http/LiveLogs") {
@@ -181,7 +177,7 @@ export class LiveLogs extends Context.Service<
   )
 }
 
-/** Reads what is new in a log for all who watch it, for ever. */
+/** Reads new events of a log for all its subscribers, endlessly. */
 const follow = (log: LiveLog) =>
   Effect.scoped(
     Effect.gen(function* () {
@@ -195,11 +191,11 @@ const follow = (log: LiveLog) =>
     })
   )
 
-/** One look at a log; whether there may be more. */
+/** Reads the log once; returns whether there may be more. */
 const readOn = Effect.fnUntraced(function* (log: LiveLog) {
   const { source } = log
   const recent = log.recent ?? (yield* beginReading(log))
-  // Asked before the log is read: what comes in between would be missed.
+  // Checked before the log is read: an event in between would be missed otherwise.
   const isOver = source.isOver ? yield* source.isOver : false
   const page = yield* source.read(recent.head(), streamLimits.pageEvents)
   yield* publish(log, recent, page)
@@ -208,7 +204,7 @@ const readOn = Effect.fnUntraced(function* (log: LiveLog) {
   return page.length === streamLimits.pageEvents || (source.isOver !== undefined && page.length > 0)
 })
 
-/** Makes the buffer; who waits at the log's end enters it before anything comes. */
+/** Creates the buffer; waiting subscribers enter it before the first event. */
 const beginReading = Effect.fnUntraced(function* (log: LiveLog) {
   const recent = recentEvents(yield* log.source.end)
   log.recent = recent
@@ -216,7 +212,7 @@ const beginReading = Effect.fnUntraced(function* (log: LiveLog) {
   return recent
 })
 
-/** Puts a page into the buffer, which may hold less: whoever keeps up takes each part before the next comes. */
+/** Adds a page to the buffer in parts, so that subscribers that keep up read each part before the buffer overflows. */
 const publish = Effect.fnUntraced(function* (
   log: LiveLog,
   recent: RecentEvents,
@@ -234,7 +230,7 @@ const publish = Effect.fnUntraced(function* (
   }
 })
 
-/** Lets everybody go on who waits. */
+/** Resumes all waiting subscribers. */
 const rouse = (log: LiveLog) => {
   for (const { wake } of log.subscribers) wake?.(undefined)
 }
@@ -242,13 +238,13 @@ const rouse = (log: LiveLog) => {
 const forkEvery = (intervalMs: number, act: Effect.Effect<void>) =>
   Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), act)))
 
-/** Hands it nothing more: who waits ends at once, who is being handed something after that. */
+/** Ends a subscriber: a waiting one at once, another one after its current chunk. */
 const end = (subscriber: Subscriber) => {
   subscriber.isEnded = true
   subscriber.wake?.(undefined)
 }
 
-/** Keeps a quiet connection open, and ends one that takes nothing. */
+/** Keeps a quiet connection open, and closes one that reads nothing. */
 const beat = (subscriber: Subscriber) => {
   if (subscriber.wake) subscriber.wake(heartbeat)
   else if (subscriber.isHanded) {
@@ -259,7 +255,7 @@ const beat = (subscriber: Subscriber) => {
 
 type Texts = Arr.NonEmptyReadonlyArray<Uint8Array>
 
-/** What a subscriber is handed next, as soon as there is anything. */
+/** The next chunk for a subscriber, as soon as there is one. */
 const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Semaphore): Pull.Pull<Texts> => {
   const { progress } = subscriber
   const hand = (texts: Texts) =>
@@ -289,11 +285,11 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
       size += bytes.length
       progress.number = number ?? progress.number
     }
-    // Large events come in small pages: what is read and does not go out is read again.
+    // Large events need small pages: what is read and not sent is read again.
     subscriber.pageEvents =
       texts.length < page.length ? texts.length : Math.min(pageEvents * 2, streamLimits.pageEvents)
     if (Arr.isArrayNonEmpty(texts)) return yield* hand(texts)
-    // Nothing is left of what was there when the page was asked for; what has come since comes next.
+    // Nothing is left before the head of this read; later events come next.
     progress.number = Math.max(progress.number, head)
     return yield* next
   })
@@ -317,15 +313,15 @@ const nextOf = (log: LiveLog, subscriber: Subscriber, catchingUp: Semaphore.Sema
 const encoder = new TextEncoder()
 
 /**
- * What a stream opens with: the id of the place behind which it begins, so one that is cut before its first event goes on
- * there, too, and how long to wait before that. It is no event: nobody is told anything by it.
+ * The opening of a stream: the id of its start, so that a client cut off before the first event resumes there, and the reconnect delay. It
+ * is not an event for the client.
  */
 const beginningAt = (number: number): Uint8Array =>
   encoder.encode(`id: ${number}\nretry: ${streamLimits.retryMs}\n\n`)
 
 const heartbeat = encoder.encode(": heartbeat\n\n")
 
-/** An event as it goes out. */
+/** An event in wire format. */
 const sent = ({ json, name, number }: SseEvent): SentEvent => ({
   number,
   bytes: encoder.encode(
@@ -333,42 +329,40 @@ const sent = ({ json, name, number }: SseEvent): SentEvent => ({
   )
 })
 
-// The newest events of a log as the text that goes out, for everybody who watches it.
+// The newest events of a log in wire format, shared by all its subscribers.
 //
-// Bounded in events and in bytes, and one buffer for all: whoever watches has a
-// place in it and nothing of its own. It tells what came since somebody entered at
-// its end; whoever is behind that end, or further behind than the buffer reaches, is
-// told so and reads from the log, which may say less by now than it did. What no log
-// keeps it has missed then.
+// Bounded in events and bytes. A subscriber has only a position in it. The buffer holds events since the first subscriber entered at its
+// end; a subscriber that is further back is "behind" and reads from the log, which may have been purged since. It then misses transient
+// events.
 
-/** One event as it goes out; one that passes by and is not kept has no number. */
+/** One event in wire format; a transient one has no number. */
 interface SentEvent {
   readonly number: number | undefined
   readonly bytes: Uint8Array
 }
 
-/** How far one subscriber is. */
+/** The position of one subscriber. */
 interface Progress {
-  /** The number of the last event that it has. */
+  /** The number of the last event it received. */
   number: number
-  /** Of the next event in the buffer; undefined while it reads from the log. */
+  /** Index of the next event in the buffer; undefined while it reads from the log. */
   place: number | undefined
 }
 
-/** Of a subscriber that has everything up to an event. */
+/** The position of a subscriber that has everything up to an event. */
 const progressAfter = (number: number): Progress => ({ number, place: undefined })
 
 interface RecentEvents {
   readonly add: (event: SentEvent) => void
   /** The number of the newest event. */
   readonly head: () => number
-  /** Forgets what was here already when this was said last. */
+  /** Forgets the events that were already here at the last call. */
   readonly forgetOld: () => void
-  /** What comes next for a subscriber, as much as goes out together; nothing while there is none. */
+  /** The next chunk for a subscriber; empty when there is none. */
   readonly take: (progress: Progress) => ReadonlyArray<Uint8Array> | "behind"
 }
 
-/** A buffer that begins behind an event. */
+/** A buffer that begins after an event. */
 const recentEvents = (start: number): RecentEvents => {
   const events: Array<SentEvent> = []
   let first = 0

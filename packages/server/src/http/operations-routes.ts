@@ -1,8 +1,7 @@
 /**
- * How much waits and how much is at work, in the whole database, right now.
+ * Gauges of queues and load, over the whole database.
  *
- * Only numbers of all projects together leave here, so a row of one project is
- * never shown to another.
+ * **Invariant**: only totals over all projects leave here, so no row of a project is shown to another.
  */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
@@ -33,29 +32,29 @@ import { pageById } from "./paging.ts"
 
 interface Gauges {
   readonly queuedRuns: number
-  /** Since that one of them was queued last that waits for the longest, without backtests' and what kill switches hold. */
+  /** Time since the longest-waiting run was queued, without backtests and runs held by kill switches. */
   readonly oldestQueuedSeconds: number
   readonly liveLeases: number
   readonly lapsedLeases: number
-  /** Runs that rest, whatever they wait for; up to `telemetryLimits.countedMax`. */
+  /** Paused runs, whatever they wait for; up to `telemetryLimits.countedMax`. */
   readonly pausedRuns: number
   readonly questionRuns: number
   readonly subAgentRuns: number
-  /** Up to `telemetryLimits.countedMax`, as are the next three and the agents that disabled themselves. */
+  /** Up to `telemetryLimits.countedMax`, as are the next three and the self-disabled agents. */
   readonly stepLimitRuns: number
   readonly timeoutRuns: number
   readonly budgetRuns: number
   readonly killSwitchRuns: number
-  /** Runs that wait for a client to answer a tool call. */
+  /** Runs that wait for a client's tool result. */
   readonly toolResultRuns: number
-  /** Since the instant of that schedule which is due for the longest and held by no kill switch. */
+  /** How long the most overdue schedule has been due; schedules held by kill switches do not count. */
   readonly overdueScheduleSeconds: number
-  /** Since the instant at which that source of foreign events was due which is due for the longest, in a project of which nobody asks any and which no kill switch holds. */
+  /** How long the most overdue source has been due, in a project that is not being polled and that no kill switch holds. */
   readonly overdueSourceSeconds: number
   readonly disabledAgents: number
   /** Up to `telemetryLimits.countedMax`. */
   readonly suspendedSubscriptions: number
-  /** Kill switches that are on, of projects and of the server. */
+  /** Active kill switches, of projects and of the server. */
   readonly projectSwitches: number
   readonly serverSwitches: number
   readonly undispatchedEvents: number
@@ -64,22 +63,27 @@ interface Gauges {
   /** Up to `telemetryLimits.countedMax`, as are the tasks. */
   readonly deadLetters: number
   readonly pendingTasks: number
-  /** How long the entry that is being handled for the longest is being handled. */
+  /** How long the oldest entry in processing has been processed. */
   readonly oldestProcessingSeconds: number
-  /** Connections of all servers, by whether they are at work. */
+  /** Connections of all servers, active or idle. */
   readonly activeConnections: number
   readonly idleConnections: number
-  /** Circuit breakers of providers that are open, since when the first of them is, and runs that wait for one; up to `telemetryLimits.countedMax`. */
+  /**
+   * Open circuit breakers of providers, the time since the first opened, and the runs that wait for one; up to
+   * `telemetryLimits.countedMax`.
+   */
   readonly openOutages: number
   readonly oldestOutageSeconds: number
   readonly providerRuns: number
-  /** What the database takes on its disk, without the log of its changes. */
+  /** Size of the database on disk, without its write-ahead log. */
   readonly databaseBytes: number
 }
 
 type Row = Readonly<Record<keyof Gauges, number | bigint>>
 
-/** Reads the gauges. What connections do is seen by their own login alone: the server's, or the owner's where servers log in as it. */
+/**
+ * Reads the gauges. The state of connections is visible only to their own login: the server's, or the owner's where servers log in as it.
+ */
 export const readGauges = Effect.fn("readGauges")(function* () {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
@@ -125,10 +129,10 @@ export const readGauges = Effect.fn("readGauges")(function* () {
   return read
 }, orDie)
 
-// Figures for whoever watches: what this program has done, and what waits in the database.
+// Metrics for monitoring: counters of this process and gauges of the database.
 //
-// A database that does not answer in time is told as such, and what only it
-// knows is not told: nobody takes an old figure for a new one.
+// When the database does not answer in time, that is a metric of its own and its gauges are left out, so no stale value passes for a
+// current one.
 
 export const metricsHandlers = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   handlers.handle(
@@ -143,7 +147,7 @@ export const metricsHandlers = HttpApiBuilder.group(Api, "metrics", (handlers) =
   )
 )
 
-/** Brings up to date what is not counted as it happens; waits for the database no longer than `/ready` does. */
+/** Updates the gauges; waits for the database no longer than `/ready` does. */
 export const tellFigures = Effect.gen(function* () {
   const gauges = yield* readGauges().pipe(
     Effect.timeoutOption(poolLimits.pingTimeoutMs),
@@ -182,7 +186,7 @@ const overdueSource =
 const switches = "Kill switches that are on."
 const connections = "Connections of all servers to the database."
 
-/** What the database tells, figure by figure; without values where it tells nothing. */
+/** The database's gauges; empty when it did not answer. */
 const gaugesOf = (seen: Gauges | undefined) =>
   [
     [gauge("live_runs", runs, { status: "queued" }), seen?.queuedRuns],
@@ -234,7 +238,7 @@ const gaugesOf = (seen: Gauges | undefined) =>
     [gauge("database_bytes", "What the database takes on its disk."), seen?.databaseBytes]
   ] as const
 
-/** Of every reason for which a run may rest how many rest for it. */
+/** The number of paused runs, by reason. */
 const restingRuns = (seen: Gauges | undefined) => {
   const byReason: Record<PauseReason, number | undefined> = {
     question: seen?.questionRuns,
@@ -250,8 +254,7 @@ const restingRuns = (seen: Gauges | undefined) => {
   )
 }
 
-// Says how a project fares, by the rows and by whether this server does its part.
-//
+// A project's status, from its rows and from this server's loops.
 
 export const healthHandlers = HttpApiBuilder.group(Api, "health", (handlers) =>
   handlers.handle(
@@ -264,15 +267,14 @@ export const healthHandlers = HttpApiBuilder.group(Api, "health", (handlers) =>
   )
 )
 
-// Verification of a project, for whoever may read it.
-//
+// Verification of a project, for everyone who may read it.
 
 export const verificationHandlers = HttpApiBuilder.group(Api, "verification", (handlers) =>
   handlers.handle(
     "verify",
     Effect.fn("http.verification.verify")(function* ({ params }) {
       const verifier = yield* Verifier
-      // Asked first and alone: the snapshot is a transaction of its own.
+      // Authorization comes first and alone: the snapshot is its own transaction.
       yield* reading(params.projectId, Effect.void)
       const lost = yield* currentLoss(params.projectId)
       return yield* Effect.raceFirst(
@@ -289,13 +291,12 @@ const tooLong = Effect.fail(
   })
 )
 
-/** What whoever waits is told whose token may not hear any more what was found. */
+/** The answer to a waiting caller whose token may no longer read the result. */
 const lostToken = new Unauthorized({ detail: "Your token is not good any more, or has another role by now" })
 
-// Says which models can be asked here.
+// Lists the models that are available here.
 //
-// What the operator has set is told by its names, never by its values: no key
-// and no address leaves the server.
+// Configuration is shown by the names of settings, never by values: no key and no address leaves the server.
 
 export const modelsHandlers = HttpApiBuilder.group(Api, "models", (handlers) =>
   handlers.handle(
@@ -320,8 +321,7 @@ export const modelsHandlers = HttpApiBuilder.group(Api, "models", (handlers) =>
   )
 )
 
-// What was denied, and the record of approvals that are.
-//
+// Denials, and the record of denied approvals.
 
 export const denialsHandlers = HttpApiBuilder.group(Api, "denials", (handlers) =>
   handlers.handle(
@@ -338,9 +338,9 @@ export const denialsHandlers = HttpApiBuilder.group(Api, "denials", (handlers) =
 )
 
 /**
- * Records an approval that is refused because a right is missing, the agent's or the person's.
+ * Records an approval that is refused because the agent or the person lacks a right.
  *
- * **Details** In a transaction of its own, because the approval's is undone.
+ * In its own transaction, because the approval's transaction rolls back.
  */
 export const recordingDenial =
   (projectId: ProjectId, taskId: TaskId, edited: Properties | null) =>

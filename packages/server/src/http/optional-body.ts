@@ -1,7 +1,7 @@
 /**
- * Bodies that may be left out, or that are the input of a run.
+ * Reads bodies that may be empty, or that are the input of a run.
  *
- * Each was judged before: it is text, or JSON, or empty.
+ * Each was validated before: it is text, JSON or empty.
  */
 import { TriggerOptions } from "@tropism/api/agents-api"
 import { isJsonObject } from "@tropism/domain/json"
@@ -9,7 +9,7 @@ import { Effect, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { invalidBody } from "./problems.ts"
 
-/** Whether a header says that the body is text, and no more than that. */
+/** Whether a header says that the body is plain text. */
 export const saysText = (contentType: string): boolean => /^text\/plain\s*(?:;|$)/i.test(contentType)
 
 const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, body: unknown) =>
@@ -18,7 +18,7 @@ const decode = <S extends Schema.Codec<unknown, unknown>>(schema: S, body: unkno
     ({ issue }) => invalidBody(issue)
   )
 
-/** Reads the body; an empty one is one without any field. */
+/** Reads the body; an empty one has no fields. */
 export const optionalBody = <S extends Schema.Codec<unknown, unknown>>(schema: S) =>
   Effect.gen(function* () {
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -26,7 +26,7 @@ export const optionalBody = <S extends Schema.Codec<unknown, unknown>>(schema: S
     return yield* decode(schema, text === "" ? {} : JSON.parse(text))
   })
 
-/** The body as the input of a run; undefined where it is empty. */
+/** The body as a run's input; undefined where it is empty. */
 export const inputBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const text = yield* Effect.orDie(request.text)
@@ -34,7 +34,7 @@ export const inputBody = Effect.gen(function* () {
   return saysText(request.headers["content-type"] ?? "") ? text : (JSON.parse(text) as Schema.Json)
 })
 
-/** The input that a trigger brings: the body, or what it calls its input where it has no member that is no option. */
+/** The input of a trigger: the body itself, or its `input` member where all its members are options. */
 export const triggerInput = Effect.gen(function* () {
   const body = yield* inputBody
   const isOptions =

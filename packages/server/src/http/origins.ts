@@ -1,10 +1,8 @@
 /**
- * Which names and pages may stand at the doors for programs: a browser is not to be used against its own machine.
+ * Checks the Host and Origin of requests at the endpoints for programs.
  *
- * A page elsewhere can give its own name the address of this server (DNS
- * rebinding) and then speak to it as to itself. So the name by which the door is
- * called must be one that we know to be ours, and a page that calls must be ours,
- * of this machine, or named by the operator in `TROPISM_ALLOWED_ORIGINS`.
+ * A page can point its own name at this server (DNS rebinding) and then call it as its own origin. So the Host must be a name that we know
+ * as ours, and a calling page must be ours, of this machine, or listed in `TROPISM_ALLOWED_ORIGINS`.
  */
 import { Api } from "@tropism/api/api"
 import { ForeignPage } from "@tropism/api/problems"
@@ -13,18 +11,18 @@ import { Context, Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApi } from "effect/http-api"
 
-/** What the operator says of where this server stands. */
+/** The operator's settings for the server's names and origins. */
 export class Standing extends Context.Service<
   Standing,
   {
-    /** The address at which the server listens. */
+    /** The address that the server listens on. */
     readonly host: string
-    /** Origins of pages that may call, such as `https://tropism.example`; their hosts are names of ours, too. */
+    /** Origins of pages that may call, such as `https://tropism.example`; their hosts count as our names, too. */
     readonly allowedOrigins: ReadonlyArray<string>
   }
 >()("@tropism/server/http/Standing") {}
 
-/** Why a request may not come in by its Host and Origin; undefined when it may. */
+/** Why Host and Origin do not admit a request; undefined when they do. */
 export const findStranger = (
   { allowedOrigins, host }: Standing["Service"],
   headers: { readonly host?: string | undefined; readonly origin?: string | undefined }
@@ -35,7 +33,7 @@ export const findStranger = (
     (isLocal(called) ||
       called === hostOf(host) ||
       allowedOrigins.some((origin) => URL.parse(origin)?.hostname === called) ||
-      // A name can be made to mean another address; an address cannot. Whoever listens everywhere has many.
+      // DNS can point a name at us, but not an address. A server that listens on all interfaces has many addresses.
       (!isLocal(hostOf(host)) && isAddress(called)))
   if (!isKnown)
     return `This server does not know itself as ${told(headers.host)}: add the address to TROPISM_ALLOWED_ORIGINS`
@@ -48,7 +46,7 @@ export const findStranger = (
     : `Pages of ${told(origin)} may not call this server: add it to TROPISM_ALLOWED_ORIGINS`
 }
 
-/** The origins of a comma-separated list, or the first entry that is none. */
+/** The origins of a comma-separated list, or its first invalid entry. */
 export const readOrigins = (
   text: string
 ): { readonly origins: ReadonlyArray<string> } | { readonly unfit: string } => {
@@ -65,10 +63,10 @@ export const readOrigins = (
   return unfit === undefined ? { origins: entries.map((entry) => new URL(entry).origin) } : { unfit }
 }
 
-/** As a URL writes it: an address of version 6 in brackets. */
+/** The host in URL form: IPv6 in brackets. */
 const hostOf = (host: string): string => (host.includes(":") ? `[${host}]` : host.toLowerCase())
 
-/** Whether a name or an address means the machine on which it is said. */
+/** Whether a name or an address means the local machine. */
 export const isLocal = (host: string): boolean =>
   host === "localhost" || host.endsWith(".localhost") || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host)
 
@@ -76,19 +74,17 @@ const isAddress = (host: string): boolean => host.startsWith("[") || /^\d+\.\d+\
 
 const told = (text: string | undefined): string => beginningOf(text ?? "nobody", 200)
 
-/** Whether a client reached this server by https, as the proxy before it says; the first of a chain counts. */
+/** Whether the client reached this server by https, according to the proxy before it; the first of a chain counts. */
 export const isByHttps = ({ headers }: HttpServerRequest.HttpServerRequest): boolean =>
   /^\s*https\s*(?:,|$)/i.test(headers["x-forwarded-proto"] ?? "")
 
-/** The address of this server as the client wrote it. */
+/** The server's address as the client used it. */
 export const originOf = (request: HttpServerRequest.HttpServerRequest): string =>
   `${isByHttps(request) ? "https" : "http"}://${request.headers["host"]}`
 
-// What browsers ask of a server before they let a page of another origin call it.
-//
-// Only for pages that `origins.ts` lets in, at doors that no cookie opens.
+// CORS, for pages that `origins.ts` admits and only at endpoints without cookies.
 
-/** The answer as a page of this origin may read it, with the headers that it is shown. */
+/** Adds the CORS headers for an origin to an answer, with the headers that its page may read. */
 export const readableBy =
   (origin: string | undefined, exposed: string) =>
   (response: HttpServerResponse.HttpServerResponse): HttpServerResponse.HttpServerResponse =>
@@ -100,7 +96,7 @@ export const readableBy =
           vary: "origin"
         })
 
-/** The answer to a preflight: any header, since which ones a client wants is the protocol's affair. */
+/** The answer to a preflight. It allows any header: each protocol has its own. */
 export const preflight = (methods: string, askedHeaders: string | undefined) =>
   HttpServerResponse.empty({
     status: 204,
@@ -111,21 +107,19 @@ export const preflight = (methods: string, askedHeaders: string | undefined) =>
     }
   })
 
-// Whether a request comes from one of our own pages.
+// Cross-site request forgery: whether a request comes from our own pages.
 //
-// A browser sends its cookie with whatever any page makes it send, so what a
-// cookie lets in may change something only if the browser says that a page of
-// this server asked for it. A request that does not say is refused, too: every
-// browser says one of the two.
+// A browser sends its cookie with requests of any page, so a cookie authorizes a change only if the browser states that a page of this
+// server sent it. A request without that statement is refused, too: every browser sends one of the two headers.
 
-/** Whether the browser says that a page of this server sent the request. */
+/** Whether the browser states that a page of this server sent the request. */
 export const isFromOwnPage = (request: HttpServerRequest.HttpServerRequest): boolean => {
   const site = request.headers["sec-fetch-site"]
-  // A page cannot write this header. It holds also behind a proxy that calls us by another name.
+  // A page cannot set this header. It also works behind a proxy that changes the Host.
   if (site !== undefined) return site === "same-origin"
   const page = URL.parse(request.headers["origin"] ?? "")
   const own = URL.parse(originOf(request))
-  // A proxy that does not say so may have been reached by https, and never the other way round.
+  // Behind a proxy that does not report https, the page may be https while we see http; the reverse cannot happen.
   return page !== null && own !== null && (page.origin === own.origin || page.origin === asHttps(own))
 }
 
@@ -143,16 +137,15 @@ export const judgePage = Effect.gen(function* () {
     })
 })
 
-// The addresses that there are: how each is written, and what may be asked of it.
+// Canonical URLs and the methods of each address.
 //
-// Everything behind the edge sees an address in one form, so what is judged by
-// its address cannot be gone around by another way to write it.
+// **Invariant**: everything after the edge sees one form of a URL, so no check of a URL can be bypassed by another spelling.
 
 /**
- * An address without its host and its fragment, without doubled slashes and one at its end, and with nothing encoded that need not be.
+ * A URL without host and fragment, without doubled and trailing slashes, and without needless percent-encoding.
  *
- * **Details** The router decodes before it looks for a route, ends a path at a semicolon and takes addresses with their host; by
- * RFC 3986 § 6.2.2 a letter that is encoded is that letter. What is asked of the address stays as it is.
+ * The router decodes before it matches, ends a path at a semicolon and accepts URLs with a host; by RFC 3986 § 6.2.2 an encoded unreserved
+ * character equals the plain one. The query keeps its meaning.
  */
 export const oneForm = (url: string): string => {
   const target = url.replace(/^https?:\/\/[^/?#]*/i, "").replace(/#.*$/s, "")
@@ -165,13 +158,13 @@ export const oneForm = (url: string): string => {
   return `${written === "" ? "/" : written}${target.slice(path.length)}`
 }
 
-/** An encoded byte as it is written: by itself where it means nothing else. */
+/** A percent-encoded byte in canonical form: decoded where it means nothing else. */
 const inOneForm = (encoded: string): string => {
   const letter = String.fromCharCode(Number.parseInt(encoded.slice(1), 16))
   return /^[\w.~-]$/.test(letter) ? letter : encoded.toUpperCase()
 }
 
-/** What may be asked of the address of a request, where it is one of the API's or one of those given. */
+/** Returns the allowed methods of a URL of the API or of the given addresses. */
 export const makeMethodsAt = (others: Readonly<Record<string, ReadonlyArray<string>>>) => {
   const known = new Map<string, Set<string>>(
     Object.entries(others).map(([path, methods]) => [path, new Set(methods)])

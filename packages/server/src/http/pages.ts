@@ -1,8 +1,6 @@
-/**
- * What is not the API: the console's files, the contract, what problems mean, and 404.
- *
- */
+/** Serves what is not the API: the console's files, the contract, the problem pages, and 404. */
 import { Api } from "@tropism/api/api"
+import type { Principal } from "@tropism/api/authorization"
 import { problemPages, type ProblemPage } from "@tropism/api/problem-pages"
 import { MethodNotAllowed, NotFound, Unauthorized, ForeignPage } from "@tropism/api/problems"
 import type { UserId } from "@tropism/domain/ids"
@@ -28,7 +26,7 @@ const problem = (found: MethodNotAllowed | NotFound | Unauthorized) => HttpServe
 
 const nothing = problem(new NotFound({ detail: "There is nothing at this address" }))
 
-/** The addresses beside the API's. */
+/** The addresses outside the API. */
 const methodsAt = makeMethodsAt({
   "/docs": ["GET"],
   "/openapi.json": ["GET"],
@@ -40,7 +38,7 @@ const methodsAt = makeMethodsAt({
   "/oauth/client.json": ["GET"]
 })
 
-/** Of an address that there is, what may be asked of it. */
+/** The Allow header of an existing address. */
 const allowing = Effect.fnUntraced(function* (method: string, methods: ReadonlyArray<string>) {
   const allow = methods.join(", ")
   const answer =
@@ -59,11 +57,10 @@ type Files = Effect.Effect<
 >
 
 /**
- * Answers every address that nothing else answers.
+ * Answers every address that has no other route.
  *
- * A browser on its way to a page gets the console, also where the address has a
- * form that no file's has: the console says what is wrong, and leads on. Only files may be looked for without a token: anybody may learn that there is
- * no such file, and nobody else which addresses of the API there are.
+ * A browser that navigates gets the console, even where the address cannot be a file's: the console explains the error. Without a token a
+ * caller may only ask for files: that a file is missing is public, the API's addresses are not.
  */
 const nothingHere = (page: Files | undefined) =>
   Layer.unwrap(
@@ -78,7 +75,7 @@ const nothingHere = (page: Files | undefined) =>
         if (!isFile && principals.every((principal) => principal === undefined))
           return yield* problem(new Unauthorized({ detail: "Send a valid token: Authorization: Bearer …" }))
         const methods = methodsAt(request.url)
-        // What may be asked and came to nothing has an id that nothing can have.
+        // An allowed method without a match means that an id in the path is ill-formed.
         const isKnown =
           methods.length > 0 && (request.method === "OPTIONS" || !methods.includes(request.method))
         return yield* isKnown && !isFile ? allowing(request.method, methods) : nothing
@@ -93,7 +90,7 @@ const nothingHere = (page: Files | undefined) =>
             ),
           { global: true }
         ),
-        // Else the console, which has an answer for every address, would answer for the API too.
+        // Otherwise the console, which answers every address, would answer for the API, too.
         HttpRouter.add("GET", "/api/*", answer)
       )
     })
@@ -102,7 +99,7 @@ const nothingHere = (page: Files | undefined) =>
 const isForPeople = (request: HttpServerRequest.HttpServerRequest): boolean =>
   request.headers["accept"]?.includes("text/html") === true
 
-/** The console's files from a folder, once it is built. A name that no file can have is a file that is missing. */
+/** The console's built files in a folder. A name that no file can have is a missing file. */
 const consoleFiles = (folder: string) =>
   Layer.unwrap(
     Effect.map(HttpStaticServer.make({ root: folder, spa: true, cacheControl: "no-cache" }), (files) =>
@@ -110,7 +107,7 @@ const consoleFiles = (folder: string) =>
     )
   )
 
-/** The page that every screen's address is answered with, whatever was asked for. */
+/** The page that answers the address of every screen. */
 const firstOf = (files: Files): Files =>
   Effect.updateService(files, HttpServerRequest.HttpServerRequest, (request) =>
     request.modify({ url: "/index.html" })
@@ -134,9 +131,9 @@ export const layerPages = (consoleFolder: string | undefined) =>
     HttpApiScalar.layer(Api, { path: "/docs", scalar: { withDefaultFonts: false } })
   )
 
-// The pages at the addresses that problems have as their type, for whoever follows one.
+// Pages at the `type` URLs of problems.
 //
-// A browser gets HTML and everybody else Markdown; nobody needs a token.
+// A browser gets HTML, all others Markdown; no token is required.
 
 const pages: ReadonlyMap<string, ProblemPage> = new Map(Object.entries(problemPages))
 
@@ -182,7 +179,7 @@ const asMarkdown = (type: string, page: ProblemPage): string =>
     page.remedy
   ].join("\n\n") + "\n"
 
-/** Code is the only form that the texts of the pages have. */
+/** Code is the only markup in the texts of the pages. */
 const inHtml = (text: string): string =>
   text
     .replaceAll("&", "&amp;")
@@ -225,12 +222,11 @@ const layerProblemPages = Layer.mergeAll(
   HttpRouter.add("GET", "/problems/:name", one)
 )
 
-// The pages that stand between a link and what it lets in, for a browser without the console.
+// Confirmation pages between a link and a sign-in, for a browser without the console.
 //
-// They run no script and stand in no frame, and what they tell of another site
-// about themselves is nothing: their address has a code.
+// They run no script, cannot be framed, and send other sites no referrer: their address contains a code.
 
-/** Asks whether this browser is to be signed in as a user; the address stays the one that has the code. */
+/** Asks whether to sign this browser in as a user; the address with the code stays the same. */
 const askingPage = (user: UserId, present: UserId | undefined) =>
   page(
     200,
@@ -244,11 +240,11 @@ const askingPage = (user: UserId, present: UserId | undefined) =>
 <p><a href="/">Leave things as they are</a></p>`
   )
 
-/** Says why a link signs nobody in. */
+/** Explains why a link signs nobody in. */
 const refusedPage = (detail: string) =>
   page(401, "This link signs nobody in", `<p>${escaped(detail)}</p>\n<p><a href="/">To the console</a></p>`)
 
-/** Asks whether this server may use another one under somebody's account there; the address stays the one that has the code. */
+/** Asks whether this server may use a user's account at an MCP server; the address with the code stays the same. */
 const askingToolPage = ({ askedBy, projectName, serverName }: Pending) =>
   page(
     200,
@@ -258,7 +254,7 @@ const askingToolPage = ({ askedBy, projectName, serverName }: Pending) =>
 <p><a href="/">Leave things as they are</a></p>`
   )
 
-/** Says that a server is signed in to. */
+/** Confirms the sign-in to an MCP server. */
 const toolSignedInPage = (serverName: string) =>
   page(
     200,
@@ -266,7 +262,7 @@ const toolSignedInPage = (serverName: string) =>
     `<p>Agents can use <b>${escaped(serverName)}</b> now. You may close this page.</p>\n<p><a href="/">To the console</a></p>`
   )
 
-/** Says why nobody is signed in to a server. */
+/** Explains why the sign-in to an MCP server failed. */
 const toolRefusedPage = (detail: string) =>
   page(400, "Not signed in", `<p>${escaped(detail)}</p>\n<p><a href="/">To the console</a></p>`)
 
@@ -289,7 +285,7 @@ const guarded = {
   "cache-control": "no-store",
   "content-security-policy":
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-  // Our own form is to say where it comes from; `no-referrer` would have it say "null".
+  // Our own form must send its Origin; `no-referrer` would make it "null".
   "referrer-policy": "same-origin",
   "x-frame-options": "DENY"
 }
@@ -297,19 +293,18 @@ const guarded = {
 const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
-// Where a browser comes back to from the authorization server of an MCP server.
+// The OAuth callback after a sign-in to an MCP server.
 //
-// Somebody who makes another person follow a link of theirs would have that
-// person's account used by agents of their own. So a browser that is not signed in
-// as whoever asked is asked first, and one that is somebody else's is refused.
+// An attacker who sends a person their link would connect that person's account to the attacker's agents. So a browser that is not signed
+// in as the requester must confirm, and one that is signed in as another user is refused.
 
 type Request = HttpServerRequest.HttpServerRequest
 
-/** Who a browser, or a program, is here. */
+/** The principal of a browser or a program. */
 const personOf = Effect.fnUntraced(function* (request: Request) {
   const tokens = yield* Tokens
   const found = yield* Effect.forEach([bearerOf(request), sessionOf(request)], tokens.find)
-  return found.find((principal) => principal !== undefined)?.userId
+  return found.find((principal) => principal !== undefined)
 })
 
 const broughtBy = ({ url }: Request) => {
@@ -326,8 +321,8 @@ const broughtBy = ({ url }: Request) => {
   }
 }
 
-/** Uses the state, and looks at a server whose tools nobody knows yet. */
-const finish = Effect.fnUntraced(function* (request: Request, person: UserId | undefined) {
+/** Redeems the state, and lists the tools of a server that has not been listed yet. */
+const finish = Effect.fnUntraced(function* (request: Request, person: Principal | undefined) {
   const { brought, state } = broughtBy(request)
   const done = yield* Effect.result((yield* SignIns).finish(state, brought, person))
   if (done._tag === "Failure") return toolRefusedPage(done.failure.detail)
@@ -335,7 +330,7 @@ const finish = Effect.fnUntraced(function* (request: Request, person: UserId | u
   return toolSignedInPage(done.success.server.config.name)
 })
 
-/** Pins what a server lists where nobody could look before; where somebody has, what they saw stays. */
+/** Pins a server's tools after the first sign-in; an earlier pin stays. */
 const pinFirst = Effect.fnUntraced(function* ({ askedBy, mayPin, server }: Done) {
   if (!mayPin || server.tools.length > 0 || !server.config.enabled) return
   const registry = yield* ServerRegistry
@@ -344,7 +339,7 @@ const pinFirst = Effect.fnUntraced(function* ({ askedBy, mayPin, server }: Done)
     database.inProject(server.projectId, keeping)
   ).pipe(
     Effect.scoped,
-    // Somebody else has looked meanwhile, or changed the server.
+    // Somebody else has pinned or changed the server meanwhile.
     Effect.catchTag("McpServerRefused", ({ detail }) =>
       Effect.logWarning("A server was signed in to, and its tools are not pinned", { detail })
     )
@@ -360,7 +355,7 @@ const callback = HttpRouter.add(
     const person = yield* personOf(request)
     const { brought, state } = broughtBy(request)
     const pending = yield* (yield* SignIns).find(state)
-    // Whoever only looks at a link, as mail programs do, has not followed it; where nothing was granted nothing is asked.
+    // HEAD, as mail programs send it, follows no link; a denied authorization needs no confirmation.
     const isGranted = brought.code !== undefined
     const isAsked =
       pending !== undefined && (request.method === "HEAD" || (person === undefined && isGranted))
@@ -368,7 +363,7 @@ const callback = HttpRouter.add(
   })
 )
 
-/** The answer of the page that asked. */
+/** The submitted confirmation page. */
 const signInAnswered = HttpRouter.add(
   "POST",
   "/oauth/callback",
@@ -379,7 +374,7 @@ const signInAnswered = HttpRouter.add(
   }).pipe(Effect.catchTag("ForeignPage", HttpServerRespondable.toResponse))
 )
 
-/** What this server says of itself as a client, at the address that is its client id. */
+/** The OAuth client metadata, at the address that is the client id. */
 const clientDocument = Layer.unwrap(
   Effect.map(Standing, (standing) =>
     HttpRouter.add(
@@ -402,11 +397,10 @@ const clientDocument = Layer.unwrap(
 
 const layerToolSignIns = Layer.mergeAll(callback, signInAnswered, clientDocument)
 
-// How a browser gets a session, and how it ends it.
+// Sign-in and sign-out of a browser.
 //
-// Somebody who makes a browser follow a link of theirs would have its person work
-// under their name. So a link that another site leads to, or that would take the
-// place of somebody else's session, asks first, and only our own page can answer.
+// An attacker who sends a person their own link would have that person work under the attacker's name. So a link that another site led to,
+// or that would replace another user's session, asks first, and only our own page can confirm.
 
 const codeOf = ({ url }: Request): Redacted.Redacted =>
   Redacted.make(new URL(url, "http://here").searchParams.get("code") ?? "")
@@ -427,14 +421,14 @@ const overFor = ({ headers }: Request) =>
     ? Effect.succeed(refusedPage(linkIsOver))
     : HttpServerRespondable.toResponse(new Unauthorized({ detail: linkIsOver }))
 
-/** No copy of the answer is kept, and no page behind it is told the address with its code. */
+/** The answer is not cached, and no later page receives the address with its code. */
 const unseen = { "cache-control": "no-store", "referrer-policy": "no-referrer" }
 
-/** Whether the browser says that another site's page led to this address. */
+/** Whether the browser states that another site's page led to this address. */
 const isLedHere = ({ headers }: Request): boolean =>
   /^(?:cross-site|same-site)$/.test(headers["sec-fetch-site"] ?? "")
 
-/** The one-time link that the server prints, or an admin made: `GET /login?code=…`. */
+/** The one-time link that the server prints or an admin creates: `GET /login?code=…`. */
 const loginLink = HttpRouter.add(
   "GET",
   "/login",
@@ -446,17 +440,14 @@ const loginLink = HttpRouter.add(
     const session = sessionOf(request)
     const present = Redacted.value(session) === "" ? undefined : yield* tokens.find(session)
     const isAnothers = present !== undefined && present.userId !== user
-    // Whoever only looks at a link, as mail programs do, has not followed it.
+    // HEAD, as mail programs send it, follows no link.
     return request.method === "HEAD" || isAnothers || isLedHere(request)
       ? askingPage(user, present?.userId)
       : yield* enter(request)
   })
 )
 
-/**
- * Signing in with a token that somebody has, by `Authorization: Bearer …`, which no other
- * site's page can send; or the answer of the page that asked whether a link is to be followed.
- */
+/** Signs in with a token in `Authorization: Bearer …`, which no other site's page can send, or with the submitted confirmation page. */
 const login = HttpRouter.add(
   "POST",
   "/login",

@@ -1,8 +1,8 @@
 /**
- * Cursors and pages: one row more is read than is shown, to know whether there are more.
+ * Cursors and pages. A page reads one row more than it shows, to know whether there are more.
  *
- * A cursor is a place in a list and the mark of that list: in another one the
- * same place would show other rows without a word, so there it is refused.
+ * A cursor is a position and the mark of its list. In another list the same position would silently select other rows, so it is refused
+ * there.
  */
 import { createHash } from "node:crypto"
 import { clampLimit, type Page, type PageRequest } from "@tropism/api/page"
@@ -15,7 +15,7 @@ import { invalid } from "./problems.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** A page of rows whose ids are cursors. */
+/** A page of rows with their ids as cursors. */
 export const pageById = Effect.fn("pageById")(function* <A extends { readonly id: string }, E, R>(
   request: PageRequest,
   read: (before: string | undefined, limit: number) => Effect.Effect<ReadonlyArray<A>, E, R>
@@ -30,7 +30,7 @@ export const pageById = Effect.fn("pageById")(function* <A extends { readonly id
   )
 })
 
-/** The id that a cursor of the marked list is, where ids are its places. */
+/** The id in a cursor of the marked list, where ids are the positions. */
 export const cursorId = (
   { cursor }: PageRequest,
   mark: string
@@ -39,14 +39,14 @@ export const cursorId = (
     place === undefined || uuid.test(place) ? Effect.succeed(place) : badCursor
   )
 
-/** What tells a list from all others: its address and its order, or what it is called where it has none of its own. */
+/** The mark of a list: its address and its order, or a given name where it has no address. */
 export const markOf = ({ list }: PageRequest): Effect.Effect<string> =>
   Effect.map(Effect.serviceOption(HttpServerRequest.HttpServerRequest), (asked) => {
     const name = list ?? Option.match(asked, { onNone: () => "", onSome: ({ url }) => nameAt(url) })
     return createHash("sha256").update(name).digest("hex").slice(0, markChars)
   })
 
-/** Filters may stay what they like: they leave rows away and move none. */
+/** Filters may change between pages: they drop rows and reorder none. */
 const nameAt = (url: string): string => {
   const { pathname, searchParams } = new URL(url, "http://server")
   const path = pathname.toLowerCase().replace(/\/+$/, "")
@@ -55,7 +55,7 @@ const nameAt = (url: string): string => {
 
 const markChars = 8
 
-/** A place as a cursor of the marked list. */
+/** A position as a cursor of the marked list. */
 export const cursorAt = (place: string, mark: string): string => `${place}~${mark}`
 
 const placeIn = (cursor: string | undefined, mark: string): Effect.Effect<string | undefined, InvalidInput> =>
@@ -65,7 +65,7 @@ const placeIn = (cursor: string | undefined, mark: string): Effect.Effect<string
       ? Effect.succeed(cursor.slice(0, -mark.length - 1))
       : badCursor
 
-/** A page of rows whose numbers are their places; a number alone is a place that the caller knows by itself. */
+/** A page of rows with their numbers as positions; a bare number is also a cursor, which callers may compute. */
 export const pageByNumber = Effect.fn("pageByNumber")(function* <A, E, R>(
   request: PageRequest,
   number: (item: A) => number,
@@ -83,7 +83,7 @@ export const pageByNumber = Effect.fn("pageByNumber")(function* <A, E, R>(
   )
 })
 
-/** A page of items whose place in the list's order is the cursor; a cursor of another order is none. */
+/** A page of items whose sort key is the cursor; a cursor of another order is refused. */
 export const pageByPlace = Effect.fn("pageByPlace")(function* <A, E, R>(
   request: PageRequest,
   places: RegExp,
@@ -125,33 +125,31 @@ const paged = <A, E, R>(
   })
 }
 
-// What a caller knows of a thing: told as its ETag, taken as If-None-Match, If-Match or the version in a body.
+// Versions and ETags: sent as ETag, received as If-None-Match, If-Match or the version in a body.
 //
-// Who reads what they know is told 304; who changes what has moved since is told 412,
-// or 409 where the body named the version. What has no version of its own
-// is known by the digest of what is told of it, which is compared under the lock
-// of the transaction that changes it.
+// An unchanged resource answers 304; a write on a stale one fails with 412, or with 409 where the body has the version. A resource without
+// a version uses the digest of its answer, which is compared under the lock of the changing transaction.
 
 interface Headers {
   readonly "if-match"?: string | undefined
 }
 
-/** Answers what has a version with it as its ETag. */
+/** Answers a versioned resource with its version as ETag. */
 export const tagged = <A extends { readonly version: number }>(entity: A) =>
   withTag(`"${entity.version}"`, entity)
 
-/** Answers with its version as its ETag what moves without a version, as an agent does that fires next at another time: so nobody is told 304. */
+/** Adds a version as ETag where the answer also changes without the version, such as an agent's next fire time; so it never answers 304. */
 export const taggedLoosely = <A extends { readonly version: number }>(entity: A) =>
   withTag(`"${entity.version}"`, entity, false)
 
-/** Answers what has no version with the digest of what is told of it as its ETag. */
+/** Answers a resource without a version, with the digest of the answer as ETag. */
 export const taggedByDigest = <A extends object>(entity: A) => withTag(digestTag(entity), entity)
 
-/** Answers a file with the digest of its bytes as its ETag. */
+/** Answers a file with the digest of its bytes as ETag. */
 export const taggedFile = (digest: Digest, file: HttpServerResponse.HttpServerResponse) =>
   withTag(`"${digest}"`, file)
 
-/** Does to a version what the caller does to the one that it knows, from If-Match, from the body, or from both alike. */
+/** Runs a change on the version that the caller knows: from If-Match, from the body, or from both if they agree. */
 export const onVersion = Effect.fnUntraced(function* <A, E, R>(
   { "if-match": header = "*" }: Headers,
   inBody: number | null | undefined,
@@ -180,9 +178,9 @@ export const onVersion = Effect.fnUntraced(function* <A, E, R>(
 })
 
 /**
- * Changes what has no version, if it is what If-Match names.
+ * Changes a resource without a version if If-Match names its current state.
  *
- * **Details** `hold` reads it as it is told, and holds it for the rest of the transaction in which `act` changes it.
+ * `hold` reads it as the API shows it and locks it for the rest of the transaction in which `act` changes it.
  */
 export const onTag = <A, E, R, E2, R2>(
   { "if-match": header = "*" }: Headers,
@@ -197,7 +195,7 @@ export const onTag = <A, E, R, E2, R2>(
   return header.trim() === "*" ? act : Effect.andThen(expecting, act)
 }
 
-/** Answers with an ETag; where it stands for the whole answer, a reader who names it in If-None-Match is told 304 and no more. */
+/** Adds an ETag; where the tag covers the whole answer, a matching If-None-Match gets 304. */
 const withTag = Effect.fnUntraced(function* <A>(tag: string, entity: A, isWhole = true) {
   yield* HttpEffect.appendPreResponseHandler(({ headers, method }, response) =>
     Effect.succeed(
@@ -213,7 +211,7 @@ const withTag = Effect.fnUntraced(function* <A>(tag: string, entity: A, isWhole 
   return entity
 })
 
-/** Says that an answer is what the reader has; how long it may be kept without asking stays as it was said. */
+/** A 304 that keeps the caching headers of the answer. */
 const unchanged = ({ headers }: HttpServerResponse.HttpServerResponse) =>
   HttpServerResponse.empty({
     status: 304,
@@ -225,6 +223,6 @@ const unchanged = ({ headers }: HttpServerResponse.HttpServerResponse) =>
 const digestTag = (entity: object): string =>
   `"${createHash("sha256").update(canonicalJson(entity)).digest("base64url")}"`
 
-/** Whether a list of tags names one; a weak one, which a proxy makes of it, names what the strong one does. */
+/** Whether a list of tags contains one; a weak tag, which a proxy may make of it, matches its strong form. */
 const names = (header: string | undefined, tag: string): boolean =>
   (header ?? "").split(",").some((one) => ["*", tag].includes(one.trim().replace(/^W\//, "")))

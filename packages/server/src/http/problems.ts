@@ -1,7 +1,4 @@
-/**
- * Says the refusals of the stages in the words of HTTP.
- *
- */
+/** Maps the domain's refusals to problem documents. */
 import { Conflict, Forbidden, InvalidInput, NotFound, TooManyRequests } from "@tropism/api/problems"
 import { findFault, type JsonFault, pointerStep } from "@tropism/domain/json"
 import { schemaFaults } from "@tropism/domain/schema-faults"
@@ -17,7 +14,7 @@ import type { UndoRefused } from "../review/undo-plan.ts"
 import type { TriggerRefused } from "../runs/admission.ts"
 import type { AnswerRefused } from "../runs/questions.ts"
 
-/** Answers 404 when there is nothing. */
+/** Fails with 404 when the value is missing. */
 export const orNotFound =
   (what: string) =>
   <A, E, R>(effect: Effect.Effect<A | undefined, E, R>): Effect.Effect<A, E | NotFound, R> =>
@@ -38,13 +35,13 @@ export const invalid = (
     ...(reason === undefined ? {} : { reason })
   })
 
-/** A definition holds text at any depth; what the database cannot keep is refused with its place. */
+/** Refuses text anywhere in a definition that the database cannot store, with its place. */
 export const keepable = (definition: unknown): Effect.Effect<void, InvalidInput> => {
   const fault = findFault(definition)
   return fault ? Effect.fail(invalid(fault.pointer, fault.message)) : Effect.void
 }
 
-/** A refused change: `target` names the pointers that the address, and not the body, gave. */
+/** The problem for a refused change; `target` lists the pointers that the address, not the body, supplied. */
 export const changeProblem = (refusal: ChangeRefused): Conflict | InvalidInput | NotFound => {
   switch (refusal.reason) {
     case "notFound":
@@ -64,7 +61,7 @@ export const changeProblem = (refusal: ChangeRefused): Conflict | InvalidInput |
   }
 }
 
-/** 429, with the header that says when to try again. */
+/** 429, with Retry-After. */
 export const tooMany = Effect.fnUntraced(function* (
   reason: TooManyRequests["reason"],
   detail: string,
@@ -120,7 +117,7 @@ export const decisionProblem = ({
 export const undoProblem = ({ detail, reason }: UndoRefused): Conflict | InvalidInput =>
   reason === "notInPlan" ? invalid("/leaveOut", detail) : new Conflict({ reason, detail })
 
-/** An approval is refused by what decides, by what undoes or by the graph itself. */
+/** The problem for a refused approval: by the decision, the undo or the graph. */
 export const approvalProblem = (refusal: DecisionRefused | UndoRefused | ChangeRefused) => {
   switch (refusal._tag) {
     case "DecisionRefused":
@@ -145,7 +142,7 @@ export const answerProblem = ({ detail, reason }: AnswerRefused): Conflict | Inv
   }
 }
 
-/** The first fault is told as a sentence, all that are known are listed. */
+/** The detail is the first fault; all known faults are listed. */
 export const invalidLockfile = ({ message, faults, total }: InvalidLockfile): InvalidInput => {
   const [first = message] = message.split("\n", 1)
   return new InvalidInput({
@@ -154,7 +151,7 @@ export const invalidLockfile = ({ message, faults, total }: InvalidLockfile): In
   })
 }
 
-/** An import that may not begin or go on. */
+/** The problem for an import that may not start or continue. */
 export const importProblem = ({ reason, detail }: ImportRefused): Conflict | InvalidInput | NotFound => {
   switch (reason) {
     case "noImport":
@@ -166,15 +163,15 @@ export const importProblem = ({ reason, detail }: ImportRefused): Conflict | Inv
   }
 }
 
-// Says where a request does not fit the contract, and what would.
+// Lists where a request violates the contract, and what it expects.
 //
-// A fault is placed by a JSON pointer into the body or by the name of the
-// parameter, and a pointer into it where it holds JSON; what it says comes from the schema.
+// Each fault has a JSON pointer into the body, or the parameter's name, with a pointer where the parameter is JSON. The text comes from the
+// schema.
 
-/** A body that does not fit. */
+/** The problem for an invalid body. */
 export const invalidBody = (issue: SchemaIssue.Issue): InvalidInput => unfit(schemaFaults(issue))
 
-/** Parameters that do not fit. */
+/** The problem for invalid parameters. */
 export const invalidParameters = (issue: SchemaIssue.Issue): InvalidInput =>
   unfit(
     schemaFaults(
@@ -187,10 +184,10 @@ export const invalidParameters = (issue: SchemaIssue.Issue): InvalidInput =>
     )
   )
 
-/** Parameters that are JSON: a place in one of them is a place that its sender has written. */
+/** Parameters that are JSON: a place inside one is meaningful to its sender. */
 const jsonParameters: ReadonlySet<PropertyKey> = new Set(["where"])
 
-/** One of several values that are parted by commas: to whoever sent them they are one parameter. */
+/** Whether a place is inside one of several comma-separated values; to the sender these are one parameter. */
 const isPlace = ([index, ...more]: ReadonlyArray<PropertyKey>): boolean =>
   typeof index === "number" && more.length === 0
 

@@ -1,11 +1,9 @@
 /**
- * How often somebody may ask: by the token that they show, else by where they come from.
+ * Rate limits per token, otherwise per client address.
  *
- * A token is counted by itself once it was found to be good, and a JWT with all
- * others of the same person; until then, and without one, the address is charged,
- * and much more for each credential that is refused, so that guessing is slow.
- * Counted in memory, by each server for itself: it keeps one caller from taking
- * all, and is no accounting.
+ * A token has its own bucket after it was found to be valid; a JWT shares one with all others of the same person. Until then, and without a
+ * token, the address is charged, and much more for each refused credential, which slows guessing down. Buckets are in memory, per server:
+ * they keep one caller from taking everything and are no accounting.
  */
 import { createHash } from "node:crypto"
 import { isIPv6 } from "node:net"
@@ -16,10 +14,10 @@ import { edgeLimits } from "./limits.ts"
 import { RecentMap } from "./recent-map.ts"
 import type { Visit } from "./request-context.ts"
 
-/** Requests per second of one token; null is without a bound. */
+/** Requests per second of one token; null is unlimited. */
 export type RateLimit = number | null
 
-/** What `TROPISM_RATE_LIMIT` says; undefined when it says nothing that can be meant. */
+/** Parses `TROPISM_RATE_LIMIT`; undefined when it is not valid. */
 export const readRateLimit = (text: string): RateLimit | undefined => {
   if (text === "off") return null
   return /^[1-9]\d{0,6}$/.test(text) ? Number(text) : undefined
@@ -28,14 +26,14 @@ export const readRateLimit = (text: string): RateLimit | undefined => {
 /** A request that was counted. */
 export interface Counted {
   readonly quota: Quota
-  /** Says how it was answered. */
+  /** Adjusts the charge and the headers after the answer is known. */
   readonly answered: (response: HttpServerResponse.HttpServerResponse, visit: Visit) => Effect.Effect<void>
 }
 
 export class RateLimits extends Context.Service<
   RateLimits,
   {
-    /** Counts a request by whoever makes it; undefined where nothing is counted. */
+    /** Charges a request to its caller; undefined where the request is free. */
     readonly count: Effect.Effect<Counted | undefined, never, HttpServerRequest.HttpServerRequest>
   }
 >()("@tropism/server/http/RateLimits") {
@@ -51,7 +49,7 @@ const counting = (perSecond: number) => {
     { name: "token", quota: perSecond * tokenWindowSeconds, windowSeconds: tokenWindowSeconds },
     countedCallers
   )
-  /** Who asks by a credential that was found to be good. */
+  /** Holders of credentials that were found to be valid. */
   const holders = new RecentMap<string>(countedCallers)
   const addresses = new TokenBuckets(
     {
@@ -74,7 +72,7 @@ const counting = (perSecond: number) => {
         Effect.map(Clock.currentTimeMillis, (thenMs) => {
           if (status === 401) {
             addresses.charge(address, edgeLimits.refusedCredentialRequests, thenMs)
-            // A webhook asks for a secret of its own, and says nothing of a token that is good elsewhere.
+            // A webhook has its own secret; a failure there says nothing about a token.
             if (credential === undefined || holder === undefined) return
             if (isWebhook(request.url)) tokens.charge(holder, edgeLimits.refusedCredentialRequests, thenMs)
             else holders.delete(credential)
@@ -88,25 +86,25 @@ const counting = (perSecond: number) => {
   })
 }
 
-/** Whoever watches over a server asks these, and is to be told the truth also in a storm. */
+/** Health probes are free, so that monitoring works under any load. */
 const isFree = (url: string): boolean => /^\/(?:health|ready)(?:\?|$)/.test(url)
 
 const isWebhook = (url: string): boolean => url.startsWith("/api/hooks/")
 
-/** The SHA-256 of what a request shows, as the database knows it; undefined when it shows nothing. */
+/** The SHA-256 of the request's credential, as the database stores it; undefined without one. */
 const credentialOf = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
   const [scheme, token = ""] = (request.headers["authorization"] ?? "").split(" ", 2)
   const secret = scheme?.toLowerCase() === "bearer" ? token : Redacted.value(sessionOf(request))
   return secret === "" ? undefined : createHash("sha256").update(secret, "utf8").digest("hex")
 }
 
-/** Of version 6 the network: whoever has one address of it has all. */
+/** For IPv6 the network: a client has all addresses of it. */
 const addressOf = ({ remoteAddress }: HttpServerRequest.HttpServerRequest): string => {
   const address = Option.getOrElse(remoteAddress, () => "unknown")
   return isIPv6(address) && !address.startsWith("::ffff:") ? networkOf(address) : address
 }
 
-/** The first 64 bits of an address of version 6. */
+/** The first 64 bits of an IPv6 address. */
 const networkOf = (address: string): string => {
   const [head = "", tail] = address.toLowerCase().split("::", 2)
   const before = head === "" ? [] : head.split(":")
@@ -115,30 +113,28 @@ const networkOf = (address: string): string => {
   return [...before, ...Array<string>(zeros).fill("0"), ...after].slice(0, 4).join(":")
 }
 
-// Counts requests by whoever makes them: so many at once, and so many in every second after.
+// Token buckets: a burst, then a steady rate, per caller.
 //
-// A bucket of permits for each caller, which fills steadily and is never fuller
-// than its policy says. Who was not seen for a while has a full one, so only the
-// callers seen last are remembered, a bounded number. Whose a bucket is, and what
-// a request costs, is decided elsewhere; time is told, not looked up.
+// A bucket refills steadily up to its policy's quota. A caller not seen for a while has a full one, so only a bounded number of recent
+// callers is kept. The caller chooses keys, costs and the clock.
 
-/** How much of something there is in how long. */
+/** A quota per time window. */
 export interface QuotaPolicy {
   readonly name: string
-  /** What a caller who was quiet may take at once. */
+  /** The burst of an idle caller. */
   readonly quota: number
-  /** How long an empty bucket takes to fill. */
+  /** The time in which an empty bucket refills. */
   readonly windowSeconds: number
 }
 
-/** How a caller stands after having asked. */
+/** The state of a bucket after a request. */
 export interface Quota {
   readonly policy: QuotaPolicy
-  /** Whole permits left. */
+  /** Whole permits that remain. */
   readonly remaining: number
-  /** Until the bucket is full again. */
+  /** Time until the bucket is full. */
   readonly fullInSeconds: number
-  /** Until the next permit; 0 when this request has one. */
+  /** Time until the next permit; 0 when this request has one. */
   readonly retryAfterSeconds: number
 }
 
@@ -156,12 +152,12 @@ export class TokenBuckets {
     this.#buckets = new RecentMap(capacity)
   }
 
-  /** Callers that are remembered. */
+  /** The number of remembered callers. */
   get size(): number {
     return this.#buckets.size
   }
 
-  /** Asks for one permit; without one nothing is taken. */
+  /** Takes one permit if there is one. */
   take(key: string, nowMs: number): Quota {
     const bucket = this.#filled(key, nowMs)
     const isGranted = bucket.permits >= 1
@@ -169,7 +165,7 @@ export class TokenBuckets {
     return this.#told(bucket.permits, isGranted)
   }
 
-  /** Takes permits that may not be there: the caller waits until they have come. */
+  /** Takes permits into debt: the caller waits until they have refilled. */
   charge(key: string, permits: number, nowMs: number): void {
     const bucket = this.#filled(key, nowMs)
     bucket.permits = Math.max(-this.policy.quota, bucket.permits - permits)
@@ -179,7 +175,7 @@ export class TokenBuckets {
     return this.policy.quota / (this.policy.windowSeconds * 1_000)
   }
 
-  /** The caller's bucket as it is now. */
+  /** The caller's bucket, refilled up to now. */
   #filled(key: string, nowMs: number): Bucket {
     const { quota } = this.policy
     const bucket = this.#buckets.get(key) ?? this.#begun(key, nowMs)
@@ -205,7 +201,7 @@ export class TokenBuckets {
   }
 }
 
-/** The fields by which a client paces itself, as draft-ietf-httpapi-ratelimit-headers-10 writes them. */
+/** The rate limit headers of draft-ietf-httpapi-ratelimit-headers-10. */
 export const quotaHeaders = ({ fullInSeconds, policy, remaining, retryAfterSeconds }: Quota) => ({
   "ratelimit-policy": `"${policy.name}";q=${policy.quota};w=${policy.windowSeconds}`,
   ratelimit: `"${policy.name}";r=${remaining};t=${fullInSeconds}`,

@@ -1,9 +1,8 @@
 /**
- * Remembers what was asked for last, a bounded number.
+ * A map of bounded size that keeps the most recently used entries.
  *
- * In two halves, of which the earlier is dropped whole: taking single entries out
- * of a large map costs fifty times as much. What is asked for is among the newest
- * again.
+ * It has two halves and drops the older one whole: deleting single entries from a large map costs fifty times as much. A read makes an
+ * entry recent again.
  */
 
 export class RecentMap<A> {
@@ -15,7 +14,7 @@ export class RecentMap<A> {
     this.#capacity = capacity
   }
 
-  /** How many are remembered. */
+  /** The number of entries. */
   get size(): number {
     return this.#recent.size + this.#earlier.size
   }

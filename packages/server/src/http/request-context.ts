@@ -1,21 +1,20 @@
 /**
- * What becomes known of one request while it is answered.
+ * Facts about one request that are found while it is answered.
  *
- * Begun by `edge.ts`; whoever finds out more notes it here. It is believed for
- * counting and telling, and never for letting anybody in.
+ * `edge.ts` creates it and later stages fill it in. It serves metrics and logs and never authorizes anything.
  */
 import { Context } from "effect"
 
 export interface Visit {
-  /** By which the request is spoken of: the client's own where it gave one. */
+  /** The request id: the client's own where it sent one. */
   readonly id: string
-  /** The SHA-256 of the credential that was found to be good, and who it is that asks by it. */
+  /** The SHA-256 of the credential that was found to be valid, and its holder. */
   admitted: { readonly credential: string; readonly holder: string } | undefined
-  /** The path of the route that it took, as the contract has it; undefined where it took none. */
+  /** The path template of its route, as in the contract; undefined where there is none. */
   route: string | undefined
 }
 
-/** The request under way; undefined outside any. */
+/** The current request; undefined outside any. */
 export class CurrentRequest extends Context.Reference<Visit | undefined>(
   "@tropism/server/http/CurrentRequest",
   {

@@ -1,9 +1,8 @@
 /**
- * Judges a request before anything of it is decoded: can it be kept as it was sent?
+ * Validates a raw request before it is decoded: can it be stored as sent?
  *
- * A body is judged as text first, because decoding it would already round its
- * numbers, mend its bytes and drop the first of two equal keys. Whether it fits
- * the contract is not asked here.
+ * A body is checked as text first, because decoding would already round its numbers, repair its bytes and drop one of two equal keys.
+ * Whether it matches the contract is decided later.
  */
 import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import { attachmentMaxBytes } from "@tropism/api/attachments-api"
@@ -48,7 +47,7 @@ export const layerRequestJudgement = Layer.effect(
   )
 )
 
-/** What a request without JSON is told. */
+/** The refusal of a request whose body is not JSON. */
 const sendJson = new MalformedRequest({
   detail: "Send the body as JSON, with the header content-type: application/json"
 })
@@ -57,7 +56,7 @@ const sendJsonOrText = new MalformedRequest({
   detail: "Send the body as JSON or as text, with the header content-type: application/json or text/plain"
 })
 
-/** PostgreSQL cannot compare with a text that it cannot keep, and of two values of one parameter none is the one that was meant. */
+/** Refuses text that PostgreSQL cannot compare, and repeated parameters, whose intended value is unknown. */
 const judgeQuery = Effect.gen(function* () {
   const { url } = yield* HttpServerRequest.HttpServerRequest
   const start = url.indexOf("?")
@@ -85,7 +84,7 @@ export const judgeEncoding = Effect.gen(function* () {
     })
 })
 
-/** Whether a header says that the body is bytes, and no more than that. */
+/** Whether a header says that the body is plain bytes. */
 export const saysBytes = (contentType: string): boolean =>
   /^application\/octet-stream\s*(?:;|$)/i.test(contentType)
 
@@ -102,7 +101,7 @@ const judgeFile = Effect.fnUntraced(function* (
     return yield* Effect.andThen(dropBody, tooLarge(maxBytes))
 })
 
-/** Refuses a key where the file has an id instead: whoever sends one takes the request for safe to repeat. */
+/** Refuses a key where the file has an id instead: its sender would assume that the request is safe to repeat. */
 const refuseKey = (instead: string) =>
   Effect.gen(function* () {
     const { headers } = yield* HttpServerRequest.HttpServerRequest
@@ -115,7 +114,7 @@ const refuseKey = (instead: string) =>
     return yield* Effect.andThen(dropBody, refuseRest(refusal))
   })
 
-/** The requests whose body is a file, by their names in the contract. */
+/** The requests whose body is a file, by their operation in the contract. */
 const fileJudges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   import: Effect.andThen(
     refuseKey(
@@ -134,10 +133,10 @@ const fileJudges: Readonly<Record<string, ReturnType<typeof judgeFile>>> = {
   )
 }
 
-/** The bytes of a body of a size, once they are here; whoever asks again gets the same. */
+/** The bytes of a body up to a size, once complete; a second call returns the same bytes. */
 export const readBody = Effect.fnUntraced(function* (maxBytes: number) {
   const { arrayBuffer } = yield* HttpServerRequest.HttpServerRequest
-  // Reading that is interrupted tears the request down, and its answer with it: it ends with the connection instead.
+  // Interrupting the read would destroy the request and its answer, so the read ends with the connection.
   const reading = yield* arrayBuffer.pipe(
     Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(maxBytes)),
     Effect.forkDetach
@@ -151,7 +150,7 @@ export const readBody = Effect.fnUntraced(function* (maxBytes: number) {
   )
 })
 
-/** Judges a body of a size; the contract decodes the same bytes afterwards. */
+/** Validates a body up to a size; the contract decodes the same bytes afterwards. */
 export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number, takesText = false) {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (request.method === "GET" || request.method === "HEAD" || request.method === "DELETE") return
@@ -189,10 +188,10 @@ export const judgeBodyUpTo = Effect.fnUntraced(function* (maxBytes: number, take
   }
 })
 
-/** Reads a body as large as a door takes that says nothing else. */
+/** Validates a body up to the default size. */
 export const judgeBody = judgeBodyUpTo(httpLimits.bodyMaxBytes)
 
-/** The same of a body that is the input of a run, which may be text. */
+/** The same for a run's input, which may be text. */
 export const judgeInput = judgeBodyUpTo(httpLimits.bodyMaxBytes, true)
 
 const judgeOf = (endpoint: string) =>
@@ -200,18 +199,18 @@ const judgeOf = (endpoint: string) =>
 
 const utf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** The text of bytes; fails where another decoder would put a replacement character. */
+/** Decodes text; fails where another decoder would insert a replacement character. */
 export const readText = (bytes: ArrayBuffer | Uint8Array) =>
   Effect.try({ try: () => utf8.decode(bytes), catch: () => "notUtf8" as const })
 
-/** Refuses a body that is not read to its end: its connection ends with the answer, for what comes over it is still the body. */
+/** Refuses a body that is not read to its end: the connection closes with the answer, because the rest of the body follows on it. */
 export const refuseRest = <E>(problem: E): Effect.Effect<never, E, HttpServerRequest.HttpServerRequest> =>
   Effect.andThen(HttpEffect.appendPreResponseHandler(closing), Effect.fail(problem))
 
 const closing: HttpEffect.PreResponseHandler = (_request, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "connection", "close"))
 
-/** Refuses a body that comes too slowly. */
+/** The refusal of a body that comes too slowly. */
 export const tooSlow = (timeoutMs: number) =>
   refuseRest(
     new MalformedRequest({
@@ -219,17 +218,16 @@ export const tooSlow = (timeoutMs: number) =>
     })
   )
 
-/** Refuses a body that has more bytes than may be. */
+/** The refusal of a body that is too large. */
 export const tooLarge = (maxBytes: number) =>
   refuseRest(new BodyTooLarge({ detail: `A body may have ${maxBytes} bytes here` }))
 
-// Reads the rest of a body that is refused, and keeps nothing of it.
+// Reads the rest of a refused body and discards it.
 //
-// A connection that ends while its client still sends is reset, and the answer
-// with it: most clients then tell of a broken connection. So a bounded part is
-// waited for. Whoever sends more, or more slowly, is cut off.
+// Closing a connection while the client still sends resets it, and the answer is lost: most clients then report a broken connection. So a
+// bounded part is read. A client that sends more, or more slowly, is cut off.
 
-/** Waits until a body of which nobody has read anything is here, is too much, or comes no more. */
+/** Waits until an unread body is complete, too large or stalled. */
 const dropBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (Number(request.headers["content-length"] ?? 0) > httpLimits.dropMaxBytes) return
@@ -253,15 +251,14 @@ const dropBody = Effect.gen(function* () {
   yield* Effect.raceFirst(ended, quiet).pipe(Effect.timeoutOption(httpLimits.dropTimeoutMs))
 })
 
-// Answers whatever goes wrong around a handler with a problem document.
+// Answers every failure around a handler with a problem document.
 //
-// A request that does not fit the contract is told where, an ill-formed id in a
-// path is answered like a missing thing, and an address that nothing answers
-// like one. What the server itself got wrong is logged and never shown.
+// A contract violation lists its places; an ill-formed id in a path and an unknown address answer 404. Server faults are logged and never
+// shown.
 
 export const layerRequestProblems = Layer.succeed(RequestProblems, (httpEffect) =>
   httpEffect.pipe(
-    // The framework itself answers a content type that it does not know, with bare text.
+    // The framework answers an unsupported content type with bare text.
     Effect.filterOrFail(
       (response) => response.status !== 415,
       () => sendJson
@@ -286,7 +283,7 @@ const serverFault = Effect.fail(new ServerFault({ detail: "The server failed; it
 
 type Problem = NotFound | InvalidInput | ServerFault | BodyTooLarge | MalformedRequest
 
-/** A fault of the request in the contract's words; what is none of these stays what it is. */
+/** Maps a framework error of the request to the contract's problems; others stay as they are. */
 const problemFor = <E>(error: E): Effect.Effect<never, Problem | E> => {
   if (HttpApiError.HttpApiSchemaError.is(error)) return problemOf(error)
   if (HttpApiError.HttpApiPayloadTooLarge.is(error))

@@ -1,7 +1,4 @@
-/**
- * Tasks: a person reads what waits and decides.
- *
- */
+/** Endpoints for tasks: read them and decide. */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal, includesRole, type Principal } from "@tropism/api/authorization"
 import { Conflict, Forbidden, InvalidInput, NotFound } from "@tropism/api/problems"
@@ -18,7 +15,7 @@ import { Effect, Data, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { CrashPoint } from "../crash-point.ts"
 import { heldByOthers, isContended } from "../database/connection-errors.ts"
-import { Reruns } from "../reactions/retries.ts"
+import { Reruns } from "../reactions/manual-retries.ts"
 import type { Decider } from "../review/decisions.ts"
 import { Tasks } from "../review/tasks.ts"
 import { Todos } from "../review/todos.ts"
@@ -47,7 +44,7 @@ const todoOf = Effect.fnUntraced(function* (id: TaskId, owner: UserId) {
   return task && isTodo(task) ? task : undefined
 })
 
-/** What a person does to a task that is none of his todos: nothing where there is none, else what to do instead. */
+/** The problem for an action on a task that is not the caller's todo: 404 where there is none, otherwise advice. */
 const notATodo = Effect.fnUntraced(function* (id: TaskId, reader: UserId, why: string) {
   const tasks = yield* Tasks
   const task = yield* tasks.get(id, reader)
@@ -169,7 +166,7 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
             UndoRefused: (refusal) => Effect.fail(undoProblem(refusal)),
             RerunRefused: ({ detail, reason }) => Effect.fail(new Conflict({ reason, detail }))
           }).pipe(
-            // What is planned anew for somebody who may not is undone with the refusal.
+            // The 403 rolls back a new plan made for a caller who may not have it.
             Effect.tap((task) => (task && isUndo(task) ? requireRole(principal, "reviewer") : Effect.void))
           )
         )
@@ -180,18 +177,17 @@ export const tasksHandlers = HttpApiBuilder.group(Api, "tasks", (handlers) =>
   })
 )
 
-// A person's decisions about tasks, one at a time or many after one another.
+// Decides tasks, one or many.
 //
-// Each decision is a transaction of its own, also of many: who is refused one
-// has made the others, and is told of each.
+// Each decision is its own transaction, also in a batch: a refused one does not affect the others, and each has its own result.
 
-/** What a person may decide: editors what they could change by hand, reviewers besides what takes back. */
+/** The decisions a role allows: editors decide what they could change by hand; reviewers also undo. */
 export const deciderOf = ({ role, userId }: Pick<Principal, "role" | "userId">): Decider => ({
   userId,
   mayTakeBack: includesRole(role, "reviewer")
 })
 
-/** Approves a task, with a person's own properties where there are any. */
+/** Approves a task, with a person's edited properties where there are any. */
 export const approving = Effect.fn("http.approving")(function* (
   projectId: ProjectId,
   taskId: TaskId,
@@ -214,7 +210,7 @@ export const approving = Effect.fn("http.approving")(function* (
   return task
 })
 
-/** Rejects a task, with a reason where there is one. */
+/** Rejects a task, with an optional reason. */
 export const rejecting = Effect.fn("http.rejecting")(function* (
   projectId: ProjectId,
   taskId: TaskId,
@@ -232,7 +228,7 @@ export const rejecting = Effect.fn("http.rejecting")(function* (
   )
 })
 
-/** Rejects all that waits of an agent, and answers how many that were. */
+/** Rejects all pending tasks of an agent and returns their number. */
 const rejectingAll = Effect.fn("http.rejectingAll")(function* (
   projectId: ProjectId,
   agentId: AgentId,
@@ -247,7 +243,7 @@ const rejectingAll = Effect.fn("http.rejectingAll")(function* (
   )
 })
 
-/** Decides many tasks in their order, and says of each what came of it. */
+/** Decides several tasks in order and returns a result for each. */
 const decidingEach = Effect.fn("http.decidingEach")(function* (
   projectId: ProjectId,
   { decision, reason, tasks }: Decisions
@@ -258,7 +254,7 @@ const decidingEach = Effect.fn("http.decidingEach")(function* (
   )
   if (second !== -1)
     return yield* invalid(`/tasks/${second}/taskId`, "This task is in the list twice: name it once")
-  // Who may not decide is told so at once; each approval that was tried is on record like a single one.
+  // A missing role fails at once; each approval attempt is recorded as a single one would be.
   yield* looking(projectId, "editor", () => Effect.void).pipe(
     Effect.tapError((problem) =>
       Effect.forEach(decision === "approve" ? tasks : [], ({ taskId }) =>
@@ -275,7 +271,7 @@ const decidingEach = Effect.fn("http.decidingEach")(function* (
     ).pipe(
       Effect.map((task) => ({ taskId, task })),
       Effect.catchIf(isProblem, (problem) => Effect.succeed({ taskId, problem })),
-      // Those before it are decided, and those behind it are not held.
+      // Earlier decisions stay, and later ones go on.
       Effect.catchDefect((defect) =>
         isContended(defect)
           ? Effect.succeed({ taskId, problem: new Conflict({ reason: "state", detail: heldByOthers }) })
@@ -294,10 +290,10 @@ const decidingEach = Effect.fn("http.decidingEach")(function* (
   }
 })
 
-/** Decisions of which one is told to be tried again: they are told and not kept, so a repeat tries. */
+/** Results with at least one that should be retried. They are returned and not stored, so a repeat tries again. */
 class Unsettled extends Data.TaggedError("Unsettled")<{ readonly items: typeof Items.Type }> {}
 
-/** Whether the same decision may come to something else in a moment. */
+/** Whether the same decision may have another result in a moment. */
 const mayChange = ({ problem }: typeof Decided.Type): boolean =>
   problem instanceof Conflict && (problem.reason === "keyBusy" || problem.detail === heldByOthers)
 

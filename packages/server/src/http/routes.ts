@@ -1,7 +1,4 @@
-/**
- * All routes of the server: the contract's, the pages, and 404 for the rest.
- *
- */
+/** All routes of the server: the contract's, the pages, and 404 for the rest. */
 import { Api } from "@tropism/api/api"
 import { OpenAiApi } from "@tropism/api/openai-api"
 import { ByteSize, Layer } from "effect"
@@ -96,7 +93,7 @@ const handlers = Layer.mergeAll(
   verificationHandlers
 )
 
-/** The door for OpenAI's clients, whose contract lies beside it. */
+/** The OpenAI endpoint, which has its own contract. */
 const layerOpenAi = Layer.mergeAll(
   HttpApiBuilder.layer(OpenAiApi, { openapiPath: "/v1/openapi.json" }).pipe(
     Layer.provide([completionsHandlers, projectCompletionsHandlers]),
@@ -105,7 +102,7 @@ const layerOpenAi = Layer.mergeAll(
   layerOpenAiMissing
 )
 
-/** The routes; `consoleFolder` is where the built console lies. */
+/** The routes; `consoleFolder` has the built console. */
 export const layerRoutes = (consoleFolder: string | undefined) =>
   Layer.mergeAll(
     HttpApiBuilder.layer(Api, { openapiPath: "/openapi.json" }).pipe(

@@ -1,7 +1,4 @@
-/**
- * Runs: read them, watch them live, stop them.
- *
- */
+/** Endpoints for runs: read, watch and stop them. */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import type { KillSwitchInput } from "@tropism/api/kill-switch-api"
@@ -18,7 +15,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Contexts, replayContext } from "../contexts/contexts.ts"
 import { CrashPoint } from "../crash-point.ts"
 import type { ProjectTransaction } from "../database/database.ts"
-import { Resumptions, whyNotResumed } from "../reactions/retries.ts"
+import { Resumptions, whyNotResumed } from "../reactions/manual-retries.ts"
 import { RunCancellation } from "../runs/cancellation.ts"
 import { KillSwitches } from "../runs/kill-switches.ts"
 import { Answers } from "../runs/questions.ts"
@@ -42,11 +39,11 @@ import { liveLog, logPage, wantsStream } from "./streams.ts"
 
 const knownRun = orNotFound("run")
 
-/** Who looks for words finds only the runs whose words they may read: a guess would tell them otherwise. */
+/** A text search finds only runs whose text the caller may read; otherwise guesses would reveal it. */
 const readableWords = ({ role, userId }: Principal, { query }: { readonly query?: unknown }) =>
   query === undefined || query === null || role === "admin" ? {} : { readableBy: userId }
 
-/** A call as the API shows it: what it read is evidence, not part of the answer. */
+/** A call as the API shows it, without the recorded reads, which are evidence only. */
 const shownCall = ({ reads: _reads, ...call }: RecordedCall): ToolCallRecord => call
 
 export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
@@ -129,7 +126,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
       Effect.fn("http.runs.cancel")(function* ({ params }) {
         const descendants = yield* Descendants
         const cancelled = yield* inProject(params.projectId, "editor", () => cancelling(params.runId))
-        // When the answer is there, nothing below the run writes any more.
+        // When this answers, no run below writes any more.
         yield* descendants.cancelBelow(params.projectId, cancelled.id)
         return cancelled
       })
@@ -155,7 +152,7 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
                   Effect.fail(
                     new Conflict({ reason: "state", detail: `${detail} Raise it, then resume the run` })
                   ),
-                // Read again: somebody else was faster.
+                // Another request was faster, so the run is read again.
                 RunNotInState: () => Effect.flatMap(knownRun(runs.get(run.id)), notResumed)
               })
             )
@@ -187,23 +184,22 @@ export const runsHandlers = HttpApiBuilder.group(Api, "runs", (handlers) =>
 
 const notResumed = (run: Run) => Effect.fail(new Conflict({ reason: "state", detail: whyNotResumed(run) }))
 
-/** The limits that somebody has said; null is unsaid. */
+/** The limits in the request; null is unset. */
 const saidOf = (limits: Omit<ResumeInput, "message">): LimitOverrides =>
   Object.fromEntries(Object.entries(limits).filter(([, limit]) => typeof limit === "number"))
 
-// A run looked at closely: its steps, and what each model was shown and answered.
-//
+// A run in detail: its steps and each model request and answer.
 
 interface RunPath {
   readonly projectId: ProjectId
   readonly runId: RunId
 }
 
-/** Reads something of a run that is there. */
+/** Reads a part of an existing run. */
 const ofRun = <A, E, R>({ projectId, runId }: RunPath, read: Effect.Effect<A, E, R>) =>
   reading(projectId, Effect.andThen(readableRun(runId), read))
 
-/** A page of what is numbered in a run. */
+/** A page of a run's numbered items. */
 const pageOf = <A extends { readonly number: number }>(
   params: RunPath,
   query: Parameters<typeof pageByNumber>[0],
@@ -248,13 +244,13 @@ export const runRecordsHandlers = HttpApiBuilder.group(Api, "runRecords", (handl
   })
 )
 
-// A person cancels a run, or whatever works in a context.
+// Cancels a run, or the work in a context.
 //
-// The runs below it are cancelled behind the transaction that cancels it.
+// The runs below it are cancelled after its own transaction.
 
 const known = orNotFound("run")
 
-/** Cancels the run that works or rests in a context, in the caller's transaction, and answers which that was. */
+/** Cancels the running or paused run of a context, in the caller's transaction, and returns it. */
 export const cancelWorkIn = Effect.fn("http.cancelWorkIn")(function* (
   name: ContextName,
   cancellation: Cancellation
@@ -271,17 +267,17 @@ export const cancelWorkIn = Effect.fn("http.cancelWorkIn")(function* (
       onFailure: () => false
     })
     if (isCancelled) return run.id
-    // It has ended by itself a moment ago, and may have queued another one for what came late.
+    // It ended a moment ago, and may have queued another run for late messages.
   }
 })
 
-/** Cancels a run that has not ended, in the caller's transaction, and answers it. */
+/** Cancels an unfinished run in the caller's transaction and returns it. */
 export const cancelling = Effect.fn("http.cancelling")(function* (id: RunId) {
   const runs = yield* Runs
   const endings = yield* RunCancellation
   const run = yield* readableRun(id)
   const { userId: by } = yield* CurrentPrincipal
-  // Read again: it ended after it was read, or before.
+  // It ended before or after it was read, so it is read again.
   yield* Effect.catchTag(endings.cancel(run, { by }), "RunNotInState", () =>
     Effect.flatMap(known(runs.get(id)), ({ status }) =>
       Effect.fail(new Conflict({ reason: "state", detail: `The run is ${status} already` }))
@@ -290,8 +286,7 @@ export const cancelling = Effect.fn("http.cancelling")(function* (id: RunId) {
   return yield* known(runs.get(id))
 })
 
-// Stops all agents of a project or of the server, and lets them go on.
-//
+// Kill switches of a project and of the server.
 
 const shown = (stop: Stop | undefined) => ({ stopped: stop ?? null })
 
@@ -321,7 +316,7 @@ export const killSwitchHandlers = HttpApiBuilder.group(Api, "killSwitch", (handl
   })
 )
 
-/** Not in a transaction of the caller's: a switch is on when it is committed, and only then do runs follow. */
+/** Never in the caller's transaction: the switch must be committed before runs react. */
 const turn = Effect.fnUntraced(function* (
   projectId: ProjectId | null,
   { reason, stopped }: KillSwitchInput,
@@ -337,7 +332,6 @@ const turn = Effect.fnUntraced(function* (
 })
 
 // The tool calls of a person, for that person and for admins.
-//
 
 export const toolCallsHandlers = HttpApiBuilder.group(Api, "toolCalls", (handlers) =>
   handlers.handle(

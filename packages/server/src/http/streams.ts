@@ -1,11 +1,8 @@
 /**
- * Server-sent events from a log: everything after an id, then what comes.
+ * Streams a log as server-sent events: everything after an id, then new events.
  *
- * Ids are the log's own numbers, so a client that comes back with Last-Event-ID
- * misses nothing and gets nothing twice; the place behind which a stream begins is
- * its first id, before any event. An id that this log has not given names no place
- * in it: the stream begins where one without it would. Without any place a stream
- * begins with what is published from then on (S004-R04).
+ * Ids are the log's own numbers, so a client that reconnects with Last-Event-ID misses nothing and gets nothing twice; the start position
+ * is sent as an id before any event. An id of another log is ignored. Without a position a stream begins with new events (S004-R04).
  */
 import type { LogPlace } from "@tropism/api/page"
 import { type ContextName, eventNumber } from "@tropism/domain/context-event"
@@ -22,14 +19,14 @@ import { currentPermit } from "./access.ts"
 import { LiveLogs, type LiveSource } from "./live-logs.ts"
 import { pageByNumber } from "./paging.ts"
 
-/** Nobody between keeps what is streamed, or holds it back; and a server that stops waits for no further request over its connection. */
+/** No proxy caches or buffers a stream, and a stopping server takes no further request on its connection. */
 export const streamHeaders = {
   "cache-control": "no-cache, no-transform",
   "x-accel-buffering": "no",
   connection: "close"
 }
 
-/** Whether the client asks for a stream: it names the type, and not with the weight 0. */
+/** Whether the client accepts an event stream: it names the type with a weight other than 0. */
 export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
   (headers["accept"] ?? "")
     .toLowerCase()
@@ -41,10 +38,10 @@ export const wantsStream = Effect.map(HttpServerRequest.HttpServerRequest, ({ he
 const zeroWeight = /^q=0(?:\.0{0,3})?$/
 
 /**
- * Streams a log behind the event that was heard last, else behind the given one.
+ * Streams a log after the last received event, otherwise after the given one.
  *
- * **Details** Last-Event-ID is the number that the stream gave as id, the id that the event has in its log, or the id of
- * a piece that passed by after it (`{name}:{n}.d{k}`). Numbers beyond the log's end are of another log, too.
+ * Last-Event-ID is the number that the stream sent as id, the event's id in the log, or the id of a later delta (`{name}:{n}.d{k}`). A
+ * number beyond the log's end belongs to another log.
  */
 export const sseResponse = Effect.fn("sseResponse")(function* (
   source: LiveSource,
@@ -66,7 +63,7 @@ export const pageStart = (after: LogPlace = "start"): number =>
 
 const idPattern = /^(?:(?<name>[^:]+):)?(?<digits>\d{1,15})(?<piece>\.d\d{1,15})?$/
 
-/** The number of the event that an id names; undefined when this log has none of that id. */
+/** The number of the event with an id; undefined when this log has none. */
 const heardIn = Effect.fnUntraced(function* (source: LiveSource, id: string) {
   const { digits, name, piece } = idPattern.exec(id)?.groups ?? {}
   if (digits === undefined || (piece !== undefined && name === undefined)) return undefined
@@ -78,12 +75,11 @@ const heardIn = Effect.fnUntraced(function* (source: LiveSource, id: string) {
   return name === undefined || name === source.name || `${name}:${digits}` === event.id ? number : undefined
 })
 
-// The log of a context as a page or as a stream, for runs and conversations alike.
-//
+// The log of a context as a page or a stream, for runs and conversations.
 
 const numberOf = (event: LoggedJson): number => eventNumber(event.id)
 
-/** PostgreSQL counts no further in an int; a place beyond it has nothing behind it. */
+/** The largest PostgreSQL int; there is nothing after it. */
 const lastNumber = 2_147_483_647
 
 const readLog = (name: ContextName, after: number, limit: number) =>
@@ -101,7 +97,7 @@ export const logPage = (
   }
 ) => pageByNumber(query, numberOf, (cursor, limit) => readLog(name, cursor ?? pageStart(query.after), limit))
 
-/** A context's log, live: kept events with their numbers, pieces of text without; of a run's, until the run has ended. */
+/** A context's log, live: stored events with numbers, deltas without; for a run, until the run has ended. */
 export const liveLog = Effect.fnUntraced(function* (
   projectId: ProjectId,
   name: ContextName,

@@ -1,9 +1,8 @@
 /**
- * Answers for the members of a project.
+ * Endpoints for the members of a project.
  *
- * A link signs somebody in to this project and to no other, whatever else they
- * belong to: an admin here is nobody there. The name under which the server's
- * admin acts is only the server's to give.
+ * A sign-in link is valid for this project only, whatever else the member belongs to: an admin here has no rights there. Only the server's
+ * admin can give out the name of the server's admin.
  */
 import { Api } from "@tropism/api/api"
 import {
@@ -79,7 +78,7 @@ export const membersHandlers = HttpApiBuilder.group(Api, "members", (handlers) =
       const isOwn = userId === params.userId
       const removed = inProject(params.projectId, isOwn ? "viewer" : "admin", (principal) =>
         Effect.gen(function* () {
-          // Whoever leaves may do what the member may: a token that only reads locks nobody out.
+          // Leaving requires the member's own role: a read-only token cannot lock its owner out.
           if (isOwn) yield* requireRole(principal, (yield* knownMember(members.get(userId))).role)
           return yield* orLastAdmin(members.remove(params.userId))
         })
@@ -112,16 +111,16 @@ const orLastAdmin = <A, R>(work: Effect.Effect<A, LastAdmin, R>) =>
     )
   )
 
-/** Under the name of the server's admin acts nobody whom the server's admin has not let in. */
+/** Only the server's admin can add a member with the admin's name. */
 const giveName = (principal: Principal, userId: UserId) =>
   userId === adminUser && principal.projectIds !== null && principal.userId !== adminUser
     ? Effect.fail(invalid("/userId", `${adminUser} is the server's own admin: take another id`))
     : Effect.void
 
-// Answers for the tokens that people make, for a project's members or for the server.
+// Endpoints for tokens, of a project's members or of the server.
 //
-// Nobody gives away more than they have: a token's role is at most its maker's,
-// and it reaches only projects that both its maker and its member see.
+// **Invariant**: a token never exceeds its maker: its role is at most the maker's, and it reaches only projects that both its maker and its
+// member see.
 
 const knownToken = orNotFound("token")
 
@@ -209,13 +208,13 @@ export const serverTokensHandlers = HttpApiBuilder.group(Api, "serverTokens", (h
 
 const serverAdmin = Effect.tap(CurrentPrincipal, requireServerAdmin)
 
-/** The link signs in under this name, so nobody else is given it. */
+/** The link signs in under the admin's name, so only the admin may create it. */
 const requireAdminsName = ({ userId }: Principal): Effect.Effect<void, Forbidden> =>
   userId === adminUser
     ? Effect.void
     : Effect.fail(new Forbidden({ detail: `This is for ${adminUser}: your token is ${userId}'s` }))
 
-/** What whoever made a token is told; a repeat is told from what is kept under its key. */
+/** The answer to the maker of a token; a repeat under the same key gets the stored one. */
 const toldOnce = ({ secret, token }: IssuedToken) => ({ ...token, token: Redacted.value(secret) })
 
 const orTooMany = <R>(made: Effect.Effect<IssuedToken | undefined, never, R>) =>
@@ -230,7 +229,7 @@ const orTooMany = <R>(made: Effect.Effect<IssuedToken | undefined, never, R>) =>
       : Effect.succeed(issued)
   )
 
-/** Whose tokens a principal sees and ends; null is everybody's. */
+/** The user whose tokens a principal may list and revoke; null is all users. */
 const whose = ({ role, userId }: Principal): UserId | null => (role === "admin" ? null : userId)
 
 const shownTo =
@@ -243,7 +242,7 @@ const judgeEnd = Effect.fnUntraced(function* (expiresAt: string | null) {
   return expiresAt
 })
 
-/** The token that somebody may make: `principal` is the caller in this project. */
+/** Checks the token to be made; `principal` is the caller in this project. */
 const judge = Effect.fnUntraced(function* (
   principal: Principal,
   caller: Principal,
@@ -282,8 +281,7 @@ const mayMake = (own: Role, by: UserId, wish: { readonly userId: UserId; readonl
       )
 }
 
-// Answers for the browsers in which somebody is signed in.
-//
+// Endpoints for a user's browser sessions.
 
 export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers) =>
   handlers.handleAll({
@@ -304,8 +302,7 @@ export const sessionsHandlers = HttpApiBuilder.group(Api, "sessions", (handlers)
   })
 )
 
-// Answers for the server itself: health, who am I, and the projects.
-//
+// Endpoints for the server: health, the caller, and projects.
 
 export const version = "0.1.0"
 

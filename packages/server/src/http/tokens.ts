@@ -1,11 +1,9 @@
 /**
- * Turns a secret into the principal it stands for.
+ * Resolves a secret to its principal.
  *
- * Only hashes are kept, so the database gives nobody a login. A one-time code
- * becomes a session, once: the database decides which of two browsers gets it.
- * Of the projects that a token names it reaches those whose member its user is,
- * so what changes there holds from the next request on. What a JWT is of, its
- * issuer's key says (`trusted-issuer.ts`); it reaches whatever its person does.
+ * **Invariant**: only hashes are stored, so the database contains no usable credential. A one-time code becomes a session once; the
+ * database decides between two browsers. A token reaches those of its projects whose member its user is now, so a change of membership
+ * applies from the next request on. A JWT is verified by its issuer's key (`jwt.ts`) and reaches whatever its person does.
  */
 import { createHash } from "node:crypto"
 import { type Principal, type Role, lesser } from "@tropism/api/authorization"
@@ -29,19 +27,25 @@ export class Tokens extends Context.Service<
   {
     /** The principal of a token or session; undefined when it is unknown, expired or revoked. */
     readonly find: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
-    /** The server's admin for the secret that `admit` let in here last; asks no database, so it does not know whether that has ended since. */
+    /**
+     * The server's admin, for the secret last admitted here. It does not query the database, so it may not know that the token has ended.
+     */
     readonly findOwn: (secret: Redacted.Redacted) => Effect.Effect<Principal | undefined>
-    /** The principal of the token whose SHA-256 this is, hexadecimal: for what goes on after a request. */
+    /** The principal of the token with this SHA-256 (hexadecimal), for work that goes on after a request. */
     readonly findByHash: (hash: string) => Effect.Effect<Principal | undefined>
-    /** Who asks by a good secret, as long as keys and allowances last: a renewed JWT is nobody else's. */
+    /** The holder of a valid secret for idempotency keys and rate limits: stable when a JWT is renewed. */
     readonly holderOf: (secret: Redacted.Redacted) => KeyHolder
-    /** Lets a secret act as the server's admin while this server is there; where nobody else can be, what others were started with lets nobody in from now on. */
+    /**
+     * Admits a secret as the server's admin while this server runs. If no other server can exist, the secrets of earlier servers end now.
+     */
     readonly admit: (secret: Redacted.Redacted, isAlone: boolean) => Effect.Effect<void>
-    /** Says that this server still has what it was started with, ends what no server has said so of for a while, and answers how many. */
+    /** Renews the lease of this server's secret, ends secrets whose lease has run out, and returns their number. */
     readonly hold: Effect.Effect<number>
-    /** A code that one browser may exchange for a session of the admin, which ends with the credential that the code was made with. */
+    /** A code that one browser may exchange for an admin session, which ends with the credential that made the code. */
     readonly loginCode: (maker: Redacted.Redacted) => Effect.Effect<Redacted.Redacted>
-    /** A code that one browser may exchange for a session of a member of this transaction's project; undefined when there is no such member. */
+    /**
+     * A code that one browser may exchange for a session of a member of this transaction's project; undefined when there is no such member.
+     */
     readonly memberCode: (
       userId: UserId
     ) => Effect.Effect<
@@ -49,23 +53,23 @@ export class Tokens extends Context.Service<
       never,
       ProjectTransaction
     >
-    /** The roles of a user in all projects, by the project's id. */
+    /** The roles of a user in all projects, by project id. */
     readonly memberships: (userId: UserId) => Effect.Effect<Readonly<Record<string, Role>>>
-    /** Whom a code would sign in; undefined when it was used or has expired. */
+    /** The user of a code; undefined when it was used or has expired. */
     readonly userOfCode: (code: Redacted.Redacted) => Effect.Effect<UserId | undefined>
     /** Exchanges a code for a session's secret, in a browser of this name; undefined when it was used or has expired. */
     readonly exchange: (
       code: Redacted.Redacted,
       browser: string | undefined
     ) => Effect.Effect<Redacted.Redacted | undefined>
-    /** Opens a session that ends with this token; undefined when the token is not good. */
+    /** Opens a session that ends with this token; undefined when the token is not valid. */
     readonly openSession: (
       secret: Redacted.Redacted,
       browser: string | undefined
     ) => Effect.Effect<Redacted.Redacted | undefined>
-    /** Ends a session; a token that is none stays as it is. */
+    /** Ends a session; has no effect on other tokens. */
     readonly endSession: (secret: Redacted.Redacted) => Effect.Effect<void>
-    /** Removes tokens and codes that ended long ago, a batch of them, and answers how many. */
+    /** Deletes one batch of tokens and codes that ended long ago and returns their number. */
     readonly forget: Effect.Effect<number>
   }
 >()("@tropism/server/http/Tokens") {
@@ -78,10 +82,10 @@ export class Tokens extends Context.Service<
       const hash = (secret: Redacted.Redacted) => digestOf(Redacted.value(secret))
       /** The digest of the admin's secret at this server. */
       let own: string | undefined
-      // Who has just come, or could not say so for a while, cannot tell who is gone from who could not either.
+      // A server that has just started, or could not renew for a while, cannot know whether others could.
       let [heldSinceMs, heldAtMs] = [-Infinity, -Infinity]
 
-      // Each request is judged by what is so after it came, and those that come together by one question.
+      // Each request reads state from after its arrival; concurrent requests share one query.
       const lookUp = yield* makeLookups((digests) =>
         sql<StoredPrincipal>`
           select digest, user_id, role, roles, is_seen from unnest(${digests}::text[]) digest, kb.find_principal(digest)`.pipe(
@@ -115,7 +119,7 @@ export class Tokens extends Context.Service<
         return found
       })
 
-      /** A JWT that is good has a row from its first request on, so that it can be found by its hash and be ended. */
+      /** A valid JWT gets a row at its first request, so that it can be found by its hash and revoked. */
       const findBearer = Effect.fnUntraced(function* (trusted: Issuer, jwt: Redacted.Redacted) {
         const bearer = yield* trusted.verify(jwt)
         if (bearer === undefined) return undefined
@@ -142,8 +146,8 @@ export class Tokens extends Context.Service<
         own = digest
       })
 
-      // In a transaction, so that the time is read after any wait for a connection: a decision made before an outage
-      // would end tokens whose servers could not hold them either.
+      // In a transaction, so that the clock is read after any wait for a connection. A decision from before an outage would end tokens
+      // whose servers could not renew either.
       const hold = Effect.gen(function* () {
         if (own === undefined) return 0
         const nowMs = yield* Clock.currentTimeMillis
@@ -213,7 +217,7 @@ export class Tokens extends Context.Service<
         secret: Redacted.Redacted,
         browser: string | undefined
       ) {
-        // A JWT that was never shown before is admitted by being found.
+        // `find` stores the row of a JWT that was not seen before.
         if ((yield* find(secret)) === undefined) return undefined
         const session = Redacted.make(yield* ids.secret)
         const [row] = yield* sql<{ opened: boolean }>`
@@ -251,7 +255,7 @@ export class Tokens extends Context.Service<
   )
 }
 
-/** Seconds since which no token was held. */
+/** An age in seconds that no lease reaches. */
 const endsNone = 3_000_000_000
 
 const serverAdmin: Principal = { userId: adminUser, role: "admin", projectIds: null, roles: null }
@@ -273,12 +277,11 @@ const toPrincipal = ({ role, roles, userId }: StoredPrincipal): Principal => ({
   roles
 })
 
-// The tokens that people have made: for a project's members, or for the server as a whole.
+// Tokens that people make: for a project's members or for the whole server.
 //
-// A secret leaves this program once, in the answer to whoever asked for it; only
-// its hash is kept. Sessions of browsers are no tokens that somebody made.
+// A secret leaves this program once, in the answer to its maker; only its hash is stored. Browser sessions are not such tokens.
 
-/** A token as it is to be. */
+/** The properties of a new token. */
 export interface TokenWish {
   readonly name: string
   readonly userId: UserId
@@ -293,32 +296,32 @@ export interface IssuedToken {
   readonly secret: Redacted.Redacted
 }
 
-/** The tokens of one place, whose statements need `R`. */
+/** The tokens of one scope; `R` is what its statements require. */
 interface Kept<R> {
-  /** Makes a token with its secret; undefined when there are as many as there may be. */
+  /** Makes a token with its secret; undefined when the maximum is reached. */
   readonly make: (wish: TokenWish, by: UserId) => Effect.Effect<IssuedToken | undefined, never, R>
-  /** Tokens newest first; those of one user, or of all. */
+  /** Tokens newest first, of one user or all. */
   readonly list: (
     of: UserId | null,
     before: string | undefined,
     limit: number
   ) => Effect.Effect<ReadonlyArray<Token>, never, R>
-  /** Ends a token here, one user's or anybody's; false when there is none. */
+  /** Revokes a token here, of one user or any; false when there is none. */
   readonly end: (of: UserId | null, id: TokenId) => Effect.Effect<boolean, never, R>
 }
 
 export class IssuedTokens extends Context.Service<
   IssuedTokens,
   {
-    /** Those of the project of this transaction. */
+    /** Tokens of this transaction's project. */
     readonly ofProject: Kept<ProjectTransaction> & {
-      /** What a token may do here, one user's or anybody's; undefined when there is none. */
+      /** The rights of a token here, of one user or any; undefined when there is none. */
       readonly find: (
         of: UserId | null,
         id: TokenId
       ) => Effect.Effect<{ readonly role: Role } | undefined, never, ProjectTransaction>
     }
-    /** Those that reach every project. */
+    /** Tokens that reach every project. */
     readonly ofServer: Kept<never>
   }
 >()("@tropism/server/http/IssuedTokens") {
@@ -354,7 +357,7 @@ export class IssuedTokens extends Context.Service<
               ${wish.name}, ${by}, ${wish.expiresAt}::timestamptz) as is_made`,
           onlyRow
         )
-        // Whoever it is for was removed since that was judged.
+        // Its member was removed since that was checked.
         if (!isMade) return yield* retryTransaction
         const row = yield* Effect.flatMap(
           sql<StoredToken>`select * from kb.tokens_here where id = ${id}::uuid`,
@@ -386,7 +389,7 @@ export class IssuedTokens extends Context.Service<
       const lockServer = orDie(
         sql`select pg_advisory_xact_lock(hashtextextended('tropism.server_tokens', 0))`
       )
-      // Whoever makes another meanwhile waits, so that the bound holds.
+      // Serializes concurrent makers, so that the maximum holds.
       return IssuedTokens.of({
         ofProject: {
           find,

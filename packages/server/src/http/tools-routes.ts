@@ -1,8 +1,8 @@
 /**
- * The doors at which people say which foreign tools a project has.
+ * Endpoints for a project's external tools.
  *
- * Who may do it is asked first, then the server is looked at with no transaction
- * open, and what that came to is kept in a transaction that asks again.
+ * Authorization comes first; then the server is contacted with no transaction open; the result is stored in a transaction that authorizes
+ * again.
  */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal, includesRole, type Principal, type Role } from "@tropism/api/authorization"
@@ -21,6 +21,7 @@ import { inProject, looking, reading, unlessRecalled } from "./access.ts"
 import { originOf } from "./origins.ts"
 import { onVersion, taggedLoosely, pageById } from "./paging.ts"
 import { invalid, keepable, orNotFound } from "./problems.ts"
+import { CurrentRequest } from "./request-context.ts"
 
 const known = orNotFound("MCP server")
 
@@ -78,7 +79,7 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
     signOut: Effect.fn("http.mcpServers.signOut")(function* ({ params }) {
       const signIns = yield* SignIns
       const { asker, role, server } = yield* signer(params)
-      // The tokens are gone from here by then, whatever the authorization server says.
+      // The tokens are already deleted here, whatever the authorization server answers.
       yield* yield* looking(params.projectId, role, () => signIns.end(server, asker.userId))
     }),
     remove: Effect.fn("http.mcpServers.remove")(function* ({ params }) {
@@ -89,7 +90,7 @@ export const mcpServersHandlers = HttpApiBuilder.group(Api, "mcpServers", (handl
   })
 )
 
-/** Refuses what is local from those to whom the operator has not opened it. */
+/** Refuses local servers unless the operator allows them for this caller. */
 const mayName = Effect.fnUntraced(function* (
   { projectIds }: Principal,
   transport: McpTransport | null | undefined
@@ -98,13 +99,18 @@ const mayName = Effect.fnUntraced(function* (
   if (fault !== undefined) return yield* new Forbidden({ detail: fault })
 })
 
-/** A server, and who signs in to it: an admin, or each member for themselves. */
+/** A server, and who signs in to it: an admin, or each member separately. */
 const signer = Effect.fnUntraced(function* ({ mcpServerId, projectId }: Params) {
   const servers = yield* McpServers
   const server: KeptServer = yield* known(looking(projectId, "viewer", () => servers.find(mcpServerId)))
   const role: Role = oauthOf(server.config)?.per === "member" ? "viewer" : "admin"
+  const visit = yield* CurrentRequest
   const asker = yield* looking(projectId, role, (principal) =>
-    Effect.succeed({ userId: principal.userId, mayPin: includesRole(principal.role, "admin") })
+    Effect.succeed({
+      userId: principal.userId,
+      credential: visit?.admitted?.credential,
+      mayPin: includesRole(principal.role, "admin")
+    })
   )
   return { server, role, asker }
 })
@@ -117,7 +123,7 @@ interface Params {
   readonly mcpServerId: McpServerId
 }
 
-/** The server as it is before it is changed, for somebody who may change it. */
+/** The server before its change, for a caller who may change it. */
 const found = Effect.fnUntraced(function* (params: Params) {
   const servers = yield* McpServers
   const server: KeptServer = yield* known(
@@ -126,7 +132,7 @@ const found = Effect.fnUntraced(function* (params: Params) {
   return server
 })
 
-/** Keeps what a look came to; whoever has sent the same under a key before is told of that look. */
+/** Stores the tools of a listing; a repeat under the same key gets the first listing. */
 const kept = (projectId: ProjectId, looked: Effect.Effect<Keeping, McpServerRefused, Scope.Scope>) =>
   unlessRecalled(
     projectId,

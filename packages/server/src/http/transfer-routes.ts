@@ -1,7 +1,4 @@
-/**
- * Files that come and go: imports, what is known of them, and exports.
- *
- */
+/** Endpoints for imports, their status, and exports. */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import type { RestoreLine } from "@tropism/api/dumps-api"
@@ -34,12 +31,17 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
       "import",
       Effect.fn("http.import")(function* ({ params: { projectId }, payload, query }) {
         const { userId: by } = yield* looking(projectId, "editor", Effect.succeed)
-        const { format, name, id, resume, type, key, delimiter } = query
+        const { format, name, id, resume, type, key, delimiter, decimal } = query
         const untrusted = query.untrusted === "true" ? true : undefined
         if (format === "package-lock") return yield* importLock(projectId, by, payload, { name, untrusted })
-        const [extra] = Object.entries({ type, key, delimiter }).filter(([, value]) => value !== undefined)
+        const [extra] = Object.entries({ type, key, delimiter, decimal }).filter(
+          ([, value]) => value !== undefined
+        )
         if (format !== "csv" && extra !== undefined)
-          return yield* invalid(extra[0], "Only a CSV file takes a type, a key and a delimiter")
+          return yield* invalid(
+            extra[0],
+            "Only a CSV file takes a type, a key, a delimiter and a decimal mark"
+          )
         const { headers } = yield* HttpServerRequest.HttpServerRequest
         const length = headers["content-length"]
         const importer = yield* LineImporter
@@ -47,7 +49,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
         const opening = importer.open({
           projectId,
           by,
-          file: { format, name, settings: { type, key, delimiter, untrusted } },
+          file: { format, name, settings: { type, key, delimiter, decimal, untrusted } },
           id,
           resume,
           totalBytes: length === undefined ? null : Number(length),
@@ -99,7 +101,7 @@ export const transferHandlers = HttpApiBuilder.group(Api, "transfer", (handlers)
     )
 )
 
-/** A lockfile is understood as a whole or refused as a whole, before anything is written. */
+/** A lockfile is parsed whole or refused whole, before anything is written. */
 const importLock = Effect.fnUntraced(function* <E>(
   projectId: ProjectId,
   by: UserId,
@@ -122,7 +124,7 @@ const importLock = Effect.fnUntraced(function* <E>(
   })
 })
 
-/** What comes of a file before anything of it is imported, while its sender may still import. */
+/** Opens a file before anything of it is imported, unless its sender loses the right to import. */
 const unlessLost = <A, E, R>(lost: Effect.Effect<void>, opening: Effect.Effect<A, E, R>) =>
   Effect.raceFirst(opening, Effect.andThen(lost, Effect.fail(importUnauthorized)))
 
@@ -130,7 +132,7 @@ const importUnauthorized = new Unauthorized({
   detail: "Your token is not good any more, or has another role by now: nothing of what you sent was imported"
 })
 
-/** All bytes of a body that is as small as a lockfile may be, and comes as soon as one must. */
+/** All bytes of a body within a lockfile's size and time limits. */
 const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
   let length = 0
   return payload.pipe(
@@ -139,7 +141,7 @@ const readWhole = <E>(payload: Stream.Stream<Uint8Array, E>) => {
       return length > lockfileMaxBytes ? Effect.fail("tooLarge" as const) : Effect.void
     }),
     Stream.mkUint8Array,
-    // Reading that is interrupted tears the request down, and its answer with it.
+    // Interrupting the read would destroy the request and its answer.
     Effect.forkDetach,
     Effect.flatMap(Fiber.join),
     Effect.catch(() => tooLarge(lockfileMaxBytes)),
@@ -167,8 +169,7 @@ const exportFilter = Effect.fnUntraced(function* ({
   return { types: listed, asOf: yield* momentOf(asOf) }
 })
 
-// Whole projects that come and go: dumps and restores.
-//
+// Endpoints for dumps and restores of whole projects.
 
 export const dumpsHandlers = HttpApiBuilder.group(Api, "dumps", (handlers) =>
   handlers
@@ -217,12 +218,12 @@ const checkFree = Effect.fnUntraced(function* (id: ProjectId) {
   if (found) return yield* new Conflict({ reason: "idTaken", detail: idTaken })
 })
 
-/** What whoever sends a dump is told who may restore none any more. */
+/** The answer to a sender of a dump who may not restore any more. */
 const restoreUnauthorized = new Unauthorized({
   detail: "Your token is not good any more, or has another role by now: nothing of what you sent was restored"
 })
 
-/** What a restore says, until its sender may restore no more; whoever reads slowly misses some of the progress and holds nothing up. */
+/** The progress of a restore, until its sender loses the right to restore. A slow reader misses some progress and delays nothing. */
 const restoring = (
   restore: Restorer["Service"]["restore"],
   dump: JudgedDump,

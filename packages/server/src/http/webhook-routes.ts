@@ -1,8 +1,8 @@
 /**
- * Webhooks for people, and the door for the systems that deliver.
+ * Endpoints for webhooks: manage them, and receive deliveries.
  *
- * The door answers an unknown address, a revoked webhook and a wrong signature
- * alike. Only whoever has signed rightly is told what else is wrong.
+ * **Invariant**: an unknown address, a revoked webhook and a wrong signature get the same answer. Other faults are shown only after a valid
+ * signature.
  */
 import { Api } from "@tropism/api/api"
 import { Conflict, Unauthorized } from "@tropism/api/problems"
@@ -30,7 +30,7 @@ import { judgeEncoding, judgeInput, readBody } from "./request-validation.ts"
 const knownAgent = orNotFound("agent")
 const knownWebhook = orNotFound("webhook")
 
-/** A webhook with its address, as whoever asks reaches this server. */
+/** A webhook with its address, as the caller reaches this server. */
 const addressed = <A extends { readonly id: WebhookId }>(webhook: A) =>
   Effect.map(HttpServerRequest.HttpServerRequest, (request) => ({
     ...webhook,
@@ -112,7 +112,7 @@ const notSigned = Effect.fail(
   })
 )
 
-/** Checking against it takes as long as against a real one. */
+/** A key for unknown addresses: checking it takes as long as checking a real one. */
 const nobodysKey = ["00".repeat(32)]
 
 const DeliveryHeaders = Schema.Struct({
@@ -131,13 +131,13 @@ const readDelivery = Effect.gen(function* () {
     id: headers["webhook-id"],
     timestamp: headers["webhook-timestamp"],
     signature: headers["webhook-signature"],
-    // A body that is too large is not read to its end, so nobody can have signed it.
+    // A body that is too large is not read to its end, so its signature cannot be verified.
     body: new Uint8Array(yield* readBody(httpLimits.bodyMaxBytes))
   }
   return delivery
 })
 
-/** What was signed long ago may have been read by somebody since. */
+/** An old signature may be a replay. */
 const checkTimestamp = Effect.fnUntraced(function* (timestamp: string) {
   const distanceMs = Math.abs((yield* Clock.currentTimeMillis) - Number(timestamp) * 1_000)
   if (distanceMs > dispatchLimits.webhookToleranceMs)

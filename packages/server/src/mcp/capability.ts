@@ -1,10 +1,9 @@
 /**
- * What stands behind the MCP door: parts that are made once and asked for each caller.
+ * The contract between the MCP endpoint and its capability modules.
  *
- * A part holds the services that it needs and answers what it offers to one
- * caller; the door makes one server of all parts' offers. Nobody but the door
- * knows who calls, and no part reads it from an argument. Every fault of a part
- * is a `ProtocolError`; what it did not foresee is logged and told as one.
+ * A module is created once, holds its services and returns an offer per caller; the endpoint builds one server from all offers.
+ * **Invariant**: the caller comes from the endpoint alone, never from an argument. Every failure of a module is a `ProtocolError`; a defect
+ * is logged and returned as an internal error.
  */
 import type {
   CallToolResult,
@@ -28,18 +27,18 @@ import { Effect, Schema, type Scope } from "effect"
 import type { PersonPrincipal } from "../tools/person-tools.ts"
 import { ToolFailed } from "../tools/tool-calls.ts"
 
-/** Who calls, and in which project: both from the token and the address, never from a message. */
+/** The caller and the project, from the token and the address, never from a message. */
 export interface McpCaller {
   readonly principal: Principal
   readonly projectId: ProjectId
-  /** SHA-256 of the token, hexadecimal: what goes on after the request ends with it. */
+  /** SHA-256 of the token, hexadecimal: work that goes on after the request ends with the token. */
   readonly tokenHash: string
 }
 
-/** Something that a part answers. */
+/** The result of a module. */
 export type Answering<A> = Effect.Effect<A, ProtocolError>
 
-/** A tool, and what a call of it does. A client that goes away does not end a call: only what reads may heed that it has gone (`streams.ts`). */
+/** A tool and its handler. A call continues when its client disconnects; only reads may stop then (`server.ts`). */
 export interface CapabilityTool {
   readonly listed: Tool
   readonly call: (
@@ -48,11 +47,11 @@ export interface CapabilityTool {
   ) => Answering<CallToolResult | InputRequiredResult>
 }
 
-/** A call of a tool, which may be made with other arguments. */
+/** A call of a tool, which may be repeated with other arguments. */
 export interface CapabilityCall {
   readonly name: string
   readonly args: { readonly [name: string]: Schema.Json }
-  /** Whether it asks for a task, as only a client of 2025-11-25 can. */
+  /** Whether it requests a task, as only a client of 2025-11-25 can. */
   readonly asksForTask: boolean
   readonly make: (args: {
     readonly [name: string]: Schema.Json
@@ -68,19 +67,19 @@ export interface CapabilityPrompt {
 }
 
 export interface CapabilityResources {
-  /** One page; the cursor is the part's own. */
+  /** One page; the cursor belongs to the module. */
   readonly list: (
     cursor: string | undefined
   ) => Answering<{ readonly resources: ReadonlyArray<Resource>; readonly nextCursor?: string | undefined }>
   readonly templates: ReadonlyArray<ResourceTemplateType>
-  /** Undefined: this address is of no kind that the part knows. */
+  /** Undefined: the module does not know this kind of address. */
   readonly read: (uri: string, context: ServerContext) => Answering<ReadResourceResult | undefined>
-  /** Lets a session be told when a resource changes, and ends that; where there is none, no resource can be subscribed to. */
+  /** Subscribes a session to changes of a resource, or ends that; without it, no resource can be subscribed to. */
   readonly subscribe?: (uri: string, sessionId: string) => Answering<void>
   readonly unsubscribe?: (uri: string, sessionId: string) => Answering<void>
 }
 
-/** What is being written when a client asks how it may go on. */
+/** The argument that a client asks completions for. */
 export interface Completing {
   readonly ref:
     | { readonly type: "ref/prompt"; readonly name: string }
@@ -89,7 +88,7 @@ export interface Completing {
   readonly given: { readonly [name: string]: string }
 }
 
-/** What a client of 2026-07-28 asks to be told, as far as its shape can be known: a part reads the fields that it has. */
+/** What a client of 2026-07-28 wants to listen to. The fields differ by module, so each reads its own. */
 export interface ListenFilter {
   readonly toolsListChanged?: boolean | undefined
   readonly promptsListChanged?: boolean | undefined
@@ -98,43 +97,46 @@ export interface ListenFilter {
   readonly taskIds?: ReadonlyArray<string> | undefined
 }
 
-/** Says something on a stream; it is known by it which stream that is. */
+/** Sends a notification on the stream that it belongs to. */
 export type Notify = (method: string, params?: Readonly<Record<string, unknown>>) => Effect.Effect<void>
 
-/** What a part tells one client that listens. */
+/** The notifications of a module to one listening client. */
 export interface Telling {
-  /** What of the filter it will tell, as the client is told before anything else. */
+  /** The accepted part of the filter, which the client receives first. */
   readonly honored: ListenFilter
-  /** Tells until there is nothing left that could be told. */
+  /** Sends notifications until there can be no more. */
   readonly tell: (notify: Notify) => Effect.Effect<void>
 }
 
-/** What a part offers to one caller. */
+/** The capabilities of a module for one caller. */
 export interface Offer {
   readonly tools?: ReadonlyArray<CapabilityTool>
   readonly prompts?: ReadonlyArray<CapabilityPrompt>
   readonly resources?: CapabilityResources
-  /** Values for an argument of one of the part's prompts or templates; undefined for those of others. */
+  /** Completions for an argument of one of the module's prompts or templates; undefined for those of other modules. */
   readonly complete?: (completing: Completing) => Answering<ReadonlyArray<string> | undefined>
-  /** Answers a call of any part's tool in another form than the tool does; undefined leaves it to the tool. */
+  /** Answers a call of any module's tool in a different form; undefined leaves it to the tool. */
   readonly answerCall?: (
     call: CapabilityCall,
     context: ServerContext
   ) => Answering<CallToolResult | InputRequiredResult> | undefined
-  /** What it tells a client that listens, of all that happens once this is answered; undefined where the filter asks for nothing of this part. The scope is the stream's. */
+  /**
+   * Starts notifications of everything from this moment on; undefined where the filter requests nothing of this module. The scope is the
+   * stream's.
+   */
   readonly listen?: (
     filter: ListenFilter,
     context: ServerContext
   ) => Effect.Effect<Telling | undefined, ProtocolError, Scope.Scope>
-  /** Capabilities beyond those that follow from the above, such as extensions. */
+  /** Additional capabilities, such as extensions. */
   readonly capabilities?: ServerCapabilities
-  /** Those that only a client of 2026-07-28 can use; nobody else is told of them. */
+  /** Capabilities for clients of 2026-07-28 only; others do not see them. */
   readonly newerCapabilities?: ServerCapabilities
-  /** Handlers of methods beyond those above. */
+  /** Registers handlers of additional methods. */
   readonly extend?: (server: Server, run: RunForServer) => void
 }
 
-/** Runs a part's effect for the SDK; a defect is logged and told as an internal error. */
+/** Runs a module's effect for the SDK; a defect is logged and returned as an internal error. */
 export type RunForServer = <A>(effect: Answering<A>) => Promise<A>
 
 export interface McpCapability {
@@ -142,13 +144,12 @@ export interface McpCapability {
   readonly offerTo: (caller: McpCaller) => Offer
 }
 
-// Says what was not done to whoever called a tool.
-//
+// Failures of tool calls, as the caller sees them.
 
 /** Accepts null as absent: many models send null for what they leave out. */
 export const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
-/** What every list takes. */
+/** The arguments of every list. */
 export const pageArguments = {
   cursor: opt(
     Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
@@ -162,7 +163,7 @@ export const pageArguments = {
   )
 }
 
-/** How many items a list shows where nobody says. */
+/** The default number of items of a list. */
 const shownByItself = 20
 
 export const pageOf = (
@@ -177,7 +178,7 @@ export const pageOf = (
   list
 })
 
-/** A page as MCP shows it. */
+/** The result schema of a page. */
 export const pageShape = {
   type: "object",
   properties: {
@@ -193,7 +194,7 @@ interface Refusal {
   readonly reason?: string
 }
 
-/** A refusal of any stage in one form: the sentence, the reason for programs, and the argument at fault. */
+/** Every refusal in one form: the sentence, the reason code, and the argument at fault. */
 export const failed = (refusal: Refusal): ToolFailed => {
   const place = refusal instanceof InvalidInput ? refusal.errors[0]?.pointer : undefined
   const reason =
@@ -207,7 +208,7 @@ export const failed = (refusal: Refusal): ToolFailed => {
   })
 }
 
-/** The same words for what is missing, deleted, another project's or another person's. */
+/** The same answer for what is missing, deleted, of another project or of another person. */
 export const missing = (what: string): ToolFailed =>
   new ToolFailed({ result: { error: `There is no such ${what}`, reason: "notFound" } })
 
@@ -219,7 +220,7 @@ export const known =
 /** A schema's value as JSON. */
 export const asJson = (value: object): Schema.Json => value as Schema.Json
 
-/** A person as the doors of HTTP know one: where they may look and speak is the same at every door. */
+/** A person as the principal of HTTP endpoints, so that every endpoint applies the same rights. */
 export const principalOf = ({ projectId, role, userId }: PersonPrincipal): Principal => ({
   userId,
   role,

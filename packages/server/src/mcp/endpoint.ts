@@ -1,10 +1,8 @@
 /**
- * The MCP door behind its address: both revisions, each served in its own way, from the same offers.
+ * The MCP endpoint: serves both protocol revisions from the same offers.
  *
- * A request of 2026-07-28 stands for itself and has a server of its own; one of
- * 2025-11-25 belongs to a session. Which it is, the official SDK says. Whoever
- * asks was let in before; nothing here reads a credential but to tell sessions
- * apart.
+ * A request of 2026-07-28 is independent and has its own server; one of 2025-11-25 belongs to a session. The official SDK tells them apart.
+ * The caller was authenticated before; credentials are read here only to separate sessions.
  */
 import {
   createMcpHandler,
@@ -38,22 +36,22 @@ import {
 } from "./server.ts"
 import { makeSessions } from "./sessions.ts"
 
-/** One request that was let in. */
+/** An authenticated request. */
 export interface LetIn {
   readonly request: Request
   /** The message; undefined where the request has no body. */
   readonly body: unknown
-  /** The credential and the address together, as text. */
+  /** The credential and the address, as one string. */
   readonly bearer: string
-  /** What a server is bound to, as text. */
+  /** What a server is bound to, as a string. */
   readonly binding: string
-  /** Who asks, and in which project, as text: their streams are counted together. */
+  /** The caller and the project, as a string; its streams are counted together. */
   readonly owner: string
   readonly words: ServerWords
   readonly offers: () => ReadonlyArray<Offer>
 }
 
-/** Serves both revisions until the scope ends; calls under way may end first. */
+/** Serves both revisions until the scope ends; running calls get time to finish. */
 export const makeEndpoint = Effect.gen(function* () {
   const sessions = yield* makeSessions
   const calls = yield* FiberSet.make<unknown, ProtocolError>()
@@ -76,7 +74,7 @@ export const makeEndpoint = Effect.gen(function* () {
     )
   )
 
-  // Its streams end before the calls under way are waited for.
+  // Its streams end before running calls are awaited.
   const serveListeners = yield* makeListening
 
   const run: RunForServer = (effect) =>
@@ -109,12 +107,12 @@ export const makeEndpoint = Effect.gen(function* () {
   return { serve }
 })
 
-/** What is offered to a client of 2025-11-25. */
+/** The offer for a client of 2025-11-25. */
 const withoutNewer = ({ newerCapabilities: _newer, ...offer }: Offer): Offer => offer
 
 const internal = fault(ProtocolErrorCode.InternalError, "The server failed; its log says why")
 
-/** A defect is for the log, and the caller learns only that there was one, or that it passes. */
+/** A defect goes to the log; the caller learns only that one happened, or that it is transient. */
 const told = <A>(effect: Answering<A>): Answering<A> =>
   Effect.catchDefect(effect, (defect) => {
     const passing = passingFault(defect)
@@ -123,21 +121,19 @@ const told = <A>(effect: Answering<A>): Answering<A> =>
       : Effect.fail(fault(ProtocolErrorCode.InternalError, passing))
   })
 
-// Judges an HTTP request at the MCP door before anything of its message is understood.
+// Checks an HTTP request before its message is parsed.
 //
-// In this order, so that nothing is read of whoever may not be here: by which
-// name the door is called and from which page, who calls, which project, how
-// large the body is and whether it could be kept as it was sent. A cookie opens
-// this door to nobody.
+// In this order, so that nothing of an unauthorized request is read: Host and Origin, caller, project, size of the body, and whether the
+// body can be stored as sent. Cookies are not accepted here.
 
-/** Refuses names and pages that have no business here. */
+/** Refuses a foreign Host or Origin. */
 export const judgeStranger = Effect.fnUntraced(function* (standing: Standing["Service"]) {
   const { headers } = yield* HttpServerRequest.HttpServerRequest
   const detail = findStranger(standing, { host: headers["host"], origin: headers["origin"] })
   if (detail !== undefined) return yield* new OriginNotAllowed({ detail })
 })
 
-/** A message, or the JSON-RPC error that says why there is none. */
+/** A message, or the JSON-RPC error in its place. */
 export type Message = { readonly body: unknown } | { readonly refusal: Response }
 
 /** Reads the message of a POST, once; other methods have none. */
@@ -170,25 +166,23 @@ export const readMessage = Effect.gen(function* () {
   Effect.map((message): Message => message)
 )
 
-/** The request as the SDK wants it, without the body, which was read. */
+/** The request as the SDK takes it, without its body, which was already read. */
 export const webRequest = (request: HttpServerRequest.HttpServerRequest): Request =>
   new Request(new URL(request.url, originOf(request)), {
     method: request.method,
     headers: { ...request.headers }
   })
 
-// Streams on which a client of 2026-07-28 is told what changes: `subscriptions/listen`, for every part that tells anything.
+// `subscriptions/listen` of 2026-07-28: streams of changes from every module.
 //
-// The SDK would serve this method by itself, from one bus for all callers that
-// knows four kinds of changes. Here each part says what it tells to this caller.
-// So that the SDK judges the request as it judges every other, and gives it a
-// server of its own, the method goes through it under another name. No other
-// request meets a server that knows this name: to whoever asks by it there is none.
+// The SDK's own handler has one bus for all callers and knows four kinds of changes; here each module decides per caller. The method is
+// renamed before the SDK sees it, so that the SDK still validates the request and creates its server. Only these servers know the new name;
+// a client that uses it gets "method not found".
 
 export const listenMethod = "subscriptions/listen"
 const servedAs = "tropism/subscriptions/listen"
 
-/** A request to listen under the name by which it is served; undefined for any other, and for one whose header names another method. */
+/** A listen request under its internal name; undefined for any other method, and if the header names another one. */
 const renamed = (
   request: Request,
   message: unknown
@@ -209,14 +203,14 @@ const Filter = Schema.Struct({
 })
 const readFilter = Schema.decodeUnknownEffect(Filter)
 
-/** Lets servers serve listeners until the server stops; then every stream ends in the way that tells its client to come again. */
+/** Serves listeners until the server stops; then every stream ends so that its client reconnects. */
 const makeListening = Effect.gen(function* () {
   const closing = yield* Closing
   const places = makeStreamSlots({ ofOwner: mcpLimits.listensPerUser, inAll: mcpLimits.streams }, () =>
     fault(ProtocolErrorCode.InternalError, "Subscription limit reached: end one first")
   )
 
-  /** Serves whoever listens to these offers, all of them one owner's. */
+  /** Registers the listen handler for these offers, all of one owner. */
   return (server: Server, owner: string, offers: ReadonlyArray<Offer>, run: RunForServer): void =>
     server.setRequestHandler(servedAs, anyParams, ({ notifications }, context) =>
       run(
@@ -257,5 +251,5 @@ const makeListening = Effect.gen(function* () {
     )
 })
 
-/** Serves whoever listens. */
+/** Registers the listen handler on a server. */
 export type ServeListeners = Effect.Success<typeof makeListening>

@@ -1,10 +1,9 @@
 /**
- * Posts to the addresses of subscribers, signed as Standard Webhooks says.
+ * Posts signed events to subscribers' addresses (Standard Webhooks).
  *
- * Where an address leads is judged when it is called, so a name that leads into
- * this network gains nothing; no redirect is followed. Of what an address answers
- * a subscriber learns a category and never a word: it would else be a way to read
- * what only this server can reach.
+ * **Invariant**: the target address is checked when it is called, so a name that resolves into this network is refused; redirects are not
+ * followed. A subscriber sees only a category of its address's answer, never the text: otherwise subscriptions could read what only this
+ * server can reach.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto"
 import type { IncomingMessage } from "node:http"
@@ -18,7 +17,7 @@ import { signatureOf } from "../reactions/webhooks.ts"
 import { LocalMcpServers } from "../tools/external-mcp/faults.ts"
 import { eventLimits } from "./events.ts"
 
-/** Why an address did not take what was sent, in the extension's categories. */
+/** Why a delivery failed, in the extension's categories. */
 export const CallbackFault = Schema.Literals([
   "connection_refused",
   "timeout",
@@ -29,21 +28,21 @@ export const CallbackFault = Schema.Literals([
 ])
 export type CallbackFault = typeof CallbackFault.Type
 
-/** An address did not take what was sent; `status` is what it answered, if it did. */
+/** A delivery failed; `status` is the HTTP status, if there was one. */
 export class CallbackFailed extends Schema.TaggedError<CallbackFailed>()("CallbackFailed", {
   fault: CallbackFault,
   status: Schema.NullOr(Schema.Int)
 }) {}
 
-/** Where to, for whom, and signed with what. */
+/** The address, its owner, and the signing secrets. */
 export interface Callback {
   readonly url: string
   readonly handle: string
-  /** As subscribers give them: `whsec_…`; the newest first. */
+  /** As subscribers supply them: `whsec_…`; newest first. */
   readonly secrets: ReadonlyArray<string>
 }
 
-/** How a message reaches an address. A seam: a simulation has subscribers of its own. */
+/** The transport of callbacks. Simulations replace it with their own subscribers. */
 export class Posting extends Context.Reference<
   ((callback: Callback, id: string, message: object) => Effect.Effect<void, CallbackFailed>) | undefined
 >("@tropism/server/mcp/Posting", { defaultValue: () => undefined }) {}
@@ -51,11 +50,11 @@ export class Posting extends Context.Reference<
 export class Callbacks extends Context.Service<
   Callbacks,
   {
-    /** Whether an address may be one: https, or of this machine where the operator allows that to such a token. */
+    /** Whether an address is allowed: https, or local where the operator allows that for such a token. */
     readonly mayCall: (url: URL, isServerToken: boolean) => boolean
-    /** Posts a message under an id; done when it was taken. */
+    /** Posts a message under an id; succeeds when it was accepted. */
     readonly post: (callback: Callback, id: string, message: object) => Effect.Effect<void, CallbackFailed>
-    /** Asks an address whether it wants deliveries. */
+    /** Asks an address to confirm that it wants deliveries. */
     readonly challenge: (callback: Callback) => Effect.Effect<void, CallbackFailed>
   }
 >()("@tropism/server/mcp/Callbacks") {
@@ -66,7 +65,7 @@ export class Callbacks extends Context.Service<
       const outside = yield* OutsideNetwork
       const posting = yield* Posting
       const everywhere: Network = { ...outside, mayReach: () => true }
-      /** A name that leads to this machine is none of its addresses, unless the operator has said so. */
+      /** A name that resolves to this machine is not allowed like a literal local address, unless the operator allows it. */
       const networkOf = (url: URL) =>
         permit === "admins" || (permit === "serverTokens" && isLoopback(url)) ? everywhere : outside
 
@@ -118,7 +117,7 @@ export class Callbacks extends Context.Service<
 /** The bytes of a secret. */
 export const keyOf = (secret: string): Buffer => Buffer.from(secret.slice("whsec_".length), "base64")
 
-/** Whether this is a secret that Standard Webhooks knows. */
+/** Whether this is a secret of Standard Webhooks. */
 export const isSecret = (secret: string): boolean =>
   /^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret) &&
   keyOf(secret).length >= eventLimits.secretMinBytes &&
@@ -129,7 +128,7 @@ const isLoopback = ({ hostname }: URL): boolean =>
 
 const failed = (fault: CallbackFault, status: number | null = null) => new CallbackFailed({ fault, status })
 
-/** One request and the beginning of what is answered; anything but 2xx is a failure. */
+/** One request and the beginning of its answer; any status but 2xx is a failure. */
 const exchange = (
   url: URL,
   network: Network,
@@ -171,7 +170,7 @@ const readBeginning = (
   response.on("error", (error) => resume(Effect.fail(failed(faultOf(error)))))
 }
 
-/** A closed address is refused like one where nobody listens: which of the two it was is nobody's business. */
+/** A blocked address gives the same fault as a refused connection, so the answer does not reveal our network. */
 const faultOf = (error: Error): CallbackFault => {
   const code = "code" in error ? String(error.code) : ""
   if (/TIMEDOUT/.test(code)) return "timeout"
@@ -188,11 +187,10 @@ const isEcho = (answer: string, nonce: string): boolean => {
   return given.length === wanted.length && timingSafeEqual(given, wanted)
 }
 
-// Keeps the secrets of event subscribers so that the database alone tells nobody what they are.
+// Encrypts the secrets of event subscribers in the database.
 //
-// A secret is sealed for its subscription: moved to another row it opens no more.
-// One that a program of before has written down as it is, or under a key that was
-// replaced, is sealed anew when a program starts that can open it.
+// A secret is sealed for its subscription and does not open in another row. Plain secrets of older versions, and those under a replaced
+// key, are sealed again when a server starts that can open them.
 
 interface SecretRow {
   readonly id: string
@@ -203,17 +201,17 @@ interface SecretRow {
 
 const placeOf = (projectId: ProjectId, handle: string): string => `event subscription ${projectId} ${handle}`
 
-/** What seals and opens the secrets of subscriptions. */
+/** Seals and opens the secrets of subscriptions. */
 export const makeEventSecrets = Effect.map(Sealing, ({ keyIds, open, seal }) => ({
   keyIds,
   seal: (handle: string, secret: string) =>
     Effect.flatMap(ProjectTransaction, ({ projectId }) => seal(placeOf(projectId, handle), secret)),
-  /** Undefined where it was sealed with a key that this program does not have, or for another subscription. */
+  /** Undefined where it was sealed for another subscription or with a key that this server does not have. */
   open: (projectId: ProjectId, handle: string, kept: string): string | undefined =>
     keyIdOf(kept) === undefined ? kept : open(placeOf(projectId, handle), kept)
 }))
 
-/** Seals with the current key what is not; a program calls it when it starts. */
+/** Seals secrets that the current key does not protect yet; called at the start. */
 export const sealEventSecrets = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database

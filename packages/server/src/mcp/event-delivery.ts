@@ -1,9 +1,8 @@
 /**
- * The Events extension at the MCP door: the graph's log of events as a source (SEP-3415).
+ * The Events extension (SEP-3415): the project's graph events by poll, stream or webhook.
  *
- * Whoever may read the project may listen to it, by polls, over a stream or at an
- * address of his own. All three read the same feed by the same cursors, so a
- * client may change from one to another and miss nothing.
+ * Everyone who may read the project may listen. All three ways read the same feed with the same cursors, so a client may switch between
+ * them and miss nothing.
  */
 import type { Server, ServerCapabilities, ProtocolError, ServerContext } from "@modelcontextprotocol/server"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -46,7 +45,7 @@ import { anyParams, readParams, whoIs, gone, makeStreamSlots } from "./server.ts
 
 export const eventsExtension = "io.modelcontextprotocol/events"
 
-/** Clients that were made before the extension was final look for it beside the other capabilities. */
+/** Clients from before the final extension look for it beside the other capabilities. */
 const capabilities: ServerCapabilities & { readonly events: object } = {
   extensions: { [eventsExtension]: {} },
   events: {}
@@ -54,7 +53,7 @@ const capabilities: ServerCapabilities & { readonly events: object } = {
 
 const ListParams = Schema.Struct({ cursor: Schema.optional(Schema.NullOr(Schema.String)) })
 
-/** The part, on the services of the platform; its streams end when the server stops. */
+/** The capability module; its streams end when the server stops. */
 export const eventsPart: Effect.Effect<
   McpCapability,
   never,
@@ -124,19 +123,16 @@ export const eventsPart: Effect.Effect<
   }
 })
 
-// Delivers events to the addresses of subscribers: in order, at least once, by one program at a time.
+// Delivers events to subscribers' addresses: in order, at least once, by one server at a time.
 //
-// A delivery is posted outside of any transaction and recorded when it was taken.
-// Dying in between posts it again, under the same id, so a receiver knows it.
-// What an address does not take waits and holds back what comes behind it; the
-// place up to which all was taken is the cursor that goes with each delivery. An
-// address that is slow holds up nobody else: a turn is bounded, and others have
-// places of their own.
+// A delivery is posted outside any transaction and recorded when it was accepted. A crash in between posts it again under the same id, so
+// the receiver can deduplicate it. A failed delivery is retried and blocks later ones; the cursor in each delivery is the position up to
+// which all were accepted. A slow address delays no other: a turn is bounded, and other projects have reserved slots.
 
 export class EventDeliverer extends Context.Service<
   EventDeliverer,
   {
-    /** Delivers for ever. */
+    /** Delivers endlessly. */
     readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/mcp/EventDeliverer") {
@@ -151,7 +147,7 @@ export class EventDeliverer extends Context.Service<
       const notifier = yield* Notifier
       const switches = yield* KillSwitches
 
-      /** Posts what a look found, one after the other, until the turn is over; answers whether to go on. */
+      /** Posts the events of one read in order, until the turn is over; returns whether to continue. */
       const deliver = Effect.fnUntraced(function* (
         projectId: ProjectId,
         claimed: ClaimedSubscription,
@@ -176,16 +172,16 @@ export class EventDeliverer extends Context.Service<
         return yield* note({ position, told: false })
       })
 
-      /** Tells a subscriber that his access has ended, once, and forgets him. */
+      /** Notifies a subscriber once that its access has ended, and deletes the subscription. */
       const terminate = Effect.fnUntraced(function* (projectId: ProjectId, claimed: ClaimedSubscription) {
         const message = { type: "terminated", error: revoked }
         yield* Effect.ignore(callbacks.post(claimed, `msg_terminated_${claimed.claimToken}`, message))
-        // Whoever asked for it anew meanwhile is told at once what comes.
+        // A subscription that was requested again meanwhile continues at once.
         const ended = Effect.andThen(subscriptions.removeEnded(claimed), subscriptions.release(claimed))
         yield* retryDuringOutages(database.inProject(projectId, ended))
       })
 
-      /** One turn of a subscription: a bounded part of what it has to be told. Whoever leaves in the middle lets others go on at once. */
+      /** One turn of a subscription: a bounded number of its events. Interrupting the turn releases the claim at once. */
       const turn = Effect.fnUntraced(
         function* (projectId: ProjectId, claimed: ClaimedSubscription) {
           const principal = yield* tokens.findByHash(claimed.tokenHash)
@@ -205,7 +201,7 @@ export class EventDeliverer extends Context.Service<
           while (told < eventLimits.turnEvents) {
             const looked = Effect.all([
               reading.look(listening, position, eventLimits.pollEvents),
-              // Asked last: whoever turned it on since the claim was answered that nothing begins any more.
+              // Checked last: a kill switch turned on since the claim promises that nothing starts any more.
               switches.find
             ])
             const [seen, stop] = yield* database.inProject(projectId, looked)
@@ -226,7 +222,7 @@ export class EventDeliverer extends Context.Service<
           sparePlaces: eventLimits.spareDeliverers,
           placesPerProject: eventLimits.deliverersPerProject
         })
-        // Whatever is taken is under way behind it, so that whoever leaves lets it go.
+        // Every claim is running before this can be interrupted, so that an interrupt releases it.
         const begin = Effect.fnUntraced(function* (projectId: ProjectId, atMost: number) {
           yield* database.inProject(projectId, subscriptions.expire)
           const claimed = yield* database.inProject(projectId, subscriptions.claim(atMost))
@@ -235,7 +231,7 @@ export class EventDeliverer extends Context.Service<
               projectId,
               Effect.andThen(
                 share("Deliveries", projectId, Effect.as(turn(projectId, one), 1)),
-                // Its place is free, and there may be more to be told.
+                // A slot is free, and there may be more to deliver.
                 notifier.signal("deliveries")
               )
             )
@@ -258,34 +254,31 @@ export class EventDeliverer extends Context.Service<
 
 const revoked = { code: -32_012, message: "The access of the subscription's token has ended" } as const
 
-/** Somebody else wrote the row: until its subscriber says his secret again, nothing can be signed for him. */
+/** The row's secret does not open: nothing can be signed until the subscriber sends its secret again. */
 const unsigned: Progress = { fault: "challenge_failed" }
 
-/** An address that finds an event too large will find it so every time: it is passed over. */
+/** An event too large for an address will always be too large, so it is skipped. */
 const isTooLarge = ({ status }: CallbackFailed): boolean => status === 413
 
-/** What a subscription listens for; undefined where this program knows no such event any more. */
+/** The event filter of a subscription; undefined where this version does not know the event any more. */
 const listeningOf = ({ arguments: args, name }: ClaimedSubscription): Listening | undefined => {
   const type = eventTypes.get(name)
   const filter = type && Option.getOrUndefined(Schema.decodeUnknownOption(type.filter)(args))
   return type && filter && { type, filter }
 }
 
-// Live streams of one kind of event to one client each.
+// Streams one kind of event to one client each.
 //
-// A stream is a cursor that moves on: it reads behind its place whenever the feed
-// grows, so nothing is missed and nothing comes twice, also over connections that
-// break, for a client comes back with the last cursor. What is said to a client is
-// not known to be taken, so a stream that has said much ends and is opened again.
-// Before anything is told the token is looked at: whoever lost it or the project
-// hears nothing from that moment on.
+// A stream is a cursor that reads on whenever the feed grows. A client that reconnects sends its last cursor, so it misses nothing and gets
+// nothing twice. The server does not know what a client has received, so a stream ends after a bounded amount and is opened again. The
+// token is checked before each send: a caller who loses it or the project receives nothing more.
 
 type Notify = (kind: string, params: Record<string, unknown>) => Effect.Effect<void>
 
 export class EventStreams extends Context.Service<
   EventStreams,
   {
-    /** Tells what happens until the client goes or has been told much. */
+    /** Streams events until the client disconnects or the amount is reached. */
     readonly stream: (
       caller: McpCaller,
       listening: Listening,

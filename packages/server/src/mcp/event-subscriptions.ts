@@ -1,11 +1,9 @@
 /**
- * Who is told of events at an address of his own, up to where, and until when.
+ * Stores webhook subscriptions: address, position and lifetime.
  *
- * A subscription is one listener, address, event and arguments; whoever asks for
- * the same again refreshes it. It is `active` until deliveries have failed too
- * often in a row, then `suspended` until it is refreshed, and ends by its time,
- * by its owner's word or with the token that made it. One program delivers to it
- * at a time: what it writes is guarded by its claim.
+ * A subscription is one listener, address, event and arguments; subscribing again refreshes it. It is `active` until too many deliveries in
+ * a row have failed, then `suspended` until refreshed. It ends at its expiry, by its owner, or with its token. **Invariant**: one server
+ * delivers it at a time; its claim guards every write.
  */
 import { createHash } from "node:crypto"
 import type { ProtocolError } from "@modelcontextprotocol/server"
@@ -39,21 +37,21 @@ import {
 } from "./events.ts"
 import { badParams, readParams } from "./server.ts"
 
-/** What somebody subscribes to, as it is kept. */
+/** A subscription to store. */
 export interface WantedSubscription {
   readonly userId: UserId
   readonly handle: string
   readonly name: string
   readonly arguments: Schema.Json
   readonly url: string
-  /** As the subscriber gave it. */
+  /** As the subscriber supplied it. */
   readonly secret: string
   readonly tokenHash: string
   readonly position: number
   readonly ttlMs: number
 }
 
-/** How deliveries go. */
+/** The status of deliveries. */
 interface DeliveryStatus {
   readonly active: boolean
   readonly lastDeliveryAt: string | null
@@ -61,14 +59,14 @@ interface DeliveryStatus {
   readonly failedSince?: string
 }
 
-/** A subscription after it was asked for; `before` is how deliveries went until then. */
+/** A stored subscription; `before` is the delivery status up to this request. */
 export interface KeptSubscription {
   readonly position: number
   readonly refreshBefore: string
   readonly before: DeliveryStatus | null
 }
 
-/** A subscription that this program delivers to. */
+/** A subscription that this server has claimed for delivery. */
 export interface ClaimedSubscription {
   readonly id: string
   readonly claimToken: string
@@ -76,13 +74,13 @@ export interface ClaimedSubscription {
   readonly name: string
   readonly arguments: Schema.Json
   readonly url: string
-  /** As the subscriber gave them, the newest first; empty where what is kept does not open. */
+  /** As the subscribers supplied them, newest first; empty where the stored ones do not open. */
   readonly secrets: ReadonlyArray<string>
   readonly tokenHash: string
   readonly position: number
 }
 
-/** What a delivery came to: the place up to which all is told, or why it is not. */
+/** The result of a delivery: the position up to which all is delivered, or a fault. */
 export type Progress =
   | { readonly position: number; readonly told: boolean }
   | { readonly fault: CallbackFault }
@@ -92,25 +90,31 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class EventSubscriptions extends Context.Service<
   EventSubscriptions,
   {
-    /** Whether an address has said before that it wants this user's deliveries. */
+    /** Whether an address has already confirmed that it wants this user's deliveries. */
     readonly isKnown: (userId: UserId, url: string) => InProject<boolean>
-    /** Makes or refreshes a subscription; undefined when the user has as many as he may. */
+    /** Creates or refreshes a subscription; undefined when the user has reached the maximum. */
     readonly keep: (
       wanted: WantedSubscription
     ) => Effect.Effect<KeptSubscription | undefined, SealingRefused, ProjectTransaction>
-    /** Ends one; false when there is none. */
+    /** Deletes one; false when there is none. */
     readonly remove: (handle: string) => InProject<boolean>
-    /** Removes one whose token has ended, unless it was asked for under another one since it was claimed. */
+    /** Deletes one whose token has ended, unless it was requested under another token since the claim. */
     readonly removeEnded: (claimed: ClaimedSubscription) => InProject<void>
-    /** Takes some that have something to be told, and whose secrets this program has the key of: first those that have waited longest. None while a kill switch is on. */
+    /**
+     * Claims subscriptions with undelivered events whose secrets this server can open, longest-waiting first. None while a kill switch is
+     * on.
+     */
     readonly claim: (atMost: number) => InProject<ReadonlyArray<ClaimedSubscription>>
-    /** Keeps what a delivery came to; a fault ends the claim, so that it counts once however often it is told. False when another program has the claim now, or a kill switch is on. */
+    /**
+     * Records the result of a delivery. A fault ends the claim, so it counts once however often it is reported. False when another server
+     * has the claim, or a kill switch is on.
+     */
     readonly note: (claimed: ClaimedSubscription, progress: Progress) => InProject<boolean>
-    /** Lets a claim go. */
+    /** Releases a claim. */
     readonly release: (claimed: ClaimedSubscription) => InProject<void>
-    /** Removes those whose time is up. */
+    /** Deletes expired ones. */
     readonly expire: InProject<void>
-    /** Projects in which there is something to do. */
+    /** Projects with due deliveries. */
     readonly due: Effect.Effect<ReadonlyArray<{ readonly projectId: ProjectId }>>
   }
 >()("@tropism/server/mcp/EventSubscriptions") {
@@ -121,7 +125,7 @@ export class EventSubscriptions extends Context.Service<
       const ids = yield* Ids
       const secrets = yield* makeEventSecrets
 
-      /** The newest first; without it, none. */
+      /** Opened secrets, newest first; empty when the newest does not open. */
       const openedOnes = (projectId: ProjectId, handle: string, newest: string, older: string | null) => {
         const [first, second] = [newest, older].map((kept) =>
           kept === null ? undefined : secrets.open(projectId, handle, kept)
@@ -140,7 +144,7 @@ export class EventSubscriptions extends Context.Service<
         const { projectId } = yield* ProjectTransaction
         const { handle, name, position, tokenHash, ttlMs, url, userId } = wanted
         const secret = yield* secrets.seal(handle, wanted.secret)
-        // One after another, so that two requests do not both take the last place.
+        // Serialized, so that two requests cannot both take the last slot.
         yield* sql`select pg_advisory_xact_lock(hashtextextended(${`event subscriptions ${projectId} ${userId}`}, 0))`
         const [kept] = yield* sql<KeptRow>`
           select *, expires_at is null or expires_at > now() as is_live from kb.event_subscriptions
@@ -234,7 +238,7 @@ export class EventSubscriptions extends Context.Service<
           update kb.event_subscriptions set ${changes}
           where project_id = ${projectId} and id = ${id} and claim_token = ${claimToken}
           returning status, ${isStopped(sql)} as is_stopped`
-        // Whoever holds a claim found it active. The address stays unsaid: it may carry a secret.
+        // A claimed subscription was active, so this is the change to suspended. The address is not logged: it may contain a secret.
         if (row?.status === "suspended" && "fault" in progress)
           yield* sql.afterCommit(
             Effect.logWarning(
@@ -295,19 +299,18 @@ const statusOf = ({ failedSince, lastDeliveryAt, lastError, status }: KeptRow): 
   ...(failedSince === null ? {} : { failedSince: failedSince.toISOString() })
 })
 
-// Lets a client be told of events at an address of its own, and ends that.
+// Creates and ends webhook subscriptions.
 //
-// An address is asked before anything is delivered to it, whether it wants that:
-// nobody floods with our events an address that is not his. It is asked outside of
-// any transaction, once for each user and address.
+// An address must confirm before the first delivery, so that no one can flood another's address with our events. The confirmation runs
+// outside any transaction, once per user and address.
 
-/** What a subscriber is answered. */
+/** The answer to a subscriber. */
 export interface Subscribed {
   readonly id: string
   readonly refreshBefore: string
   readonly cursor: string
   readonly truncated: boolean
-  /** Of one that was there before: how deliveries went until now. */
+  /** For an existing subscription: its delivery status so far. */
   readonly deliveryStatus?: DeliveryStatus
 }
 
@@ -316,7 +319,7 @@ type Params = Readonly<Record<string, unknown>>
 export class EventSubscribing extends Context.Service<
   EventSubscribing,
   {
-    /** Makes a subscription, or refreshes the one to the same. */
+    /** Creates a subscription, or refreshes the identical one. */
     readonly subscribe: (caller: McpCaller, params: Params) => Effect.Effect<Subscribed, ProtocolError>
     /** Ends a subscription at once. */
     readonly unsubscribe: (caller: McpCaller, params: Params) => Effect.Effect<void, ProtocolError>
@@ -441,7 +444,7 @@ const sentences: Readonly<Record<string, string>> = {
   challenge_failed: "The address did not echo the challenge, so nothing is delivered to it"
 }
 
-/** Whoever asks learns that no webhook can be had here; why, the operator learns. */
+/** The caller learns only that webhooks are unavailable here; the operator learns why. */
 const unsealable = ({ reason }: SealingRefused): Effect.Effect<never, ProtocolError> =>
   Effect.andThen(
     Effect.logError(
@@ -470,14 +473,14 @@ const checkMode = (mode: string | undefined): Effect.Effect<void, ProtocolError>
         )
       )
 
-/** How long a subscription is granted; without an end is as long as there is. */
+/** The granted lifetime; a request without end gets the maximum. */
 const grantedMs = (wanted: number | null | undefined): number => {
   const { subscriptionMaxMs, subscriptionMinMs, subscriptionMs } = eventLimits
   if (wanted === null) return subscriptionMaxMs
   return Math.min(Math.max(wanted ?? subscriptionMs, subscriptionMinMs), subscriptionMaxMs)
 }
 
-/** The arguments of which something is said. */
+/** The arguments that are set. */
 const saidOf = ({ filter }: Listening): Schema.Json =>
   JSON.parse(
     JSON.stringify(
@@ -485,13 +488,13 @@ const saidOf = ({ filter }: Listening): Schema.Json =>
     )
   )
 
-/** The name of a subscription: it follows from who listens, where, and to what. */
+/** The id of a subscription, derived from the listener, the address and the event. */
 const handleOf = ({ principal, projectId }: McpCaller, url: string, listening: Listening): string => {
   const key = canonicalJson([projectId, principal.userId, url, listening.type.name, saidOf(listening)])
   return `sub_${createHash("sha256").update(key, "utf8").digest("hex").slice(0, 32)}`
 }
 
-/** Whether a host may be asked once more in this minute. */
+/** Limits confirmations per host and minute. */
 const makeChallengeRate = () => {
   const asked = new Map<string, { readonly minute: number; count: number }>()
   return (host: string): Effect.Effect<boolean> =>

@@ -1,9 +1,7 @@
 /**
- * The kinds of graph events that MCP clients can subscribe to, and what each says.
+ * The kinds of graph events for MCP clients: their filters and payloads.
  *
- * Pure: what a client may ask for, whether an event is meant, and the occurrence
- * that it becomes. An occurrence has the id of its event, so whoever hears of it
- * twice knows it again, by whichever way it came.
+ * Pure. **Invariant**: an occurrence has the id of its event, so a client that receives it twice, by any way, can deduplicate it.
  */
 import { type ProtocolError, ProtocolErrorCode } from "@modelcontextprotocol/server"
 import { ChangeType, EntityType, type GraphEvent, isPurged, ObjectType } from "@tropism/domain/graph"
@@ -33,7 +31,7 @@ const ofRelationships = {
   toId: Schema.optional(Schema.NullOr(ObjectId))
 }
 
-/** What a subscription to one kind of event may narrow it to: all of it must hold. */
+/** The filter of a subscription; all of its fields must match. */
 export interface EventFilter {
   readonly type?: string | null | undefined
   readonly where?: PropertyFilters | null | undefined
@@ -44,7 +42,7 @@ export interface EventFilter {
   readonly toId?: string | null | undefined
 }
 
-/** A kind of event as the catalog has it. */
+/** An entry of the event catalog. */
 interface EventType {
   readonly name: string
   readonly title: string
@@ -73,14 +71,14 @@ const typeOf = (entityType: EntityType, change: ChangeType): EventType => {
   }
 }
 
-/** Every kind of event, by its name. */
+/** All kinds of events, by name. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map(
   EntityType.literals
     .flatMap((entityType) => ChangeType.literals.map((change) => typeOf(entityType, change)))
     .map((type) => [type.name, type])
 )
 
-/** What an occurrence tells, the same for all kinds; absent is what the kind does not have. */
+/** The payload, the same for all kinds; fields that a kind does not have are absent. */
 const Payload = Schema.Struct({
   objectId: Schema.optionalKey(Schema.String),
   relationshipId: Schema.optionalKey(Schema.String),
@@ -103,7 +101,7 @@ const Payload = Schema.Struct({
   depth: Schema.Int
 })
 
-/** The catalog as `events/list` tells it. */
+/** The catalog as `events/list` returns it. */
 export const listedEvents = [...eventTypes.values()].map(({ description, filter, name, title }) => ({
   name,
   title,
@@ -113,7 +111,7 @@ export const listedEvents = [...eventTypes.values()].map(({ description, filter,
   payloadSchema: jsonSchemaOf(Payload)
 }))
 
-/** One thing that happened, as a client is told of it. */
+/** One event as a client receives it. */
 interface Occurrence {
   readonly eventId: string
   readonly name: string
@@ -121,7 +119,7 @@ interface Occurrence {
   readonly data: typeof Payload.Type
 }
 
-/** Whether an event of the right kind, type and id is meant by the rest of a filter. */
+/** Whether an event of the right kind, type and id matches the rest of a filter. */
 export const isMeant = (
   event: Pick<GraphEvent, "changedProperties" | "snapshot">,
   { changedProperties, fromId, toId, where }: EventFilter
@@ -133,7 +131,7 @@ export const isMeant = (
   return !where || (!isPurged(event) && matches(where, propertiesOf(event)))
 }
 
-/** Whether nothing was said, or just this. */
+/** Whether the filter is unset or equal. */
 const isOneOf = (wanted: string | null | undefined, found: Schema.Json | undefined): boolean =>
   wanted === null || wanted === undefined || wanted === found
 
@@ -142,7 +140,7 @@ const propertiesOf = ({ snapshot }: Pick<GraphEvent, "snapshot">): Properties =>
   return isJsonObject(properties) ? properties : {}
 }
 
-/** What a client is told of an event. */
+/** The occurrence of an event. */
 export const occurrenceOf = ({ name }: EventType, event: GraphEvent): Occurrence => {
   const { fromId, key, toId, untrusted } = isJsonObject(event.snapshot) ? event.snapshot : {}
   const properties = propertiesOf(event)
@@ -173,10 +171,10 @@ export const occurrenceOf = ({ name }: EventType, event: GraphEvent): Occurrence
   }
 }
 
-// What clients send to the methods of the Events extension.
+// Parameters of the Events extension's methods.
 //
-// One event name and its arguments are one subscription, by whichever way it is
-// delivered. Arguments are read by the schema that the catalog shows.
+// An event name and its arguments identify a subscription, by whichever way it is delivered. The schema in the catalog validates the
+// arguments.
 
 const nullable = <S extends Schema.Constraint>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
@@ -195,7 +193,7 @@ export const StreamParams = Schema.Struct({ ...listening, ...beginning })
 export const SubscribeParams = Schema.Struct({
   ...listening,
   ...beginning,
-  /** Null asks for no end; absent leaves it to the server. */
+  /** Null requests no end; absent leaves it to the server. */
   ttlMs: nullable(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
   delivery: Schema.Struct({
     mode: Schema.optional(Schema.String),
@@ -217,11 +215,11 @@ export const eventFault = {
   callback: (reason: string, message: string) => numbered(-32_015, message, { reason })
 } as const
 
-// The numbers are the extension's and stand in no list of the SDK's.
+// The codes belong to the extension; the SDK does not list them.
 const numbered = (code: number, message: string, detail: object): ProtocolError =>
   fault(code as ProtocolErrorCode, message, detail)
 
-/** What somebody listens for, by its name and arguments. */
+/** The event and filter of a request. */
 export const readListening = Effect.fnUntraced(function* (asked: {
   readonly name: string
   readonly arguments?: Readonly<Record<string, unknown>> | null | undefined
@@ -237,7 +235,7 @@ export const readListening = Effect.fnUntraced(function* (asked: {
   return { type, filter: yield* readParams(type.filter, asked.arguments ?? {}) }
 })
 
-/** Where somebody begins, by a cursor of this project. */
+/** The start position of a request, from a cursor of this project. */
 export const readBeginning = (
   projectId: ProjectId,
   {
@@ -254,20 +252,19 @@ export const readBeginning = (
     : Effect.succeed({ after, maxAgeMs: maxAgeMs ?? null })
 }
 
-/** How many events a poll is answered with at most. */
+/** The maximum number of events of a poll. */
 export const pollSize = (wanted: number | null | undefined): number =>
   Math.min(wanted ?? eventLimits.pollEvents, eventLimits.pollMaxEvents)
 
-// Cursors of the event source: places in a project's feed, in a form that says nothing to a client.
+// Cursors: positions in a project's feed, opaque to clients.
 //
-// A cursor names its project, so one that was given out for another is refused
-// and does not quietly mean some place here.
+// A cursor names its project, so one of another project is refused and cannot silently mean a position here.
 
-/** The cursor of what comes behind a place. */
+/** The cursor after a position. */
 export const cursorAt = (projectId: ProjectId, position: number): string =>
   Buffer.from(`1.${projectId}.${position}`).toString("base64url")
 
-/** The place of a cursor; undefined where it is none of this project. */
+/** The position of a cursor; undefined where it is not one of this project. */
 export const positionOf = (projectId: ProjectId, cursor: string): number | undefined => {
   const text = Buffer.from(cursor, "base64url").toString("utf8")
   const { position, project } =
@@ -277,29 +274,28 @@ export const positionOf = (projectId: ProjectId, cursor: string): number | undef
     : undefined
 }
 
-// Reads what happened behind a place of the feed, for whoever asks for one kind of it.
+// Reads matching events after a position of the feed.
 //
-// Polls, streams and webhooks all read here, so they all tell the same. A look
-// goes through a bounded stretch; behind it stands where the next one begins,
-// also when nothing in it was meant.
+// Polls, streams and webhooks all read here, so all deliver the same. A read covers a bounded range and returns the position for the next
+// one, even when nothing matched.
 
-/** What somebody listens for. */
+/** An event and its filter. */
 export interface Listening {
   readonly type: EventType
   readonly filter: EventFilter
 }
 
-/** Where to begin: behind the place, but with nothing older than this. */
+/** Where to begin: after the position, but with nothing older than this. */
 export interface Beginning {
-  /** Null is now. */
+  /** Null is the present. */
   readonly after: number | null
   readonly maxAgeMs: number | null
 }
 
-/** What a look found. */
+/** The result of a read. */
 export interface Seen {
   readonly occurrences: ReadonlyArray<Occurrence & { readonly position: number }>
-  /** Everything up to this place was looked at. */
+  /** Everything up to this position was read. */
   readonly position: number
   readonly hasMore: boolean
 }
@@ -309,11 +305,11 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class EventReading extends Context.Service<
   EventReading,
   {
-    /** The place behind which somebody begins, and whether that leaves something out which was asked for. */
+    /** The start position, and whether requested events before it are missing. */
     readonly begin: (
       beginning: Beginning
     ) => InProject<{ readonly position: number; readonly truncated: boolean }>
-    /** The next occurrences behind a place. */
+    /** The next occurrences after a position. */
     readonly look: (listening: Listening, after: number, limit: number) => InProject<Seen>
   }
 >()("@tropism/server/mcp/EventReading") {
@@ -326,7 +322,7 @@ export class EventReading extends Context.Service<
       const begin = Effect.fn("EventReading.begin")(function* ({ after, maxAgeMs }: Beginning) {
         const last = yield* outbox.lastPosition
         if (after === null) return { position: last, truncated: false }
-        // A place beyond the end was given out before the database was set back: nobody knows what lies between.
+        // A position beyond the end is from before the database was restored to an older state; the events between are unknown.
         if (after > last) return { position: last, truncated: true }
         if (maxAgeMs === null || after === last) return { position: after, truncated: false }
         const floor = new Date((yield* Clock.currentTimeMillis) - maxAgeMs).toISOString()
@@ -368,57 +364,56 @@ export class EventReading extends Context.Service<
   )
 }
 
-// Every bound of events over MCP, with its unit in its name.
-//
+// Limits of events over MCP; each unit is in its name.
 
 export const eventLimits = {
-  /** Events that one poll answers at most, and where nobody says. */
+  /** Maximum and default number of events of a poll. */
   pollMaxEvents: 100,
   pollEvents: 50,
-  /** Places of the feed that one look goes through, whatever is meant by it. */
+  /** Feed positions that one read covers, whether or not they match. */
   lookPlaces: 2_000,
-  /** What a client that has seen everything waits before it asks again. */
+  /** The poll interval for a client that has seen everything. */
   nextPollMs: 5_000,
-  /** Of one occurrence's properties, in JSON text: with all else it fits a delivery of 256 KiB, each character of up to three bytes. */
+  /** One occurrence's properties, as JSON text: with the rest it fits a delivery of 256 KiB at three bytes per character. */
   occurrencePropertiesMaxChars: 80_000,
-  /** Of one answer to a poll, in JSON text, and one event more. */
+  /** One answer to a poll, as JSON text, plus at most one event. */
   pollMaxChars: 2_000_000,
-  /** Streams that are open at one server, of everybody and of one user in one project. */
+  /** Open streams of one server in all, and of one user in one project. */
   streams: 500,
   streamsPerUser: 20,
-  /** A stream that has sent so much is ended, and its client goes on from its cursor: nobody knows how much of it was taken. */
+  /** A stream ends after this amount and its client resumes from its cursor: what it has received is unknown. */
   streamMaxChars: 8_000_000,
   /** Subscriptions of one user in one project. */
   subscriptionsPerUser: 100,
   urlMaxChars: 2_000,
-  /** Bytes of a signing secret, as Standard Webhooks says. */
+  /** Bytes of a signing secret in Standard Webhooks. */
   secretMinBytes: 24,
   secretMaxBytes: 64,
-  /** A subscription ends that nobody refreshes: where nobody says when, at the soonest and at the latest. */
+  /** Lifetime of a subscription without a refresh: the default, the minimum and the maximum. */
   subscriptionMs: 86_400_000,
   subscriptionMinMs: 60_000,
   subscriptionMaxMs: 2_592_000_000,
-  /** Deliveries are signed with the secret of before, too, for this long after another was given. */
+  /** Deliveries carry a signature of the previous secret, too, for this long after a change. */
   secretGraceMs: 600_000,
-  /** Subscriptions whose secrets are sealed anew in one transaction. */
+  /** Subscriptions sealed again in one transaction. */
   sealedTogether: 100,
-  /** Of one delivery, from the connection to the answer. */
+  /** One delivery, from connect to answer. */
   deliveryTimeoutMs: 10_000,
   answerMaxBytes: 4_096,
-  /** Addresses of one host that are asked in a minute whether they want deliveries. */
+  /** Confirmations per host in a minute. */
   challengesPerHostAndMinute: 30,
-  /** Hosts that are remembered for it. */
+  /** Hosts with such a counter. */
   challengedHosts: 1_000,
-  /** Subscriptions that one program delivers to at once, of those kept free for projects that have none of theirs under way, and of one project. */
+  /** Concurrent deliveries of one server; those reserved for projects without any; and those of one project. */
   deliverers: 16,
   spareDeliverers: 4,
   deliverersPerProject: 8,
-  /** Events of one subscription, and time, before the next have their turn; what is posted by then ends first. */
+  /** Events and time of one turn of a subscription; a post in progress finishes first. */
   turnEvents: 100,
   turnMs: 10_000,
-  /** A program that is silent for so long has lost what it delivers to another. */
+  /** The claim of a server that is silent for this long passes to another. */
   claimMs: 30_000,
-  /** After a failure the next try waits, twice as long each time; after so many in a row deliveries are suspended. */
+  /** The first retry delay, which doubles with each failure; after this many in a row the subscription is suspended. */
   backOffBaseMs: 1_000,
   backOffMaxMs: 3_600_000,
   maxAttempts: 16

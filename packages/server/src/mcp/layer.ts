@@ -1,4 +1,4 @@
-/** What the MCP door offers beside tools: runs as tasks, the graph as a source of events, and changes of resources. It needs the tools of people. */
+/** The services of the MCP endpoint beside tools: tasks, events and resource changes. Requires the tools for people. */
 import { Layer } from "effect"
 import { Callbacks } from "./event-callbacks.ts"
 import { EventDeliverer, EventStreams } from "./event-delivery.ts"

@@ -1,51 +1,48 @@
-/**
- * Every bound of the MCP door, with its unit in its name; its bodies have the bound of all requests.
- *
- */
+/** Limits of the MCP endpoint; each unit is in its name. Bodies have the limit of all requests. */
 
 export const mcpLimits = {
-  /** How long a client may believe a list of tools or prompts; one that reads the graph it may not believe at all. */
+  /** Cache lifetime of lists of tools and prompts; lists that read the graph are not cacheable. */
   listTtlMs: 60_000,
-  /** Of a name that does not exist, as it is told back. */
+  /** An unknown name, as an error message quotes it. */
   toldNameMaxChars: 200,
-  /** Of one completion, as the protocol says. */
+  /** Values of one completion, as the protocol limits them. */
   completionValues: 100,
-  /** Objects in one page of resources, events of a log or tasks of the inbox in one resource. */
+  /** Objects in a page of resources, events in a log resource, tasks in the inbox resource. */
   resourceItems: 50,
-  /** Changes and runs that a prompt tells of. */
+  /** Changes and runs in a prompt. */
   promptItems: 50,
-  /** Tasks that a prompt shows with all that they say. */
+  /** Tasks that a prompt shows in full. */
   promptTasks: 20,
-  /** Addresses of projects that a token which spans several is told. */
+  /** Project addresses listed for a token that reaches several. */
   toldProjects: 20,
-  /** Sessions of the revision 2025-11-25 that this server has servers for, beside those with a call under way; an older one is made anew when it is used again. */
+  /** Sessions of 2025-11-25 with a server here, besides those with a running call; an older one is recreated on its next use. */
   sessions: 1_000,
-  /** A session that nobody uses has no server after this long. */
+  /** An idle session loses its server after this time. */
   sessionIdleMs: 600_000,
-  /** Nor has one of which an answer is under way for so long: longer than a task's end is waited for. */
+  /** So does one whose call runs this long: longer than the wait for a task. */
   sessionBusyMs: 7_200_000,
   sessionSweepIntervalMs: 60_000,
-  /** Sessions that clients have ended, and that are refused from then on. */
+  /** Sessions ended by clients, which are refused from then on. */
   endedSessions: 10_000,
-  /** Open streams of one kind that this server holds. */
+  /** Open streams of one kind on this server. */
   streams: 1_024,
-  /** Streams of one user in one project on which changes are told. */
+  /** Change streams of one user in one project. */
   listensPerUser: 20,
-  /** Parts of the door that tell on one stream at once. */
+  /** Modules that send on one stream at once. */
   tellersOfStream: 16,
-  /** A stream on which changes are told ends when it has told so much: what a client has taken nobody knows. */
+  /** A change stream ends after this amount: what a client has received is unknown. */
   listenMaxChars: 8_388_608,
-  /** Resources for which one stream listens. */
+  /** Resources that one stream listens to. */
   listenedResources: 100,
-  /** Resources that the sessions of one user in one project are subscribed to; each is kept for so long after somebody has listened. */
+  /** Resource subscriptions of one user's sessions in one project, and how long each is kept after its session last listened. */
   subscriptionsPerUser: 500,
   subscriptionKeptMs: 86_400_000,
   uriMaxChars: 2_000,
-  /** What changes within so long is told together. */
+  /** Changes within this time are sent together. */
   resourceUpdateDelayMs: 100,
-  /** Between two looks for changes of which no wake-up told, and places of the feed that one look goes through. */
+  /** Between two sweeps for changes whose notification was lost, and feed positions per sweep. */
   resourceSweepMs: 4_000,
   resourceLookPlaces: 2_000,
-  /** How long calls under way may take to end when the server stops. */
+  /** Time for running calls to finish when the server stops. */
   drainTimeoutMs: 5_000
 } as const

@@ -1,7 +1,7 @@
 /**
- * The tools that a person finds at the MCP door: `graph`, `tasks` and `agents`, by their bare names.
+ * The MCP tools for people: `graph`, `tasks` and `agents`, by their bare names.
  *
- * Who calls comes from the token. What the client puts into `_meta` is not read.
+ * The caller comes from the token; the client's `_meta` is not read.
  */
 import type { CallToolResult } from "@modelcontextprotocol/server"
 import { CurrentPrincipal } from "@tropism/api/authorization"
@@ -29,7 +29,7 @@ import { cancelling } from "../http/runs-routes.ts"
 import { logPage } from "../http/streams.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { Explanations } from "../reactions/explain.ts"
-import { Triggers } from "../reactions/triggers.ts"
+import { Triggers } from "../reactions/manual-triggers.ts"
 import { Tasks } from "../review/tasks.ts"
 import { Undos } from "../review/undo.ts"
 import { RunCancellation } from "../runs/cancellation.ts"
@@ -62,7 +62,7 @@ import {
   principalOf
 } from "./capability.ts"
 
-/** A caller as the stages below know one. */
+/** A caller as the inner modules know it. */
 export const personOf = ({ principal: { role, userId }, projectId }: McpCaller): PersonPrincipal => ({
   projectId,
   role,
@@ -87,21 +87,23 @@ export const peopleTools: Effect.Effect<McpCapability, never, PersonTools> = Eff
 
 const asListed = (tool: ListedTool) => ({ ...tool, annotations: { ...tool.annotations, title: tool.title } })
 
-/** An outcome in MCP's words: as text, and as it is where it is an object; an error has not the form that a tool's output has. */
+/**
+ * A tool's result in MCP's format: as text, and as structured content where it is an object; an error does not match the tool's output
+ * schema.
+ */
 const toldResult = ({ isError, result }: PersonOutcome): CallToolResult => ({
   content: [{ type: "text", text: JSON.stringify(result) }],
   ...(!isError && isJsonObject(result) ? { structuredContent: result } : {}),
   isError
 })
 
-// Agents as people meet them through MCP: look at one, set it to work, ask why it did or did not wake.
-//
+// Tools for agents: read one, trigger it, and explain why it did or did not trigger.
 
 const AgentWord = Schema.String.check(Schema.isBetweenLength(1, 200)).annotate({
   description: "The agent's name or its id"
 })
 
-/** An agent in a list. */
+/** An agent as a list item. */
 const shownAgent = (agent: Agent) => ({
   id: agent.id,
   name: agent.name,
@@ -113,7 +115,7 @@ const shownAgent = (agent: Agent) => ({
   tools: agent.tools
 })
 
-/** The agent that a name or an id means, deleted ones never. */
+/** The agent with a name or an id; never a deleted one. */
 const makeFindAgent = Effect.map(
   Agents,
   (agents) => (word: string) =>
@@ -199,7 +201,7 @@ const makeAgentTools = Effect.gen(function* () {
         const begun = { id: runId, agentId: agent.id, agentName: agent.name, status: "queued" }
         return {
           result: begun,
-          // Whatever is not known of it, it has begun: told of a fault, whoever asked would trigger it again.
+          // The run has begun even if it cannot be read now. The caller would trigger it again after an error, so answer.
           afterwards: Effect.map(
             Effect.catchDefect(run, (defect) =>
               isPassing(defect) ? Effect.succeed(undefined) : Effect.die(defect)
@@ -231,14 +233,13 @@ const makeAgentTools = Effect.gen(function* () {
   ]
 })
 
-// Runs as people meet them through MCP: look at one, read its log, stop it, plan to take back what it did.
+// Tools for runs: read one and its log, cancel it, plan its undo.
 //
-// What is said in somebody's own conversation is there for that person and for
-// admins; others see that the run is there, and none of its words.
+// The text of a private conversation is visible to its owner and admins; others see the run without text.
 
 const knownRun = known("run")
 
-/** A run in a list: what is said in it stands in the run itself. */
+/** A run as a list item, without text. */
 export const listedRun = (run: Run) => ({
   id: run.id,
   agentId: run.agentId,
@@ -261,7 +262,7 @@ export const makeRunReading = Effect.gen(function* () {
   const get = (id: RunId, person: PersonPrincipal) =>
     Effect.map(knownRun(runs.get(id)), (run) => seen(run, person))
 
-  /** A page of a run's log, in order; somebody else's conversation has none for this person. */
+  /** A page of a run's log, in order; empty for another person's private conversation. */
   const log = (id: RunId, person: PersonPrincipal, page: Parameters<typeof logPage>[1]) =>
     readableRun(id).pipe(
       Effect.flatMap(({ contextName }) => logPage(contextName as ContextName, page)),
@@ -365,7 +366,7 @@ const makeRunTools = Effect.gen(function* () {
           Effect.mapError(failed)
         )
         const result = reading.seen(run, principal)
-        // When the answer is there, nothing below the run writes any more.
+        // When this answers, no run below writes any more.
         return {
           result,
           afterwards: Effect.as(descendants.cancelBelow(principal.projectId, run.id), result)
@@ -382,14 +383,14 @@ const makeRunTools = Effect.gen(function* () {
   ]
 })
 
-// What agents ask of people, through MCP: look at what waits, decide, answer.
+// Tools for review: list pending tasks, decide, answer.
 //
-// An approval is bound to what the person was shown: without its digest there is
-// none. No agent has these tools, so none approves itself or another.
+// **Invariant**: an approval requires the digest of what the person was shown. Agents do not have these tools, so none can approve its own
+// or another's work.
 
 const knownTask = known("task")
 
-/** A task in a list: enough to choose by. */
+/** A task as a list item: enough to choose by. */
 const listedTask = (task: Task) => ({
   taskId: task.id,
   number: task.number,
@@ -406,7 +407,7 @@ const listedTask = (task: Task) => ({
     : {})
 })
 
-/** What approval would change, place by place. */
+/** The changes that an approval would make, field by field. */
 const diffOf = ({ payload: { suggestedChanges: change }, relationship, target }: SuggestionTask) => {
   const before = (target ?? relationship)?.properties ?? {}
   if (change.type === "delete" || change.type === "deleteRelationship") return diffJson(before, {})
@@ -418,14 +419,14 @@ const diffOf = ({ payload: { suggestedChanges: change }, relationship, target }:
   )
 }
 
-/** A task with all that a person needs to decide. */
+/** A task with everything that a decision needs. */
 export const shownTask = (task: Task) => asJson(isSuggestion(task) ? { ...task, diff: diffOf(task) } : task)
 
-/** Reads what waits for people. */
+/** Reads pending tasks. */
 export const makeReviewReading = Effect.gen(function* () {
   const tasks = yield* Tasks
 
-  /** What waits for a decision or an answer, newest first; nobody's todos. */
+  /** Pending suggestions and questions, newest first, without todos. */
   const waiting = ({ userId }: PersonPrincipal, isMine: boolean, page: Parameters<typeof pageOf>[1]) =>
     pageById(pageOf(isMine ? "mine" : "waiting", page), (before, limit) =>
       tasks.list(
@@ -439,7 +440,7 @@ export const makeReviewReading = Effect.gen(function* () {
       Effect.map(({ items, nextCursor }) => ({ items: items.map(listedTask), nextCursor }))
     )
 
-  /** One task that is no todo. */
+  /** One task that is not a todo. */
   const get = (id: TaskId, { userId }: PersonPrincipal) =>
     knownTask(Effect.map(tasks.get(id, userId), (task) => (task && isTodo(task) ? undefined : task)))
 
@@ -544,7 +545,7 @@ const makeReviewTools = Effect.gen(function* () {
             Effect.map(knownTask(Effect.succeed(task)), (done) => ({ result: shownTask(done) })),
           onFailure: (refusal) =>
             Effect.gen(function* () {
-              // The approval is undone; that the agent may not do it any more is kept all the same.
+              // The approval rolls back; the record that the agent lost the right is kept.
               const why = refusal._tag === "ChangeRefused" ? whyDenied(refusal) : undefined
               if (why) yield* denials.ofApproval(taskId, principal.userId, properties ?? null, why)
               const { result } = failed(refusal)
@@ -581,8 +582,7 @@ const makeReviewTools = Effect.gen(function* () {
   ]
 })
 
-// Fills the port by which people's tools reach agents, their runs and what they ask.
-//
+// Implements the port through which people's tools reach agents, runs and tasks.
 
 /** The tools of the `agents` server; agents never have them (decision 0053). */
 export const agentToolsPort = Layer.effect(

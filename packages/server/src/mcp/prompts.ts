@@ -1,8 +1,7 @@
 /**
- * Questions that a person often has, with what is needed to answer them.
+ * Prompts for frequent questions, with the data to answer them.
  *
- * What comes from the graph stands as data behind the question, and is said to
- * be no instruction to whoever reads it.
+ * Graph content follows the question as data, and is marked as no instruction to the reader.
  */
 import type { GetPromptResult } from "@modelcontextprotocol/server"
 import { ObjectId } from "@tropism/domain/ids"
@@ -117,7 +116,7 @@ export const peoplePrompts = Effect.gen(function* () {
   } satisfies McpCapability
 })
 
-/** A question with what is known, fenced. */
+/** A question with its data, fenced. */
 const asking = (question: string, known: object): GetPromptResult => ({
   messages: [
     {

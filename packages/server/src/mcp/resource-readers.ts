@@ -1,10 +1,8 @@
 /**
- * Finds out what has changed of what somebody watches: one reader for each source, whoever and however many watch.
+ * Detects changes of watched resources, with one reader per source for all its listeners.
  *
- * Objects are watched in their project's feed, a run's log by the number of its
- * last event: committed rows, whichever server wrote them. A reader begins with
- * the first who listens and ends with the last, so nothing is read where nobody
- * does, and what it reads follows what is new.
+ * Objects are watched in their project's feed, a run's log by the number of its last event: committed rows, whichever server wrote them. A
+ * reader starts with the first listener and stops with the last, so unwatched sources cost nothing.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { ProjectId } from "@tropism/domain/ids"
@@ -15,28 +13,28 @@ import { drive, type Topic, Notifier } from "../outbox/notifier.ts"
 import { FeedSearch, Outbox } from "../outbox/outbox.ts"
 import { mcpLimits } from "./limits.ts"
 
-/** A resource in its source: an object of the feed, or all of a log. */
+/** A resource in its source: an object of the feed, or a whole log. */
 export type Watched =
   | { readonly kind: "object"; readonly id: string }
   | { readonly kind: "log"; readonly contextName: ContextName }
 
-/** What one client listens for. */
+/** The watch of one client. */
 export interface Listener {
-  /** Listens for these addresses and no others, from the places on where they are given; done when nothing of them that is committed from now on is missed. */
+  /** Watches exactly these addresses, from the given positions where there are any; when it returns, no later commit is missed. */
   readonly watch: (
     addresses: ReadonlyMap<string, Watched>,
     places?: ReadonlyMap<string, number>
   ) => Effect.Effect<void>
-  /** The addresses of what has changed, each once, as soon as there are any. */
+  /** The changed addresses, each once, as soon as there are any. */
   readonly changed: Effect.Effect<ReadonlySet<string>>
 }
 
-/** Where changes are read; what changed is said by names. */
+/** A source of changes, which identifies them by names. */
 interface Source {
   readonly key: string
   readonly topic: Topic
   readonly end: Effect.Effect<number>
-  /** What is behind a place; `undefined` names are all: nobody knows what lies between. */
+  /** The changes after a position; `undefined` names mean everything, because the range between is unknown. */
   readonly read: (after: number) => Effect.Effect<{
     readonly place: number
     readonly names: ReadonlyArray<string> | undefined
@@ -46,7 +44,7 @@ interface Source {
 
 interface Reader {
   readonly source: Source
-  /** Who wants to hear of a name. */
+  /** The listeners of a name. */
   readonly ears: Map<string, Set<() => void>>
   readonly begun: Deferred.Deferred<void>
   place: number | undefined
@@ -58,7 +56,7 @@ export class ResourceReaders extends Context.Service<
   {
     /** Listens in a project until the scope ends. */
     readonly listen: (projectId: ProjectId) => Effect.Effect<Listener, never, Scope.Scope>
-    /** Where the source of something that can be watched ends at the moment. */
+    /** The current end of a watchable resource's source. */
     readonly placeOf: (projectId: ProjectId, watched: Watched) => Effect.Effect<number>
   }
 >()("@tropism/server/mcp/ResourceReaders") {
@@ -95,7 +93,7 @@ export class ResourceReaders extends Context.Service<
         return reader
       }
 
-      /** Lets an ear hear of a name; answers the reader and how to take the ear away. */
+      /** Adds a listener to a name; returns the reader and how to remove the listener. */
       const enter = (source: Source, name: string, ear: () => void) => {
         const reader = readers.get(source.key) ?? begin(source)
         const ears = reader.ears.get(name) ?? new Set()
@@ -151,7 +149,7 @@ export class ResourceReaders extends Context.Service<
 
         const take = Effect.gen(function* () {
           yield* Queue.take(bell)
-          // What comes within a moment is told together.
+          // Changes within a moment are sent together.
           yield* Effect.sleep(mcpLimits.resourceUpdateDelayMs)
           const told = changed
           changed = new Set()
@@ -168,20 +166,20 @@ export class ResourceReaders extends Context.Service<
   )
 }
 
-/** Somebody who listens from a place on at which the reader may not be any more. */
+/** A listener whose start position may be before the reader's. */
 interface Late {
   readonly name: string
   readonly after: number
   readonly ear: () => void
 }
 
-/** Tells those who are late of what has changed meanwhile; after a long time that is said of everything. */
+/** Sends late listeners the changes since their position; after a long gap, everything counts as changed. */
 const catchUp = Effect.fnUntraced(function* (source: Source, some: ReadonlyArray<Late>) {
   const { hasMore, names } = yield* source.read(Math.min(...some.map(({ after }) => after)))
   for (const { ear, name } of some) if (hasMore || names === undefined || names.includes(name)) ear()
 })
 
-/** One look; whether there may be more. */
+/** One read; returns whether there may be more. */
 const readOn = Effect.fnUntraced(function* (reader: Reader) {
   const { begun, ears, source } = reader
   if (reader.place === undefined) {
@@ -209,7 +207,7 @@ const makeFeeds = Effect.gen(function* () {
         Effect.gen(function* () {
           const last = yield* outbox.lastPosition
           if (last === after) return { place: last, names: [], hasMore: false }
-          // The database was set back to before what was read.
+          // The database was restored to a state before this position.
           if (last < after) return { place: last, names: undefined, hasMore: false }
           const upTo = Math.min(after + mcpLimits.resourceLookPlaces, last)
           const names = yield* search.touched("graphObject", { after, upTo })

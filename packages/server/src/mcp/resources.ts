@@ -1,8 +1,7 @@
 /**
- * What a person may put into a model's view through MCP: objects, agents, logs of runs, and the inbox.
+ * MCP resources: objects, agents, logs of runs, and the inbox.
  *
- * Each has an address of its own. Bounded; what is missing, another project's or
- * another person's is told in the same words.
+ * Each has its own address and a bounded size. What is missing, of another project or of another person gets the same answer.
  */
 import { ResourceNotFoundError, type ProtocolError } from "@modelcontextprotocol/server"
 import type { Principal } from "@tropism/api/authorization"
@@ -71,7 +70,7 @@ export const peopleResources = Effect.gen(function* () {
   const { log } = yield* makeRunReading
   const { waiting } = yield* makeReviewReading
 
-  /** Reads what an address of one of the kinds means; undefined where it means nothing. */
+  /** Reads the resource at an address; undefined where there is none. */
   const found = Effect.fnUntraced(function* (uri: string, caller: McpCaller) {
     if (uri === inbox.uri)
       return asJson(yield* waiting(personOf(caller), false, { limit: mcpLimits.resourceItems }))
@@ -134,7 +133,7 @@ export const peopleResources = Effect.gen(function* () {
             }
           )
 
-  /** Names of agents, and ids of the newest objects and runs, that begin as the value does. */
+  /** Names of agents, and ids of the newest objects and runs, that start with the value. */
   const complete = ({ projectId }: McpCaller) =>
     Effect.fnUntraced(function* ({ argument: { name, value } }: Completing) {
       const limit = mcpLimits.completionValues
@@ -177,33 +176,32 @@ export const peopleResources = Effect.gen(function* () {
   } satisfies McpCapability
 })
 
-/** A part of an address, as it was meant. */
+/** A decoded segment of an address. */
 const wordOf = (part: string | undefined): string | undefined => {
   if (part === undefined) return undefined
   const decoded = /%(?![0-9a-f]{2})/i.test(part) ? part : safelyDecoded(part)
   return decoded.length <= mcpLimits.toldNameMaxChars ? decoded : undefined
 }
 
-/** Percent signs that make no text stay as they are. */
+/** Percent signs that encode nothing stay as they are. */
 const safelyDecoded = (part: string): string =>
   new URLSearchParams(`word=${part.replaceAll("+", "%2B")}`).get("word") ?? part
 
-// The addresses of what a person may put into a model's view, and which of it can be watched.
-//
+// The addresses of resources, and which of them can be watched.
 
-/** What each kind of address looks like. */
+/** The pattern of each kind of address. */
 const addressPatterns = {
   objects: /^tropism:\/\/objects\/(?<id>[^/?#]+)$/,
   agents: /^tropism:\/\/agents\/(?<id>[^/?#]+)$/,
   runs: /^tropism:\/\/runs\/(?<id>[^/?#]+)\/log(?:\?after=(?<after>\d{1,9}))?$/
 }
 
-/** Something of which a client may be told when it changes. */
+/** A resource with change notifications. */
 export type Watchable =
   | { readonly kind: "object"; readonly id: ObjectId }
   | { readonly kind: "log"; readonly id: RunId }
 
-/** What an address means, if that can be watched: an object, or the log of a run from whichever event on. */
+/** The watchable resource at an address: an object, or a run's log from any event. */
 const watchableAt = (uri: string): Watchable | undefined => {
   const object = addressPatterns.objects.exec(uri)?.groups?.["id"]
   if (object !== undefined && Schema.is(ObjectId)(object)) return { kind: "object", id: object }
@@ -211,37 +209,35 @@ const watchableAt = (uri: string): Watchable | undefined => {
   return run !== undefined && Schema.is(RunId)(run) ? { kind: "log", id: run } : undefined
 }
 
-// Tells clients of which resources have changed, over the streams on which they listen.
+// Notifies clients of changed resources, over their open streams.
 //
-// A client is told the address alone and reads what it wants to know. Whether it
-// may still hear of it is asked each time there is something to be told, so who
-// lost the token or the right hears nothing from that moment on. A session that
-// comes back is told of what has changed since it subscribed; whoever listens in
-// 2026-07-28 begins anew and reads again.
+// A notification contains only the address; the client reads the rest. The permit is checked before each one, so a caller who loses the
+// token or the right receives nothing more. A session that reconnects gets the changes since its subscription; a listener of 2026-07-28
+// starts again and reads again.
 
-/** Who listens, and in which project: looked at again each time there is something to be told. */
+/** The listener and its project, checked again before each notification. */
 export interface Listening {
   readonly projectId: ProjectId
   /** SHA-256 of the token, hexadecimal. */
   readonly tokenHash: string
 }
 
-/** The addresses of what changes; once they are there nothing is missed. */
+/** The addresses of changed resources; once the effect has succeeded nothing is missed. */
 export type Updates = Effect.Effect<Stream.Stream<string>, never, Scope.Scope>
 
 export class ResourceUpdates extends Context.Service<
   ResourceUpdates,
   {
-    /** Lets a session be told of a resource from now on, wherever it listens. */
+    /** Subscribes a session to a resource, on whichever server it listens. */
     readonly subscribe: (
       caller: McpCaller,
       sessionId: string,
       uri: string
     ) => Effect.Effect<void, ProtocolError>
     readonly unsubscribe: (caller: McpCaller, sessionId: string, uri: string) => Effect.Effect<void>
-    /** Ends what a session of this project was told of. */
+    /** Deletes the subscriptions of a session of this project. */
     readonly forget: (projectId: ProjectId, sessionId: string) => Effect.Effect<void>
-    /** Listens for those of the addresses at which there is something for this caller, and answers which those are. */
+    /** Listens to those of the addresses that this caller can see, and returns which these are. */
     readonly listen: (
       caller: McpCaller,
       uris: ReadonlyArray<string>
@@ -250,7 +246,7 @@ export class ResourceUpdates extends Context.Service<
       ProtocolError,
       Scope.Scope
     >
-    /** The addresses of what a session is subscribed to, when it changes; ends when its token opens nothing more. */
+    /** The changed addresses of a session's subscriptions; ends when its token is no longer valid here. */
     readonly ofSession: (listening: Listening, sessionId: string) => Updates
   }
 >()("@tropism/server/mcp/ResourceUpdates") {
@@ -298,7 +294,7 @@ export class ResourceUpdates extends Context.Service<
           )
       })
 
-      /** What is told of what a listener hears. */
+      /** The notifications for a listener's changes. */
       const tell = ({ projectId, tokenHash }: Listening, listener: Listener) =>
         Stream.fromEffectRepeat(
           Effect.gen(function* () {
@@ -371,10 +367,9 @@ export class ResourceUpdates extends Context.Service<
   )
 }
 
-// Which of the resources that somebody wants to watch are there for that person.
+// Filters the requested resources by what the person may see.
 //
-// What is missing, another project's or another person's is left out alike, and so
-// is what cannot be watched.
+// What is missing, of another project, of another person or not watchable is left out alike.
 
 interface LogRow {
   readonly id: RunId
@@ -382,7 +377,7 @@ interface LogRow {
   readonly owner: UserId | null
 }
 
-/** Answers those of the addresses at which there is something for the principal to watch. */
+/** Returns those of the addresses that the principal can watch. */
 const makeVisibleResources = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -403,7 +398,7 @@ const makeVisibleResources = Effect.gen(function* () {
       where run.project_id = ${projectId} and run.id = any(${ids}::uuid[])`
   }, orDie)
 
-  /** `withDeleted` keeps what was there once: that it was deleted is something to be told. */
+  /** `withDeleted` keeps deleted resources: the deletion is a change to notify. */
   return Effect.fnUntraced(function* (
     principal: Principal,
     uris: ReadonlyArray<string>,
@@ -437,13 +432,12 @@ const makeVisibleResources = Effect.gen(function* () {
   })
 })
 
-// What the sessions of the revision 2025-11-25 want to be told of.
+// Stores the resource subscriptions of sessions of 2025-11-25.
 //
-// A session subscribes by one request and hears over another, which may lie at
-// another server: so a subscription is a row. It goes with its session, or a day
-// after somebody has listened last.
+// A session subscribes in one request and listens in another, perhaps on another server, so a subscription is a row. It ends with its
+// session, or a day after the session last listened.
 
-/** A resource, and where its source ended when it was subscribed to. */
+/** A resource, and the end of its source at the subscription. */
 export interface SessionSubscription {
   readonly uri: string
   readonly place: number
@@ -454,16 +448,16 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class SessionSubscriptions extends Context.Service<
   SessionSubscriptions,
   {
-    /** Keeps a subscription; false when the user has as many as he may. */
+    /** Stores a subscription; false when the user has reached the maximum. */
     readonly keep: (
       userId: UserId,
       sessionId: string,
       subscription: SessionSubscription
     ) => InProject<boolean>
     readonly remove: (sessionId: string, uri: string) => InProject<void>
-    /** Ends all of a session that has ended. */
+    /** Deletes all of an ended session. */
     readonly forget: (sessionId: string) => InProject<void>
-    /** What a session that listens now is to be told of, and keeps from going. */
+    /** The subscriptions of a session that listens now, which also renews them. */
     readonly of: (sessionId: string) => InProject<ReadonlyArray<SessionSubscription>>
   }
 >()("@tropism/server/mcp/SessionSubscriptions") {
@@ -482,7 +476,7 @@ export class SessionSubscriptions extends Context.Service<
       ) {
         const { projectId } = yield* ProjectTransaction
         const session = yield* digestOf(sessionId)
-        // One after another, so that two requests do not both take the last place.
+        // Serialized, so that two requests cannot both take the last slot.
         yield* sql`select pg_advisory_xact_lock(hashtextextended(${`resource subscriptions ${projectId} ${userId}`}, 0))`
         yield* sql`
           delete from kb.resource_subscriptions where project_id = ${projectId} and user_id = ${userId} and expires_at <= now()`

@@ -1,7 +1,4 @@
-/**
- * The addresses of the MCP door: `/mcp`, one for each project, and what clients look up about them.
- *
- */
+/** The routes of the MCP endpoint: `/mcp`, one per project, and their metadata. */
 import { ProtocolErrorCode } from "@modelcontextprotocol/server"
 import { Unauthorized } from "@tropism/api/problems"
 import { ProjectId } from "@tropism/domain/ids"
@@ -35,7 +32,7 @@ const words = {
     "A shared knowledge graph with agents that react when it changes. Read and change the graph, keep your todos, and see what agents did and why. What you do is done in your name, within your role."
 }
 
-/** What the protocol asks for, over HTTP. */
+/** The HTTP methods of the protocol. */
 const methods = ["GET", "POST", "DELETE"]
 
 /** Headers that a page may read. */
@@ -92,7 +89,7 @@ const mcpRoutes = Effect.gen(function* () {
       offers: () => offersTo({ place, origin, tokenHash })
     })
     const found = JSON.stringify(place)
-    // Who is somebody else by now, of another role say, opens a stream as that.
+    // A caller whose rights changed, such as the role, must open a new stream.
     const lost = permits.lost({
       key: `${path} ${tokenHash} ${found}`,
       holds: Effect.match(find, { onFailure: () => false, onSuccess: (now) => JSON.stringify(now) === found })
@@ -154,7 +151,7 @@ const mcpRoutes = Effect.gen(function* () {
 /** The routes, until the scope ends. */
 export const layerMcpRoutes = Layer.unwrap(mcpRoutes)
 
-/** Says with a 401 where a client learns what would open the door (RFC 9728). */
+/** Adds to a 401 where a client finds the authorization metadata (RFC 9728). */
 const challenged =
   (problem: unknown, request: HttpServerRequest.HttpServerRequest) =>
   (response: HttpServerResponse.HttpServerResponse) =>
@@ -166,22 +163,19 @@ const challenged =
         )
       : response
 
-// Every part behind the MCP door, in the order in which clients see what they offer.
-//
-// To offer more is to add a part here.
+// All capability modules, in the order in which clients see their offers.
 
-/** The parts, each with the services that it needs. */
+/** The modules with their services. */
 const parts = Effect.all([peopleTools, peopleResources, peoplePrompts, tasksPart, eventsPart])
 
-// What a token that spans several projects finds at the root: the lists, and where to call.
+// The root for a token that reaches several projects: only lists, and the addresses to use.
 //
-// Which project a call is for is never an argument, so here there is none that a
-// call could be for. Every call is told the address that has one.
+// The project of a call is never an argument, so no call is possible here. Every call gets an error with the addresses of the projects.
 
-/** No project has this id: parts are asked what they list, and nothing that they would do is ever begun. */
+/** No project has this id: modules list their offers for it, and none of their work runs. */
 const nowhere = ProjectId.make("00000000-0000-0000-0000-000000000000")
 
-/** The addresses, as a client is told them. */
+/** The addresses, as text for a client. */
 const addressesOf = (origin: string, projectIds: ReadonlyArray<string> | null): string => {
   const shown = projectIds?.slice(0, mcpLimits.toldProjects) ?? []
   const names = shown.length === 0 ? ["{projectId}"] : shown
@@ -191,7 +185,7 @@ const addressesOf = (origin: string, projectIds: ReadonlyArray<string> | null): 
     .join(" or ")}${more}. GET ${origin}/api/projects lists them.`
 }
 
-/** The same offer, of which only the lists remain. */
+/** The same offer, reduced to its lists. */
 const listsOnly =
   (advice: string) =>
   (offer: Offer): Offer => {

@@ -1,11 +1,9 @@
 /**
- * A run in the words of the Tasks extension: what it is now, and what it waits for.
+ * Maps a run to a task of the Tasks extension: its status and its input requests.
  *
- * Pure, and made of rows alone, so any server program answers the same at any
- * time. A task that has ended never changes: a run that a limit stopped may go on,
- * so it waits for somebody's word like a run that asks a question, and is told as
- * completed only to a client that could not be asked. A run that failed is a
- * result that says so: `failed` is kept for faults of the protocol.
+ * Pure, and computed from rows alone, so every server gives the same answer. **Invariant**: a finished task never changes. A run paused at
+ * a limit may resume, so it waits for input like a run with a question, and counts as completed only for a client that cannot be asked. A
+ * failed run is a result with an error; `failed` is reserved for protocol faults.
  */
 import { includesRole, type Principal } from "@tropism/api/authorization"
 import type { RunId, TaskId, ProjectId, UserId } from "@tropism/domain/ids"
@@ -17,28 +15,28 @@ import { SqlClient } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { bounded, smallFirst } from "../tools/arguments.ts"
 
-/** What of a run waits for a person, by name. */
+/** The keys of everything in a run that waits for a person. */
 export interface WaitNames {
   readonly questions: ReadonlyArray<{ readonly id: TaskId }>
   readonly suggestions: ReadonlyArray<{ readonly id: TaskId; readonly digest: string }>
 }
 
-/** What of a run waits for a person. */
+/** Everything in a run that waits for a person. */
 export interface Waits extends WaitNames {
   readonly questions: ReadonlyArray<{ readonly id: TaskId; readonly payload: QuestionPayload }>
   readonly suggestions: ReadonlyArray<SuggestionTask>
 }
 
-/** What a client, and the person behind it, can be asked. */
+/** What a client and its person can be asked. */
 export interface Terms {
-  /** Whether the client shows forms to a person. */
+  /** Whether the client can show forms. */
   readonly canElicit: boolean
   readonly mayWrite: boolean
-  /** The keys that this person would not answer: they are not asked again. */
+  /** The keys that this person declined; they are not asked again. */
   readonly declined: ReadonlySet<string>
 }
 
-/** One form that a person is asked to fill in. */
+/** A form for a person. */
 export interface InputRequest {
   readonly method: "elicitation/create"
   readonly params: {
@@ -52,13 +50,13 @@ export interface InputRequest {
   }
 }
 
-/** What is decided by an answer, as its key says. */
+/** The subject of an answer, decoded from its key. */
 export type Asked =
   | { readonly type: "question"; readonly taskId: TaskId }
   | { readonly type: "review"; readonly taskId: TaskId; readonly digest: string }
   | { readonly type: "resume"; readonly stop: string }
 
-/** A task as `tasks/get` and the notifications tell it. */
+/** A task as in `tasks/get` and notifications. */
 export interface DetailedTask {
   readonly taskId: string
   readonly status: "working" | "input_required" | "completed" | "cancelled"
@@ -71,13 +69,13 @@ export interface DetailedTask {
   readonly result?: {
     readonly resultType: "complete"
     readonly content: ReadonlyArray<{ readonly type: "text"; readonly text: string }>
-    /** The run as `run`, within what a tool answers. */
+    /** The run as `run`, within the size of a tool result. */
     readonly structuredContent: Readonly<Record<string, Schema.Json>>
     readonly isError: boolean
   }
 }
 
-/** A task as a list shows it: without what it asks and gave. */
+/** A task as a list item: without input requests and result. */
 export type ListedTask = Omit<DetailedTask, "inputRequests" | "result">
 
 /** A run as a task. */
@@ -90,7 +88,7 @@ export const taskOf = (run: Run, waits: Waits, terms: Terms): DetailedTask => {
   }
 }
 
-/** The same as a list shows it. */
+/** The same as a list item. */
 export const listedTaskOf = (run: Run, waits: WaitNames, terms: Terms): ListedTask => {
   const status = statusOf(run, keysOf(run, waits, terms).length > 0, terms)
   return {
@@ -104,15 +102,15 @@ export const listedTaskOf = (run: Run, waits: WaitNames, terms: Terms): ListedTa
   }
 }
 
-/** The handle that a call is answered with: what the task is, and nothing of what it asks or gave. */
+/** The handle that answers a call: the task without input requests and result. */
 export const handleOf = ({ inputRequests: _asked, result: _result, ...task }: DetailedTask) => ({
   ...task,
-  // What it is by now is told by the first look.
+  // The first poll returns the current status.
   status: "working" as const,
   resultType: "task" as const
 })
 
-/** The handle of a run of which nothing is known but that it has begun. */
+/** The handle of a run of which only its start is known. */
 export const begunHandleOf = (runId: RunId, now: string) =>
   handleOf({
     taskId: runId,
@@ -131,11 +129,11 @@ const statusOf = (run: Run, isAsking: boolean, { canElicit }: Terms): DetailedTa
   return isStopped(run) && !canElicit ? "completed" : "working"
 }
 
-/** Whether a limit has stopped the run and nothing but somebody's word lets it go on. */
+/** Whether the run is paused at a limit and needs a person to resume it. */
 const isStopped = ({ pauseReason, status }: Run): boolean =>
   status === "paused" && pauseReason !== null && isResumable(pauseReason)
 
-/** The names of everything of a run that this client and its person can decide now. */
+/** The keys of everything in a run that this client and its person can decide now. */
 export const keysOf = (
   run: Run,
   { questions, suggestions }: WaitNames,
@@ -168,10 +166,10 @@ const inputRequestsOf = (run: Run, waits: Waits, terms: Terms) => {
   return Object.fromEntries([...forms].filter(([key]) => keysOf(run, waits, terms).includes(key)))
 }
 
-/** Which of its stops a run is at: one that it comes to later has another name. */
+/** Identifies one stop of a run; a later stop has another id. */
 export const stopOf = ({ attempt, stepCount }: Run): string => `${stepCount}.${attempt}`
 
-/** The name of a request; the same for the same question as long as it is asked. */
+/** The key of a request, stable while the same question is open. */
 export const keyOf = (asked: Asked): string => {
   switch (asked.type) {
     case "question":
@@ -183,7 +181,7 @@ export const keyOf = (asked: Asked): string => {
   }
 }
 
-/** What a key asks; undefined for one that was never given out. */
+/** The subject of a key; undefined for an invalid key. */
 export const askedBy = (key: string): Asked | undefined => {
   const { digest, id, stop, type } =
     /^(?<type>question|review|resume):(?:(?<id>[0-9a-f-]{36})(?::(?<digest>[0-9a-f]{64}))?|(?<stop>\d+\.\d+))$/.exec(
@@ -282,62 +280,59 @@ const resultOf = (run: Run): NonNullable<DetailedTask["result"]> => {
   }
 }
 
-// Every bound of runs as MCP tasks, with its unit in its name.
-//
+// Limits of runs as MCP tasks; each unit is in its name.
 
 export const taskBounds = {
-  /** What a client waits between two looks at a run that is at work, and at one that waits for a person. */
+  /** The poll interval for a running task, and for one that waits for a person. */
   pollIntervalMs: 1_000,
   restPollIntervalMs: 5_000,
   messageMaxChars: 1_000,
-  /** Of one question to a person. */
+  /** One question to a person. */
   questionMaxChars: 8_000,
-  /** Suggestions of one run that are put before a person at once; the next follow when these are decided. */
+  /** Suggestions of one run that a person is asked about at once; more follow when these are decided. */
   suggestionsAtOnce: 20,
-  /** Answers of one request. */
+  /** Answers in one request. */
   answers: 40,
   /** Tasks in one page of a list. */
   listedTasks: 50,
-  /** Tasks of which one stream tells. */
+  /** Tasks of one stream. */
   watchedTasks: 50,
-  /** Tasks that are watched are looked at again for rows that no wake-up told of. */
+  /** Between two sweeps of watched tasks, in case a notification was lost. */
   sweepIntervalMs: 4_000,
-  /** Clients of 2025-11-25 that wait for the end of a task: of one user in a project, and of all on this server. */
+  /** Clients of 2025-11-25 that wait for a task: of one user in a project, and of all on this server. */
   waitsOfUser: 20,
   waits: 1_024,
-  /** How long one of them waits before it is told to ask again. */
+  /** How long such a client waits before it must ask again. */
   waitMaxMs: 3_600_000
 } as const
 
-// Who asks for tasks, and what they may do.
-//
+// The caller of task methods and its rights.
 
-/** Who asks, and whether forms can be shown to the person behind it. */
+/** The caller, and whether its client can show forms. */
 export interface TaskCaller {
   readonly principal: Principal
   readonly projectId: ProjectId
   readonly canElicit: boolean
 }
 
-/** What a caller can be asked, but for what they have declined of a run. */
+/** What a caller can be asked, apart from declined requests of a run. */
 export const termsOf = ({ canElicit, principal: { role } }: TaskCaller): Omit<Terms, "declined"> => ({
   canElicit,
   mayWrite: includesRole(role, "editor")
 })
 
-// What a person would not answer about a run: each is asked once.
+// Stores declined requests, so that each is asked once per person.
 //
-// Declining decides nothing. The question or suggestion goes on waiting for
-// whoever else may decide; only this person's clients are not told of it again.
+// Declining decides nothing. The question or suggestion still waits for others; only this person's clients are not asked again.
 
 type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 
 export class DeclinedInputs extends Context.Service<
   DeclinedInputs,
   {
-    /** The keys that a person has declined of a run. */
+    /** The keys that a person has declined in a run. */
     readonly of: (runId: RunId, by: UserId) => InProject<ReadonlySet<string>>
-    /** Keeps that a person would not answer. */
+    /** Records that a person declined. */
     readonly decline: (runId: RunId, by: UserId, key: string) => InProject<void>
   }
 >()("@tropism/server/mcp/DeclinedInputs") {

@@ -1,10 +1,8 @@
 /**
- * Runs as tasks of MCP: looked at, answered and stopped by whoever may.
+ * Reads, answers and cancels runs as MCP tasks.
  *
- * Nothing is kept for a task but the run itself, so a task outlives the
- * connection, the client and the server program. What an answer does is what the
- * other doors do: answer a question, decide a suggestion as its digest names it,
- * let a stopped run go on. Each answer is a transaction of its own.
+ * The run is the only state of a task, so a task survives its connection, client and server. An answer does what the other endpoints do:
+ * answer a question, decide a suggestion by its digest, resume a paused run. Each answer is its own transaction.
  */
 import { CurrentPrincipal, type Principal } from "@tropism/api/authorization"
 import type { Page } from "@tropism/api/page"
@@ -23,7 +21,7 @@ import { inProject, reading, readableRun, spokenRun, mayRead } from "../http/acc
 import { pageById } from "../http/paging.ts"
 import { answerProblem, invalid, keepable } from "../http/problems.ts"
 import { approving, rejecting } from "../http/review-routes.ts"
-import { Resumptions } from "../reactions/retries.ts"
+import { Resumptions } from "../reactions/manual-retries.ts"
 import { QuestionTasks } from "../review/questions.ts"
 import { Tasks } from "../review/tasks.ts"
 import { RunCancellation } from "../runs/cancellation.ts"
@@ -47,7 +45,7 @@ import {
   listedTaskOf
 } from "./run-task.ts"
 
-/** What somebody answered to one request. */
+/** A person's answer to one input request. */
 export const InputResponse = Schema.Struct({
   action: Schema.Literals(["accept", "decline", "cancel"]),
   content: Schema.optional(Schema.NullOr(Schema.Record(Schema.String, Schema.Json)))
@@ -61,23 +59,23 @@ export class RunTasks extends Context.Service<
   {
     /** A run as its caller sees it. */
     readonly get: (caller: TaskCaller, runId: RunId) => Effect.Effect<DetailedTask, NotFound>
-    /** Those of these runs that are there for their caller, at a glance. */
+    /** The summaries of those of these runs that the caller can see. */
     readonly glance: (
       caller: TaskCaller,
       runIds: ReadonlyArray<RunId>
     ) => Effect.Effect<ReadonlyArray<Glance>, NotFound>
-    /** A page of the runs that are there for their caller, newest first. */
+    /** A page of the runs that the caller can see, newest first. */
     readonly list: (
       caller: TaskCaller,
       cursor: string | undefined
     ) => Effect.Effect<Page<Glance>, InvalidInput | NotFound>
-    /** Does what answers say; those to nothing that is asked do nothing. */
+    /** Applies answers; an answer to a request that is not open has no effect. */
     readonly answer: (
       caller: TaskCaller,
       runId: RunId,
       responses: Readonly<Record<string, InputResponse>>
     ) => Effect.Effect<void, Problem>
-    /** Stops a run and all below it; one that has ended stays as it is. */
+    /** Cancels a run and all runs below it; a finished one stays as it is. */
     readonly cancel: (caller: TaskCaller, runId: RunId) => Effect.Effect<void, Problem>
   }
 >()("@tropism/server/mcp/RunTasks") {
@@ -97,7 +95,7 @@ export class RunTasks extends Context.Service<
       const runs = yield* Runs
       const glanceAt = yield* makeGlancing
 
-      /** Acts as the caller, as behind any other door. */
+      /** Runs an effect as the caller, with the rights of any other endpoint. */
       const as = <A, E, R>({ principal }: TaskCaller, effect: Effect.Effect<A, E, R>) =>
         effect.pipe(Effect.provideContext(services), Effect.provideService(CurrentPrincipal, principal))
 
@@ -157,7 +155,7 @@ export class RunTasks extends Context.Service<
         Effect.gen(function* () {
           yield* inProject(caller.projectId, "editor", ({ userId: by }) =>
             Effect.flatMap(readableRun(runId), (run) =>
-              // It ended before, or a moment ago: there is nothing to stop.
+              // It had already ended: there is nothing to cancel.
               Effect.catchTag(endings.cancel(run, { by }), "RunNotInState", () => Effect.void)
             )
           )
@@ -171,7 +169,7 @@ export class RunTasks extends Context.Service<
               Effect.catchTags({
                 TriggerRefused: ({ detail }) => conflict(detail),
                 BudgetSpent: ({ detail }) => conflict(detail),
-                // Somebody else let it go on, or ended it.
+                // It was resumed or ended by another request.
                 RunNotInState: () => Effect.void
               })
             )
@@ -205,7 +203,7 @@ export class RunTasks extends Context.Service<
         runId: RunId,
         responses: Readonly<Record<string, InputResponse>>
       ) {
-        // What is not asked, or not any more, is ignored: whoever answers twice is heard once.
+        // An answer to a request that is no longer open is ignored, so a repeat has no effect.
         const { inputRequests = {} } = yield* get({ ...caller, canElicit: true }, runId)
         const taken = Object.entries(responses).filter(([key]) => Object.hasOwn(inputRequests, key))
         const contents = yield* Effect.forEach(taken, ([key, response]) => readContent(key, response))
@@ -232,7 +230,7 @@ export class RunTasks extends Context.Service<
 
 const conflict = (detail: string) => Effect.fail(new Conflict({ reason: "state", detail }))
 
-/** Somebody was quicker: what this answer was about is decided. */
+/** Another answer was first: the request is already decided. */
 const isDecided = (problem: Problem): boolean =>
   problem instanceof Conflict && (problem.reason === "alreadyDecided" || problem.reason === "digestMismatch")
 
@@ -242,7 +240,7 @@ interface Content {
   readonly reason?: string | null | undefined
 }
 
-/** In the bounds of the other doors. */
+/** Answers, within the limits of the other endpoints. */
 const contents = {
   question: Schema.Struct({ answer: AnswerInput.fields.answer }),
   review: Schema.Struct({
@@ -258,7 +256,7 @@ const wanted: Readonly<Record<Asked["type"], string>> = {
   resume: 'a decision, "resume" or "stop"'
 }
 
-/** What an answer says; null is that there is none. All are read before any is done. */
+/** The content of an answer; null if declined. All answers are validated before the first is applied. */
 const readContent = Effect.fnUntraced(function* (key: string, { action, content }: InputResponse) {
   const asked = askedBy(key)
   if (asked === undefined) return yield* invalid("/inputResponses", "Nothing is asked by this key")
@@ -277,12 +275,12 @@ const readContent = Effect.fnUntraced(function* (key: string, { action, content 
   return { asked, content: read }
 })
 
-// How many runs stand as tasks, read at once: for lists, and for whoever watches them.
+// Summaries of many runs as tasks, for lists and watchers.
 //
-// However many tasks there are, a glance is three statements. It says what waits
-// by name only; the forms, and what came of a run, are read of one task at a time.
+// Three statements for any number of tasks. A summary has only the keys of open requests; forms and results are read for one task at a
+// time.
 
-/** How one run stands as a task, and the names of what it asks. */
+/** One run's task status and the keys of its open requests. */
 interface Glance {
   readonly task: ListedTask
   readonly hasFailed: boolean
@@ -296,11 +294,11 @@ interface WaitingRow {
   readonly digest: string
 }
 
-/** Glances at runs that a person may read. */
+/** Reads summaries of runs that a person may read. */
 const makeGlancing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** What waits for a person, the first of each run. */
+  /** The first open request of each run. */
   const waiting = Effect.fnUntraced(function* (runs: ReadonlyArray<RunId>) {
     if (runs.length === 0) return []
     const { projectId } = yield* ProjectTransaction

@@ -1,9 +1,8 @@
 /**
- * One server of the official SDK for one caller, made of what all parts offer.
+ * Builds an SDK server for one caller from the offers of all modules.
  *
- * It knows nothing of HTTP, tokens or sessions. A name is looked up among the
- * offers in their order; whatever goes wrong is answered as the protocol says,
- * and nothing of the program's insides is told.
+ * It knows no HTTP, tokens or sessions. A name is looked up in the offers in their order; failures become protocol errors and reveal no
+ * internals.
  */
 import {
   type JSONRPCRequest,
@@ -33,7 +32,7 @@ import { argumentsAreStrict } from "../tools/arguments.ts"
 import type { Offer, CapabilityCall, CapabilityResources, RunForServer } from "./capability.ts"
 import { mcpLimits } from "./limits.ts"
 
-/** What a server says of itself to whoever connects. */
+/** The server's description of itself. */
 export interface ServerWords {
   readonly name: string
   readonly title: string
@@ -43,7 +42,7 @@ export interface ServerWords {
 
 const listHint = { ttlMs: mcpLimits.listTtlMs, cacheScope: "private" } as const
 
-/** Makes a server that offers all of this to one caller. */
+/** Creates a server with all offers for one caller. */
 export const doorServer = (words: ServerWords, offers: ReadonlyArray<Offer>, run: RunForServer): Server => {
   const { instructions, ...implementation } = words
   const server = new QuietServer(implementation, {
@@ -67,23 +66,23 @@ export const doorServer = (words: ServerWords, offers: ReadonlyArray<Offer>, run
   return server
 }
 
-/** What may be said of a fault, in the protocol's own words. */
+/** A protocol error. */
 export const fault = (code: ProtocolErrorCode, message: string, data?: unknown): ProtocolError =>
   new ProtocolError(code, message, data)
 
 export const badParams = (message: string, data?: unknown): ProtocolError =>
   fault(ProtocolErrorCode.InvalidParams, message, data)
 
-/** A server whose faults are the caller's, or nobody's: parameters that do not fit are `invalid params`. */
+/** An SDK server that reports parameters of a wrong shape as `invalid params`. */
 class QuietServer extends Server {
   protected override _wrapHandler(
     method: string,
     handler: (request: JSONRPCRequest, context: ServerContext) => Promise<Result>
   ) {
     return super._wrapHandler(method, (request, context) =>
-      // The SDK judges the shape before it promises anything.
+      // The SDK checks the shape before it returns a promise.
       new Promise<Result>((resolve) => resolve(handler(request, context))).catch((error: unknown) => {
-        // Effects end in protocol errors alone: any other is the SDK's, about the shape of the parameters.
+        // Effects fail only with protocol errors, so any other error is the SDK's about the shape of parameters.
         throw error instanceof ProtocolError
           ? error
           : badParams(`Invalid params for ${method}`, error instanceof Error ? { detail: error.message } : {})
@@ -163,7 +162,7 @@ const serveResources = (server: Server, offers: ReadonlyArray<Offer>, run: RunFo
   )
 }
 
-/** In sessions alone: a client of 2026-07-28 listens over a stream (`listening.ts`). */
+/** For sessions only: a client of 2026-07-28 listens over a stream (`endpoint.ts`). */
 const serveSubscriptions = (server: Server, offers: ReadonlyArray<Offer>, run: RunForServer) => {
   const kind = offers.find(({ resources }) => resources?.subscribe)?.resources
   if (kind === undefined) return
@@ -179,7 +178,7 @@ const serveSubscriptions = (server: Server, offers: ReadonlyArray<Offer>, run: R
   )
 }
 
-/** One kind after the other; a cursor says in which of them to go on. */
+/** Pages through the modules in order; the cursor names the module to continue with. */
 const pageOf = Effect.fnUntraced(function* (
   kinds: ReadonlyArray<CapabilityResources>,
   cursor: string | undefined
@@ -219,15 +218,14 @@ const serveCompletions = (server: Server, offers: ReadonlyArray<Offer>, run: Run
   )
 }
 
-// Reads the parameters of methods that extensions add.
+// Reads parameters of extension methods.
 //
-// As with tools, a field that a method does not have is refused: nobody says in a
-// parameter who is calling.
+// Unknown fields are refused, as with tools: a parameter cannot name the caller.
 
-/** Parameters of any shape: what is in them is read where a fault can be told with its place. */
+/** Parameters of any shape; they are validated where a fault can name its place. */
 export const anyParams = { params: Schema.toStandardSchemaV1(Schema.Record(Schema.String, Schema.Unknown)) }
 
-/** Reads the parameters of a method strictly; the first fault is the sentence. */
+/** Validates a method's parameters strictly; the first fault is the message. */
 export const readParams = <A>(
   schema: Schema.ConstraintDecoder<A>,
   { _meta, ...params }: Readonly<Record<string, unknown>>
@@ -241,12 +239,11 @@ export const readParams = <A>(
     )
   })
 
-// What goes back through the door: the SDK's answers, and those that are given before it is asked.
+// HTTP answers: of the SDK, and those before it.
 //
-// What concerns the request as such (who, where, how large) is told by a problem
-// document as at every other door; what concerns the message, by a JSON-RPC error.
+// A fault of the request (caller, project, size) is a problem document as at every endpoint; a fault of the message is a JSON-RPC error.
 
-/** A JSON-RPC error that belongs to no message that could be read. */
+/** A JSON-RPC error without a message id. */
 export const rpcFault = (
   status: number,
   code: number,
@@ -263,25 +260,25 @@ export const rpcFault = (
     { status, headers }
   )
 
-/** A comment with which a stream that may be quiet for long says that it is open. */
+/** A comment that opens a stream which may be quiet for long. */
 const begun = new TextEncoder().encode(": open\n\n")
 
-/** Whether a stream that answers this message, or none, has no end of its own. */
+/** Whether the stream that answers this message, or no message, is endless. */
 const isOpenEnded = (message: unknown): boolean =>
   message === undefined || isMethod(message, "subscriptions/listen")
 
 const isMethod = (message: unknown, method: string): boolean =>
   Predicate.hasProperty(message, "method") && message.method === method
 
-/** What becomes of a stream. */
+/** The lifetime and extra content of a stream. */
 export interface Streaming {
-  /** Done when it is to end, whether or not it has an end of its own. */
+  /** Completes when the stream must end, endless or not. */
   readonly over: Effect.Effect<unknown>
-  /** What is told there, where it has none, beside what the SDK says, which waits until this has begun; it may end the stream. */
+  /** Events of an endless stream beside the SDK's, which wait until this has started; it may end the stream. */
   readonly told: Effect.Effect<Stream.Stream<Uint8Array>, never, Scope.Scope>
 }
 
-/** An answer of the SDK to a message. */
+/** The HTTP answer for an SDK answer to a message. */
 export const asHttp = (
   response: Response,
   message: unknown,
@@ -299,7 +296,7 @@ export const asHttp = (
       status: response.status,
       headers: {
         ...Object.fromEntries(response.headers),
-        // A connection that is kept for another request would keep a server that stops waiting for it.
+        // A kept-alive connection would hold up a stopping server.
         ...(isOpenEnded(message) || isMethod(message, "events/stream") ? { connection: "close" } : {})
       }
     }
@@ -311,7 +308,7 @@ const untilOver = <E>(sent: Stream.Stream<Uint8Array, E>, { over, told }: Stream
     Stream.interruptWhen(over)
   )
 
-/** What the server itself got wrong is for its log; what passes is told. */
+/** A server fault goes to the log; a transient one is named. */
 export const toServerFault = (defect: unknown) => {
   const detail = passingFault(defect)
   return detail === undefined
@@ -323,14 +320,12 @@ export const toServerFault = (defect: unknown) => {
     : stoppedResponse(detail)
 }
 
-// Who calls, and where: from the token and the address alone.
+// Resolves the caller and the project, from the token and the address alone.
 //
-// A project's own address serves it to every token that reaches it. At the root
-// a token of exactly one project is at home; one that spans several may connect
-// and look, and is told the address to use with each call. A project that is
-// foreign and one that does not exist are the same to whoever asks.
+// A project's address serves every token that reaches it. The root serves a token of exactly one project; a token that reaches several may
+// connect and list, and each call gets the addresses to use. A foreign project and a missing one look the same.
 
-/** Where a request may act: in one project, or nowhere yet, because its token spans several. */
+/** The scope of a request: one project, or none because its token reaches several. */
 export type Place =
   | { readonly principal: Principal; readonly projectId: ProjectId }
   | { readonly principal: Principal; readonly projectId: null }
@@ -360,7 +355,7 @@ export const findPlace = Effect.fn("mcp.findPlace")(function* (
   return { principal: { userId, role, projectIds, roles: null }, projectId } satisfies Place
 })
 
-/** Who a token is in a project by now; undefined when it opens it no more. */
+/** The current rights of a token in a project; undefined when it has none any more. */
 export const whoIs = Effect.fnUntraced(function* (
   tokens: Tokens["Service"],
   { projectId, tokenHash }: { readonly projectId: ProjectId; readonly tokenHash: string }
@@ -370,10 +365,9 @@ export const whoIs = Effect.fnUntraced(function* (
   return principal && role && { ...principal, role }
 })
 
-// What all streams to clients of the MCP door have in common: their number is bounded, and each ends with its client.
-//
+// Shared by all streams to MCP clients: a bounded number, and each ends with its client.
 
-/** How many streams are open, of each owner and of all; who comes too late is refused. */
+/** Open streams, per owner and in all; above the limit the next is refused. */
 export const makeStreamSlots = <E>(
   bounds: { readonly ofOwner: number; readonly inAll: number },
   refuse: () => E
@@ -399,7 +393,7 @@ export const makeStreamSlots = <E>(
   }
 }
 
-/** Until the client has gone: it has taken its request back, or its session or its connection has ended. */
+/** Completes when the client has cancelled its request, or its session or connection has ended. */
 export const gone = ({ http, mcpReq }: ServerContext): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const signals = [mcpReq.signal, ...(http?.req === undefined ? [] : [http.req.signal])]

@@ -1,11 +1,9 @@
 /**
- * The sessions of the revisions up to 2025-11-25, without anything that a session could lose.
+ * Sessions of the revisions up to 2025-11-25, without server-side state that could be lost.
  *
- * A session keeps a server and its open streams for as long as somebody uses
- * them, and nothing else: its id says by itself for which credential and which
- * address it was given out, and whether its client shows forms. So any server program takes a session that another
- * began, or that it has let go of, and goes on with it; a client notices nothing
- * but a stream that it has to open again.
+ * **Invariant**: a session's id alone proves its credential and address, and whether its client shows forms. A session holds a server and
+ * open streams only while it is used. So any server can continue a session that another started or dropped; the client only has to reopen a
+ * stream.
  */
 import {
   isInitializeRequest,
@@ -22,14 +20,14 @@ import { type Listening, ResourceUpdates } from "./resources.ts"
 import { rpcFault, type Streaming } from "./server.ts"
 import { showsForms } from "./tasks.ts"
 
-/** One request of a session, whose credential was judged already. */
+/** A request of a session, already authenticated. */
 export interface SessionRequest {
   readonly request: Request
   /** The message; undefined where the request has no body. */
   readonly body: unknown
-  /** The credential and the address together, as text. */
+  /** The credential and the address, as one string. */
   readonly bearer: string
-  /** What the server is bound to; when it changes, another server takes the session over. */
+  /** What the server is bound to; when it changes, a new server takes over the session. */
   readonly binding: string
   readonly newServer: () => Server
 }
@@ -40,11 +38,11 @@ interface Session {
   readonly transport: WebStandardStreamableHTTPServerTransport
 }
 
-/** A session that this program has a server for, and how it is used. */
+/** A session with a server in this process, and its usage. */
 interface Kept {
   readonly session: Promise<Session>
   usedAtMs: number
-  /** What is under way up to the end of its answer: calls, and beside them streams without an end. */
+  /** Requests whose answer has not ended: calls, and separately endless streams. */
   calls: number
   streams: number
 }
@@ -83,14 +81,14 @@ export const makeSessions = Effect.gen(function* () {
     streams: 0
   })
 
-  /** Keeps a session, and lets the oldest go when there are too many: whose call is under way would lose its answer. */
+  /** Stores a session and drops the oldest above the limit, but none with a running call, which would lose its answer. */
   const keep = (id: string, kept: Kept) => {
     sessions.set(id, kept)
     for (const [oldest, { calls }] of sessions)
       if (sessions.size > mcpLimits.sessions && calls === 0 && oldest !== id) void close(oldest)
   }
 
-  /** Notes that a request is under way; what it answers notes, once, that it is not any more. */
+  /** Counts a running request; the returned function counts it down once. */
   const enter = (kept: Kept, kind: "calls" | "streams"): (() => void) => {
     let isUnderWay = true
     kept[kind] += 1
@@ -106,7 +104,7 @@ export const makeSessions = Effect.gen(function* () {
   const handle = (kept: Kept, { body, request }: SessionRequest) =>
     Effect.promise(() => {
       const leave = enter(kept, request.method === "GET" ? "streams" : "calls")
-      // The SDK forgets the stream of whoever goes away and tells nobody: what answers him learns it from his request.
+      // The SDK does not report a disconnected client, so the handler learns it from this signal.
       const client = new AbortController()
       const live = new Request(request, { signal: client.signal })
       return kept.session
@@ -130,7 +128,7 @@ export const makeSessions = Effect.gen(function* () {
     return yield* handle(kept, asked)
   })
 
-  /** A session that this program has no server for: it is begun once more, as its client began it. */
+  /** Recreates a session without a server here, as its client started it. */
   const adopt = (id: string, asked: SessionRequest): Promise<Session> =>
     open(id, asked).then((session) =>
       session.transport
@@ -174,7 +172,7 @@ export const makeSessions = Effect.gen(function* () {
   return { serve }
 })
 
-/** The answer, of which it is told once that it has ended, and before its end that nobody takes it any more. */
+/** The answer, with a callback at its end, and an earlier one if the client stops reading. */
 const untilEnded = (answer: Response, ended: () => void, dropped: () => void): Response => {
   const { body, headers, status } = answer
   if (body === null || headers.get("content-type") !== "text/event-stream") {
@@ -202,7 +200,7 @@ const untilEnded = (answer: Response, ended: () => void, dropped: () => void): R
   return new Response(new ReadableStream({ pull, cancel }, { highWaterMark: 0 }), { status, headers })
 }
 
-/** What the id of a session begins with whose client shows forms: any server program can tell. */
+/** The first character of a session id whose client shows forms, readable by any server. */
 const formsMark = "~"
 
 const Opening = Schema.Struct({
@@ -212,10 +210,10 @@ const Opening = Schema.Struct({
 const showsFormsIn = (message: unknown): boolean =>
   Schema.is(Opening)(message) && showsForms(message.params.capabilities.elicitation)
 
-/** Only who has the credential can have been given this id, and only at this address. */
+/** Only a holder of the credential can have received this id, and only at this address. */
 const sealOf = (nonce: string, bearer: string) => digestOf(`An MCP session\n${nonce}\n${bearer}`)
 
-/** The handshake that the client of a session once made, as far as it is still known. */
+/** The client's original handshake, as far as it is still known. */
 const openingOf = (id: string, { headers, url }: Request): [Request, { readonly parsedBody: unknown }] => [
   new Request(url, {
     method: "POST",
@@ -235,13 +233,12 @@ const openingOf = (id: string, { headers, url }: Request): [Request, { readonly 
   }
 ]
 
-// The stream of a session of 2025-11-25: what the SDK says there, and of which resources have changed.
+// The stream of a session of 2025-11-25: SDK messages and resource changes.
 //
-// A session may be told at another server than the one at which it subscribed, so
-// this knows its id and asks the rows. When the server stops the stream is closed
-// without a word, as its revision has it, and the client opens another.
+// A session may listen on another server than the one where it subscribed, so this reads its rows by its id. When the server stops the
+// stream just closes, as that revision specifies, and the client reconnects.
 
-/** What becomes of the answer to a request: a GET opens the stream of its session. */
+/** The lifetime of an answer: a GET opens the stream of its session. */
 export const makeSessionStream = Effect.gen(function* () {
   const updates = yield* ResourceUpdates
   const closing = yield* Closing
@@ -251,7 +248,7 @@ export const makeSessionStream = Effect.gen(function* () {
     sessionId: string | undefined,
     lost: Effect.Effect<unknown>
   ): Streaming => {
-    // A stream of 2026-07-28 is answered when the server stops, by whoever serves it.
+    // The handler of a 2026-07-28 stream ends it itself when the server stops.
     if (method !== "GET") return { over: lost, told: Effect.succeed(Stream.never) }
     return {
       over: Effect.raceFirst(lost, closing.begun),
@@ -265,7 +262,7 @@ export const makeSessionStream = Effect.gen(function* () {
 
 const encoder = new TextEncoder()
 
-/** That a resource has changed, as it stands in a stream. */
+/** A resource change as a stream frame. */
 const frameOf = (uri: string): Uint8Array =>
   encoder.encode(
     `event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/resources/updated", params: { uri } })}\n\n`

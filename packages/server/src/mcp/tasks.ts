@@ -1,9 +1,8 @@
 /**
- * Tasks at the MCP door: a run is a task, by the extension (SEP-2663) and in the core of 2025-11-25.
+ * Task methods at the MCP endpoint: the extension (SEP-2663) and the core of 2025-11-25.
  *
- * Only a client that says with its request that it knows the extension is told of
- * tasks; one of 2025-11-25 asks for one with its call. A task that is missing, another project's, or no id at all is the same to
- * whoever asks.
+ * Only a client that declares the extension in its request sees tasks; one of 2025-11-25 requests a task with its call. A missing task, one
+ * of another project and an ill-formed id look the same.
  */
 import {
   ProtocolError,
@@ -34,7 +33,7 @@ import {
 import { InputResponse, RunTasks } from "./run-tasks.ts"
 import { badParams, fault, anyParams, readParams, gone, makeStreamSlots } from "./server.ts"
 
-/** A caller of tasks, with what its client says with this request, or has said when its session began. */
+/** A caller of tasks with its client's capabilities, from this request or from the start of its session. */
 const taskCallerOf = (caller: McpCaller, context: ServerContext, server?: Server): TaskCaller => ({
   ...caller,
   canElicit: showsForms((declaredWith(context) ?? server?.getClientCapabilities())?.elicitation)
@@ -43,7 +42,7 @@ const taskCallerOf = (caller: McpCaller, context: ServerContext, server?: Server
 const TaskParams = Schema.Struct({ taskId: Schema.String })
 const readResponses = Schema.decodeUnknownEffect(Schema.Record(Schema.String, InputResponse))
 
-/** What a tool answers that has begun a run. */
+/** The result of a tool that has started a run. */
 const readBegun = Schema.decodeUnknownOption(
   Schema.Struct({
     isError: Schema.optional(Schema.Literal(false)),
@@ -59,7 +58,7 @@ type Work = (
   context: ServerContext
 ) => Effect.Effect<Record<string, unknown>, ProtocolError>
 
-/** A method of either revision, or of both. */
+/** A method of one or both revisions. */
 interface Methods {
   readonly name: string
   readonly extension?: Work
@@ -71,7 +70,7 @@ const ListParams = Schema.Struct({ cursor: Schema.optional(Schema.NullOr(Schema.
 const noTaskOf = (tool: string) =>
   fault(ProtocolErrorCode.MethodNotFound, `The tool ${tool} cannot be called as a task`)
 
-/** The part, on the services of the platform; who waits for results is sent away when the scope ends. */
+/** The capability module; waiting callers are released when the scope ends. */
 export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | Notifier | Scope.Scope> =
   Effect.gen(function* () {
     const tasks = yield* RunTasks
@@ -90,7 +89,7 @@ export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | 
       return {}
     })
 
-    /** Who a caller is by now; undefined when the token opens the project no more. */
+    /** The caller's current rights; undefined when the token does not open the project any more. */
     const callerNow = (caller: McpCaller, { canElicit }: TaskCaller) =>
       Effect.flatMap(tokens.findByHash(caller.tokenHash), (principal) =>
         principal === undefined
@@ -142,7 +141,7 @@ export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | 
       )
     }
 
-    /** Begins a run and answers its handle; what was refused is answered as it is. */
+    /** Starts a run and returns its handle; a refusal is returned as it is. */
     const asTask = Effect.fnUntraced(function* (
       caller: McpCaller,
       call: CapabilityCall,
@@ -157,7 +156,7 @@ export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | 
         onFailure: told,
         onSuccess: handleOf
       })
-      // Whatever is not known of it, it has begun: told of a fault, whoever asked would begin another.
+      // The run has begun even if it cannot be read now. The caller would start another after an error, so answer.
       const handle = yield* Effect.catchDefect(looked, (defect) =>
         isPassing(defect) ? Effect.succeed(begunHandleOf(id, now)) : Effect.die(defect)
       )
@@ -166,7 +165,7 @@ export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | 
         : { content: [], task: { ...coreTaskOf(handle, false) } }
     })
 
-    /** A call that asks for a task, or whose client takes one; undefined leaves it to the tool. */
+    /** Answers a call that requests or accepts a task; undefined leaves it to the tool. */
     const answerCall = (caller: McpCaller) => (call: CapabilityCall, context: ServerContext) => {
       const asksForTask = declaredWith(context) === undefined && call.asksForTask
       if (call.name === "trigger_agent")
@@ -174,7 +173,7 @@ export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | 
       return asksForTask ? Effect.fail(noTaskOf(call.name)) : undefined
     }
 
-    /** Tells of those of these tasks that are there for this caller. */
+    /** Notifies of those of these tasks that the caller can see. */
     const listen = Effect.fnUntraced(function* (
       caller: McpCaller,
       taskIds: ReadonlyArray<string>,
@@ -205,28 +204,27 @@ export const tasksPart: Effect.Effect<McpCapability, never, RunTasks | Tokens | 
           taskIds === undefined ? Effect.undefined : listen(caller, taskIds, context),
         answerCall: answerCall(caller),
         newerCapabilities: { extensions: { [tasksExtension]: {} } },
-        // Of 2025-11-25; the SDK tells nobody of it who speaks the newer revision.
+        // For 2025-11-25; the SDK hides it from clients of the newer revision.
         capabilities: { tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } } },
         extend: extend(caller)
       })
     }
   })
 
-// Tasks as clients of the revision 2025-11-25 ask for them.
+// Task methods of 2025-11-25.
 //
-// The same runs, rights and answers as behind the extension: only the words are
-// others. What a task asks comes to its client while that waits for the result,
-// as a request of the server; whoever else answers meanwhile takes it back. Who
-// waits is looked up with each look, so whoever has lost the token is told no result.
+// The same runs, rights and results as the extension in another format. A task's question reaches its client as a server request while the
+// client waits for the result; if another answers first, it is withdrawn. Rights are checked at each poll, so a caller who loses the token
+// gets no result.
 
 const coreOf = (task: DetailedTask) => ({ ...coreTaskOf(task, task.result?.isError === true) })
 
-/** Who asks by now; whoever may not look any more finds no task. */
+/** The caller's current rights; fails with "no such task" when there are none. */
 type WhoAsks = Effect.Effect<TaskCaller, ProtocolError>
 
 const readResponse = Schema.decodeUnknownEffect(InputResponse)
 
-/** The methods, on the services of the platform; who waits is sent away when the scope ends. */
+/** The methods; waiting callers are released when the scope ends. */
 const makeCoreTasks = Effect.gen(function* () {
   const tasks = yield* RunTasks
   const notifier = yield* Notifier
@@ -251,13 +249,13 @@ const makeCoreTasks = Effect.gen(function* () {
     if (isOver(before.status)) return yield* Effect.fail(badParams(`The task is ${before.status} already`))
     yield* Effect.mapError(tasks.cancel(asking, runId), told)
     const after = yield* get(asking, runId)
-    // It ended a moment ago, or has ended and its suggestions wait: there is nothing to stop.
+    // It had already ended, perhaps with pending suggestions: there is nothing to cancel.
     if (after.status !== "cancelled")
       return yield* Effect.fail(badParams(`The task cannot be cancelled: ${after.statusMessage}`))
     return after
   })
 
-  /** Asks the client for one thing, and does what it answers; whether that could be done. */
+  /** Asks the client one question and applies the answer; returns whether that worked. */
   const ask = (
     whoAsks: WhoAsks,
     runId: RunId,
@@ -281,11 +279,11 @@ const makeCoreTasks = Effect.gen(function* () {
       )
       yield* tasks.answer(yield* whoAsks, runId, { [key]: yield* readResponse(answered) })
     }).pipe(
-      // What it cannot be asked, or has answered in vain, waits for somebody else, or for its next try.
+      // An unanswered question waits for another client, or for the next attempt.
       Effect.catch((problem) => Effect.logDebug("A task's question was not answered", problem))
     )
 
-  /** Asks what a task asks, until it has ended. */
+  /** Asks a task's questions until it has ended. */
   const settle = Effect.fnUntraced(function* (whoAsks: WhoAsks, runId: RunId, context: ServerContext) {
     const bell = yield* Queue.sliding<void>(1)
     const ring = Queue.offer(bell, undefined)
@@ -309,7 +307,7 @@ const makeCoreTasks = Effect.gen(function* () {
 
   const goesOn = fault(ProtocolErrorCode.InternalError, "The task goes on: ask for its result again")
 
-  /** Waits for the end of a task and answers what the call would have answered, to nobody who has gone meanwhile. */
+  /** Waits for a task's end and returns the result of its call, unless the client has disconnected. */
   const result = Effect.fnUntraced(function* (
     asking: TaskCaller,
     callerNow: Effect.Effect<TaskCaller | undefined>,
@@ -332,25 +330,24 @@ const makeCoreTasks = Effect.gen(function* () {
   return { get, list, cancel, result }
 })
 
-// A run in the words of the tasks that the revision 2025-11-25 had in its core.
+// Maps a run to a core task of 2025-11-25.
 //
-// Pure, and made of the newer words (`run-task.ts`), so both revisions tell the
-// same. They differ in names, and in one thing: there a call that came to an
+// Pure, and derived from the newer form (`run-task.ts`), so both revisions agree. They differ in names and in one rule: here a call with an
 // error is a failed task.
 
-/** A task as every method of 2025-11-25 tells it. */
+/** A task as every method of 2025-11-25 returns it. */
 export interface CoreTask {
   readonly taskId: string
   readonly status: DetailedTask["status"] | "failed"
   readonly statusMessage: string
   readonly createdAt: string
   readonly lastUpdatedAt: string
-  /** How long it is kept: for ever. */
+  /** The retention: unlimited. */
   readonly ttl: null
   readonly pollInterval: number
 }
 
-/** A task whose run may have failed. */
+/** The task of a run, which may have failed. */
 export const coreTaskOf = (
   { createdAt, lastUpdatedAt, pollIntervalMs, status, statusMessage, taskId, ttlMs }: ListedTask,
   hasFailed: boolean
@@ -364,28 +361,25 @@ export const coreTaskOf = (
   pollInterval: pollIntervalMs
 })
 
-/** What says to which task a message belongs. */
+/** The metadata that relates a message to a task. */
 export const relatedTo = (taskId: string) => ({ [RELATED_TASK_META_KEY]: { taskId } })
 
-/** Whether a task can change no more. */
+/** Whether a task is final. */
 export const isOver = (status: CoreTask["status"]): boolean =>
   status === "completed" || status === "failed" || status === "cancelled"
 
-// Watches runs as tasks, and says when they stand otherwise.
+// Watches runs as tasks and notifies of status changes.
 //
-// What is said is read from committed rows, by whichever server program the
-// client is connected to: wake-ups only save the time until the next sweep. A
-// look is the same few statements for all tasks of a stream; the whole task is
-// read only when it stands otherwise than it was told. Who watches is looked up
-// with each look, so whoever has lost the token or the right is told nothing more.
-// Nobody who does not watch costs anything.
+// Status comes from committed rows on any server; notifications only shorten the time until the next sweep. A sweep is a few statements for
+// all tasks of a stream, and a whole task is read only when its status has changed. Rights are checked at each sweep, so a caller who loses
+// the token or the right receives nothing more. Unwatched tasks cost nothing.
 
-/** Watches on the services of the platform. */
+/** Creates the watcher. */
 const makeTaskWatching = Effect.gen(function* () {
   const tasks = yield* RunTasks
   const notifier = yield* Notifier
 
-  /** A bell that rings when one of these runs may stand otherwise. */
+  /** A signal that fires when one of these runs may have changed. */
   const bellOf = Effect.fnUntraced(function* (runIds: ReadonlyArray<RunId>) {
     const bell = yield* Queue.sliding<void>(1)
     for (const id of runIds) {
@@ -396,9 +390,9 @@ const makeTaskWatching = Effect.gen(function* () {
     return bell
   })
 
-  /** Tells how each run stands now, and then whenever that is otherwise; ends when none can change any more, or there is nobody to be told. */
+  /** Sends each run's status now and after every change; ends when all are final or the caller has no rights. */
   return Effect.fnUntraced(function* (
-    /** Who watches by now; undefined when nobody may. */
+    /** The caller's current rights; undefined when there are none. */
     findCaller: Effect.Effect<TaskCaller | undefined>,
     runIds: ReadonlyArray<RunId>,
     tell: (task: DetailedTask) => Effect.Effect<void>
@@ -416,7 +410,7 @@ const makeTaskWatching = Effect.gen(function* () {
         const standing = JSON.stringify([task.status, keys])
         if (!isOver(task.status)) stillOpen.push(runId)
         if (told.get(runId) === standing) continue
-        // Whoever may not read it any more since that glance is told nothing.
+        // The right to read it may have ended since the summary was read.
         const whole = yield* Effect.orElseSucceed(tasks.get(caller, runId), () => undefined)
         if (whole === undefined) continue
         told.set(runId, JSON.stringify([whole.status, Object.keys(whole.inputRequests ?? {})]))
@@ -428,8 +422,7 @@ const makeTaskWatching = Effect.gen(function* () {
   })
 })
 
-// What a client says with its request that it knows of the Tasks extension (SEP-2663).
-//
+// The client's declaration of the Tasks extension (SEP-2663).
 
 export const tasksExtension = "io.modelcontextprotocol/tasks"
 
@@ -443,7 +436,7 @@ const Declared = Schema.Struct({
 })
 const readDeclared = Schema.decodeUnknownOption(Declared)
 
-/** What the client says with this request that it can do; undefined in the revisions that say so once. */
+/** The capabilities in this request; undefined in revisions that send them once per session. */
 const declaredWith = ({ mcpReq: { envelope } }: ServerContext) =>
   Option.getOrUndefined(readDeclared(envelope))?.[capabilitiesKey]
 
@@ -451,7 +444,7 @@ const declaredWith = ({ mcpReq: { envelope } }: ServerContext) =>
 export const knowsTasks = (context: ServerContext): boolean =>
   declaredWith(context)?.extensions?.[tasksExtension] !== undefined
 
-/** Whether who declares this shows forms: one that says nothing of how it asks does. */
+/** Whether a client with this capability shows forms; one without a mode does. */
 export const showsForms = (elicitation: unknown): boolean =>
   isJsonObject(elicitation) && ("form" in elicitation || !("url" in elicitation))
 
@@ -459,22 +452,21 @@ const lacking = new MissingRequiredClientCapabilityError({
   requiredCapabilities: { extensions: { [tasksExtension]: {} } }
 })
 
-/** Lets only clients through that know the extension; it is of the revision 2026-07-28. */
+/** Admits only clients that declare the extension, which requires 2026-07-28. */
 export const requireExtension = (context: ServerContext): Effect.Effect<void, ProtocolError> => {
   if (declaredWith(context) === undefined)
     return Effect.fail(fault(ProtocolErrorCode.MethodNotFound, "Method not found"))
   return knowsTasks(context) ? Effect.void : Effect.fail(lacking)
 }
 
-// What cannot be done with a task, in the words of JSON-RPC.
-//
+// Refusals of task methods as JSON-RPC errors.
 
-/** A task that is missing, another project's, or no id at all. */
+/** A missing task, one of another project, or an ill-formed id. */
 export const noTask = (): ProtocolError => badParams("There is no such task")
 
 type Problem = ProtocolError | { readonly _tag: string; readonly detail?: string | undefined }
 
-/** A refusal; a task that may not be seen is not there. */
+/** A refusal as a JSON-RPC error; a task that the caller may not see is missing. */
 const told = (problem: Problem): ProtocolError => {
   if (problem instanceof ProtocolError) return problem
   if (problem._tag === "NotFound") return noTask()

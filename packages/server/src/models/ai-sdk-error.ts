@@ -1,26 +1,27 @@
 /**
- * Says in effect's words what an AI SDK model threw or streamed as an error.
+ * Maps errors of AI SDK models to effect's `AiError`.
  *
- * Only the message, the status and the pause asked for are kept: the request's
- * headers and body, which the SDK attaches, hold the key and the prompt. Each
- * message is scrubbed and shortened, because some servers repeat the key.
+ * **Invariant**: only the message, the status and the requested pause are kept: the request's headers and body, which the SDK attaches,
+ * contain the key and the prompt. Each message is scrubbed and shortened, because some servers repeat the key.
  */
 import { APICallError, LoadAPIKeyError } from "@ai-sdk/provider"
 import { beginningOf } from "@tropism/domain/text-beginning"
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { AiError } from "effect/ai"
 import { modelLimits } from "../limits.ts"
-import { errorMessageIn, namesRateLimit, rateLimitHeader } from "./lenient-wire.ts"
+import { errorMessageIn, kindInHeaders } from "./lenient-wire.ts"
+import { kindOfRefusal, type RefusalKind } from "./provider-codes.ts"
+import { saysTooLong } from "./window.ts"
 
-/** Who tells of an error. */
+/** The source of an error. */
 export interface Teller {
-  /** Takes every known key out of a text. */
+  /** Removes every known key from a text. */
   readonly scrub: (text: string) => string
-  /** The provider and the address of its server: `openai at https://api.openai.com/v1`. */
+  /** The provider and its server's address: `openai at https://api.openai.com/v1`. */
   readonly where: string
 }
 
-/** Turns whatever was thrown into an `AiError`. */
+/** Maps any thrown value to an `AiError`. */
 export const toAiError = Effect.fnUntraced(function* (
   error: unknown,
   { scrub, where }: Teller
@@ -30,13 +31,11 @@ export const toAiError = Effect.fnUntraced(function* (
   if (status !== undefined) {
     const now = yield* Clock.currentTimeMillis
     const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
-    const isRateLimit =
-      status === 429 ||
-      ([400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)) ||
-      (APICallError.isInstance(error)
-        ? error.responseHeaders?.[rateLimitHeader] !== undefined
-        : namesRateLimit(error))
-    return fail(reasonOfStatus(status, message, isRateLimit, retryAfter))
+    const kind = APICallError.isInstance(error) ? kindInHeaders(error.responseHeaders) : kindOfRefusal(error)
+    if (kind === "page")
+      return fail(new AiError.InvalidRequestError({ description: `${where} ${message}; ${checkAddress}` }))
+    const isWorded = [400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)
+    return fail(reasonOfStatus(status, message, kind ?? (isWorded ? "rateLimit" : undefined), retryAfter))
   }
   if (isUnreached(error)) return cutShort(`${where} cannot be reached${codeOf(error)}`)
   if (isNotUnderstood(error)) return unallowed(where)
@@ -49,18 +48,19 @@ export const toAiError = Effect.fnUntraced(function* (
   if (refusal !== undefined) return yield* toAiError(refusal, { scrub, where })
   if (isKind(error, badAnswer)) return unallowed(where, spokenIn(error, scrub))
   if (isKind(error, badRequest)) return fail(new AiError.InvalidRequestError({ description: message }))
-  if (namesRateLimit(error)) return fail(new AiError.RateLimitError({ metadata: { description: message } }))
+  const kind = kindOfRefusal(error)
+  if (kind !== undefined) return fail(reasonOfKind(kind, message, undefined))
   if (namesBadRequest(error)) return fail(new AiError.InvalidRequestError({ description: message }))
-  // An error that a server streamed without a status: overloads come so, and go.
+  // A server streamed an error without a status: overloads are reported in this way, and are transient.
   if (!(error instanceof Error)) return fail(new AiError.InternalProviderError({ description: message }))
   return fail(new AiError.UnknownError({ description: message }))
 })
 
-/** The connection failed, or the answer ended too early; worth another attempt. */
+/** The connection failed, or the answer ended too early. Retryable. */
 export const cutShort = (description: string): AiError.AiError =>
   fail(new AiError.NetworkError({ reason: "TransportError", method: "POST", url: "", description }))
 
-/** An answer that cannot be understood, with what the server itself says in it. */
+/** An answer that cannot be parsed, with the server's own message from it. */
 export const unallowed = (where: string, spoken = ""): AiError.AiError =>
   fail(
     new AiError.InvalidResponseError({
@@ -68,7 +68,9 @@ export const unallowed = (where: string, spoken = ""): AiError.AiError =>
     })
   )
 
-/** So it looks too where something else than a model's server listens at the address. */
+const checkAddress = "check the base URL of the provider, which often ends with /v1"
+
+/** The same happens when something other than a model server listens at the address. */
 export const endedTooEarly = (where: string): string =>
   `The answer of ${where} ended before it was finished; if it always does, check the address`
 
@@ -91,7 +93,7 @@ const badRequest = new Set([
 const isKind = (error: unknown, names: ReadonlySet<string>): boolean =>
   error instanceof Error && names.has(error.name)
 
-/** A stream of frames that ends within one; the package throws a plain error then. */
+/** A stream that ends within a frame; the package throws a plain error. */
 const isCutFrame = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith("Incomplete Amazon Bedrock event-stream frame")
 
@@ -100,7 +102,7 @@ const RefusedChunk = Schema.Struct({
 })
 const decodeRefusedChunk = Schema.decodeUnknownOption(RefusedChunk)
 
-/** The error of a chunk that a package rejects because it knows no errors inside a stream. */
+/** The error in a chunk that a package rejects because it does not expect errors inside a stream. */
 const refusalIn = (error: unknown): unknown =>
   isKind(error, badAnswer) ? Option.getOrUndefined(decodeRefusedChunk(error))?.value.error : undefined
 
@@ -110,7 +112,7 @@ const BadAnswer = Schema.Struct({
 })
 const decodeBadAnswer = Schema.decodeUnknownOption(BadAnswer)
 
-/** The server's sentence in what could not be read, where there is one. */
+/** The server's message inside an answer that could not be parsed, where there is one. */
 const spokenIn = (error: unknown, scrub: Teller["scrub"]): string => {
   const { text, value } = Option.getOrElse(decodeBadAnswer(error), () => ({
     text: undefined,
@@ -123,10 +125,10 @@ const spokenIn = (error: unknown, scrub: Teller["scrub"]): string => {
 }
 
 /**
- * A package that stumbles over a value it did not expect, or got a whole answer that it cannot read.
+ * Whether a package failed on an unexpected value, or could not parse a whole answer.
  *
- * **Details** Both come as errors that connections have, too: a TypeError, and a call that failed with a status of success.
- * The engines' sentences of the first kind tell them apart; waiting would not help with these.
+ * Both look like connection errors: a TypeError, and a failed call with a success status. The JavaScript engines' messages tell the first
+ * kind apart; a retry would not help with either.
  */
 const isNotUnderstood = (error: unknown): boolean =>
   APICallError.isInstance(error)
@@ -144,11 +146,11 @@ const namesBadRequest = (error: unknown): boolean => {
   return [code, type].includes("invalid_request_error")
 }
 
-/** How a rate limit is worded where no code names it. */
+/** The wording of a rate limit without a code. */
 const saysRateLimit =
   /rate limit (?:is |was |has been )?(?:exceeded|reached)|exceeded .{0,40}rate limit|too many requests/i
 
-/** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` says no more than TypeError. */
+/** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` throws a bare TypeError. */
 const isConnectionError = (error: unknown): boolean =>
   error instanceof TypeError || (error instanceof Error && "code" in error && typeof error.code === "string")
 
@@ -159,7 +161,7 @@ const isUnreached = (error: unknown): boolean =>
 const SystemError = Schema.Struct({ code: Schema.String })
 const decodeSystemError = Schema.decodeUnknownOption(SystemError)
 
-/** The system's code of what went wrong, in brackets: ` (ECONNREFUSED)`. */
+/** The system's error code in brackets: ` (ECONNREFUSED)`. */
 const codeOf = (error: unknown): string => {
   const causes = error instanceof Error ? [error, error.cause] : [error]
   const code = causes.flatMap((each) => Option.toArray(decodeSystemError(each)))[0]?.code
@@ -169,24 +171,56 @@ const codeOf = (error: unknown): string => {
 const reasonOfStatus = (
   status: number,
   message: string,
-  isRateLimit: boolean,
+  kind: RefusalKind | undefined,
   retryAfter: Duration.Duration | undefined
 ): AiError.AiErrorReason => {
   const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
-  if (isRateLimit) {
-    // Google words a limit by the minute like an account that is used up, but says when to come back.
-    return retryAfter === undefined && /insufficient_quota|exceeded your current quota|billing/i.test(message)
-      ? new AiError.QuotaExhaustedError({ metadata: { description } })
-      : new AiError.RateLimitError({
-          metadata: { description },
-          ...(retryAfter === undefined ? {} : { retryAfter })
-        })
+  const known = kind === undefined || kind === "refused" ? kindOfStatus(status) : kind
+  // Google words a per-minute limit like an exhausted quota, but sends a retry delay.
+  const isLimit = known === "rateLimit" || (known === "quota" && status === 429)
+  if (!isLimit) return reasonOfKind(known, description, retryAfter, status)
+  const isUsedUp = retryAfter === undefined && (known === "quota" || saysQuota.test(message))
+  return reasonOfKind(isUsedUp ? "quota" : "rateLimit", description, retryAfter)
+}
+
+const saysQuota = /insufficient_quota|exceeded your current quota|billing/i
+
+/** The meaning of a status without a code. A server answers 501 when it does not have the method at all. */
+const kindOfStatus = (status: number): RefusalKind => {
+  if (status === 429) return "rateLimit"
+  if (status === 401 || status === 403) return "authentication"
+  if (status === 402) return "quota"
+  return (status >= 500 && status !== 501) || status === 408 || status === 409 ? "away" : "refused"
+}
+
+const reasonOfKind = (
+  kind: RefusalKind,
+  description: string,
+  retryAfter: Duration.Duration | undefined,
+  status?: number
+): AiError.AiErrorReason => {
+  switch (kind) {
+    case "rateLimit":
+      return new AiError.RateLimitError({
+        metadata: { description },
+        ...(retryAfter === undefined ? {} : { retryAfter })
+      })
+    case "quota":
+      return new AiError.QuotaExhaustedError({ metadata: { description } })
+    case "away":
+      return new AiError.InternalProviderError({ description })
+    case "authentication":
+      return new AiError.AuthenticationError({
+        kind: status === 403 ? "InsufficientPermissions" : "InvalidKey",
+        description
+      })
+    case "tooLong":
+      return new AiError.InvalidRequestError({
+        description: saysTooLong(description) ? description : `${description} (context length exceeded)`
+      })
+    case "refused":
+      return new AiError.InvalidRequestError({ description })
   }
-  if (status === 401) return new AiError.AuthenticationError({ kind: "InvalidKey", description })
-  if (status === 403) return new AiError.AuthenticationError({ kind: "InsufficientPermissions", description })
-  if (status >= 500 || status === 408 || status === 409)
-    return new AiError.InternalProviderError({ description })
-  return new AiError.InvalidRequestError({ description })
 }
 
 const StreamedError = Schema.Struct({
@@ -197,7 +231,7 @@ const StreamedError = Schema.Struct({
 })
 const decodeStreamedError = Schema.decodeUnknownOption(StreamedError)
 
-/** The HTTP status of a refusal, also where it was told inside a stream that began with 200. */
+/** The HTTP status of a refusal, also where it came inside a stream that began with 200. */
 const statusOf = (error: unknown): number | undefined => {
   if (APICallError.isInstance(error) && error.statusCode !== undefined && error.statusCode >= 400)
     return error.statusCode
@@ -213,13 +247,12 @@ const messageOf = (error: unknown): string => {
   return typeof message === "string" && message !== "" ? message : "The model's server gave no reason"
 }
 
-// When a server that refused a request wants to be asked again.
+// The retry delay that a refusing server requests.
 //
-// Three ways of saying it: `retry-after-ms`, `Retry-After` in seconds or as a
-// date, and Google's `RetryInfo` in the body of the refusal. Whether that is
-// waited for is decided in `retry.ts`.
+// Three forms: `retry-after-ms`, `Retry-After` in seconds or as a date, and Google's `RetryInfo` in the body. `retry.ts` decides whether to
+// wait.
 
-/** The pause that a refusal asks for, seen from an instant in milliseconds. */
+/** The requested pause, counted from an instant in milliseconds. */
 const retryAfterOf = (
   { responseBody, responseHeaders }: Pick<APICallError, "responseBody" | "responseHeaders">,
   nowMs: number

@@ -1,12 +1,9 @@
 /**
- * Makes a model of one AI SDK model.
+ * Adapts an AI SDK model to our model port, for every provider.
  *
- * One adapter for every provider: the packages speak the wire formats, this
- * file joins them to effect's words. Interruption aborts the HTTP request. There is no
- * retry here and no timeout: `attempt.ts` and `retry.ts` hold those for every
- * model alike. Only a request that was refused for the order of its roles, for its
- * `tool_choice`, for its pictures or for what calls of another model lack is made again
- * at once, as the model may take it.
+ * The packages implement the wire formats; this file maps them to effect's types. Interruption aborts the HTTP request. Retries and
+ * timeouts are in `retry.ts`. One exception: a request that was refused for its roles, an option, its `tool_choice`, its pictures or
+ * missing signatures is sent again at once in a form that the model accepts.
  */
 import {
   APICallError,
@@ -31,9 +28,10 @@ import {
   hasUnthoughtCalls,
   type PicturePlace,
   toAiSdkPrompt,
+  withInstructionsByUser,
   withSignedCalls
 } from "./ai-sdk-prompt.ts"
-import { makeThinkingReader } from "./lenient-wire.ts"
+import { type BodyEdits, editsHeader, kindInHeaders, makeThinkingReader } from "./lenient-wire.ts"
 import type { ModelPort, PortRequest, ModelRequest, OfferedTool } from "./model-request.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 
@@ -42,52 +40,58 @@ export interface AiSdkModelOptions extends Teller {
   /** provider:name, as events record the model of an answer. */
   readonly name: string
   readonly habits: KnownHabits
-  /** The ids of calls that the provider takes. */
+  /** The call ids that the provider accepts. */
   readonly callIds?: RegExp | undefined
-  /** Where the model takes the pictures of tool results. */
+  /** Where the model takes pictures of tool results. */
   readonly pictures: PicturePlace
-  /** Whether it may send its thinking as text that a `</think>` ends, without an opening tag. */
+  /** Whether it may send reasoning as text that ends with `</think>`, without an opening tag. */
   readonly mayThinkAloud: boolean
-  /** Whether neighbours of one role are sent as one message. */
+  /** Whether consecutive messages of one role are joined. */
   readonly joinsNeighbours: boolean
-  /** Whether a request must name each tool that the prompt has calls of. */
+  /** Whether a request must declare each tool that the prompt has calls of. */
   readonly namesCalledTools: boolean
   readonly schemaRules: SchemaRules
+  /** Whether request bodies may be changed after the package wrote them. */
+  readonly mayEdit: boolean
   readonly temperature?: number | undefined
   readonly maxOutputTokens?: number | undefined
   readonly reasoning?: ReasoningEffort | undefined
-  /** What the provider is told in each request beside that. */
+  /** Additional provider options of each request. */
   readonly requestOptions?: SharedV4ProviderOptions | undefined
 }
 
-/** What a model refuses that others take. */
+/** What a model refuses although others accept it. */
 export interface Habits {
-  /** It takes no system message in the middle of a conversation. */
+  /** It accepts no system message in the middle of a conversation. */
   readonly tagsNotices: boolean
-  /** It takes no user directly behind a tool's result. */
+  /** It accepts no system message at all. */
+  readonly instructsByUser: boolean
+  /** Options that it refuses, by their wire names, and options that it calls otherwise. */
+  readonly edits: BodyEdits
+  /** It accepts no user message directly after a tool result. */
   readonly answersTools: boolean
-  /** It does not know `tool_choice: none`, so the tools are left out; those that must be named are forbidden by words alone. */
+  /** It does not know `tool_choice: none`, so the tools are left out; tools that must be declared are forbidden in the prompt only. */
   readonly leavesOutTools: boolean
-  /** It takes no pictures of tool results. */
+  /** It accepts no pictures of tool results. */
   readonly leavesOutPictures: boolean
-  /** It does not think in a turn that has calls without the thinking that led to them. */
+  /** In a turn with calls but without their reasoning, it refuses to reason. */
   readonly wantsThinking: boolean
-  /** It takes no call without a signature of Google's. */
+  /** It accepts no call without a Google signature. */
   readonly wantsSignatures: boolean
-  /** It has no encrypted reasoning to send back. */
+  /** It has no encrypted reasoning to return. */
   readonly leavesOutEncrypted: boolean
-  /** Its answers begin inside the thinking, whose opening tag its chat template has. */
+  /** Its answers begin inside the reasoning, because its chat template contains the opening tag. */
   readonly opensSilently: boolean
 }
 
-/** What is known of a model's habits so far. */
+/** The known habits of a model. */
 export interface KnownHabits {
   readonly now: () => Habits
-  /** Called when the model answered by these what it had refused before. */
+  /** Called when the model accepted a request in this form after a refusal. */
   readonly learned: (habits: Habits) => void
 }
 
-/** Makes a model that asks the given AI SDK model. */
+/** Creates a model port for the given AI SDK model. */
 export const fromAiSdk =
   (options: AiSdkModelOptions): ModelPort =>
   (request) =>
@@ -105,7 +109,8 @@ export const fromAiSdk =
           const lateSystemMessages = !tagsNotices
           const asked = { name, callIds, joinsNeighbours, answersTools, lateSystemMessages, pictures }
           const translated = toAiSdkPrompt(request.prompt, asked)
-          const prompt = wantsSignatures ? withSignedCalls(translated) : translated
+          const instructed = habits.instructsByUser ? withInstructionsByUser(translated) : translated
+          const prompt = wantsSignatures ? withSignedCalls(instructed) : instructed
           return Effect.tryPromise({
             try: () =>
               Promise.resolve(
@@ -114,11 +119,22 @@ export const fromAiSdk =
             catch: (error) => error
           }).pipe(
             Effect.tap(() =>
-              habits === known ? Effect.void : Effect.sync(() => options.habits.learned(habits))
+              habits === known
+                ? Effect.void
+                : Effect.andThen(
+                    Effect.sync(() => options.habits.learned(habits)),
+                    Effect.logInfo(
+                      "A model refuses what others take; it is asked in another way from now on",
+                      {
+                        model: name,
+                        habits: differing(known, habits)
+                      }
+                    )
+                  )
             ),
             Effect.catch((error) => {
-              // Each refusal teaches one habit more, so this ends.
-              const other = habitsAfter(habits, error, prompt, request)
+              // Each refusal adds one habit, so this terminates.
+              const other = habitsAfter(habits, error, prompt, request, options)
               return other === undefined ? Effect.fail(error) : open(other)
             })
           )
@@ -153,14 +169,19 @@ export const fromAiSdk =
       })
     )
 
-/** How a refused request may be made again; undefined where the refusal says nothing of it. */
+/** The habits that are new. */
+const differing = (known: Habits, habits: Habits): Partial<Habits> =>
+  Object.fromEntries(Object.entries(habits).filter(([name, value]) => known[name as keyof Habits] !== value))
+
+/** The habits with which a refused request can be sent again; undefined where the refusal suggests none. */
 const habitsAfter = (
   habits: Habits,
   error: unknown,
   prompt: LanguageModelV4Prompt,
-  request: PortRequest
+  request: PortRequest,
+  options: AiSdkModelOptions
 ): Habits | undefined => {
-  if (!APICallError.isInstance(error)) return undefined
+  if (!APICallError.isInstance(error) || kindInHeaders(error.responseHeaders) === "page") return undefined
   const { toolChoice, tools } = request
   const status = error.statusCode ?? 0
   const words = `${error.message} ${error.responseBody ?? ""}`
@@ -173,16 +194,73 @@ const habitsAfter = (
     return { ...habits, leavesOutEncrypted: true }
   const mayLeaveOut = toolChoice === "none" && tools.length > 0 && !habits.leavesOutTools
   if (isRefusal && mayLeaveOut && /tool[_ ]?choice/i.test(words)) return { ...habits, leavesOutTools: true }
-  // Chat templates that fail name the role, the system message or the template; llama.cpp answers such a failure with 500.
+  const edits = isRefusal ? editsAfter(habits.edits, error.requestBodyValues, words, options) : undefined
+  if (edits !== undefined) return { ...habits, edits }
+  // Failing chat templates name the role, the system message or the template; llama.cpp answers such a failure with 500.
   if ((isRefusal || status === 500) && /system|template|role/i.test(words)) {
     if (!habits.tagsNotices && prompt.slice(1).some(({ role }) => role === "system"))
       return { ...habits, tagsNotices: true }
     if (!habits.answersTools && hasUserAfterTool(prompt)) return { ...habits, answersTools: true }
+    if (!habits.instructsByUser && prompt[0]?.role === "system" && refuses("system", words))
+      return { ...habits, instructsByUser: true, tagsNotices: true }
   }
   return !habits.leavesOutPictures && mayRefusePictures(status, words) && hasPictures(request.prompt)
     ? { ...habits, leavesOutPictures: true }
     : undefined
 }
+
+export const noEdits: BodyEdits = { without: [], renamed: {}, withoutDeveloper: false }
+
+/** Options that do not change an answer's meaning: a server that refuses one is asked without it. */
+const dispensable = [
+  "stream_options",
+  "parallel_tool_calls",
+  "temperature",
+  "top_p",
+  "reasoning_effort",
+  "reasoning",
+  "store",
+  "cache_control"
+]
+
+/** OpenAI's newer models have another name for the answer's token limit, which other servers do not know. */
+const limitNames: Readonly<Record<string, string>> = {
+  max_tokens: "max_completion_tokens",
+  max_completion_tokens: "max_tokens"
+}
+
+/** The body edits after one field was refused; undefined where the refusal names none that can be edited. */
+const editsAfter = (
+  edits: BodyEdits,
+  body: unknown,
+  words: string,
+  { mayEdit, temperature }: AiSdkModelOptions
+): BodyEdits | undefined => {
+  const sent: Readonly<Record<string, unknown>> = Object(body)
+  const isSent = (field: string): boolean =>
+    mayEdit ? sent[field] !== undefined : field === "temperature" && temperature !== undefined
+  const refused = dispensable.filter(
+    (field) => isSent(field) && !edits.without.includes(field) && refuses(field, words)
+  )
+  if (refused.length > 0) return { ...edits, without: [...edits.without, ...refused] }
+  if (!mayEdit) return undefined
+  const renamed = Object.entries(limitNames).find(
+    ([field]) => sent[field] !== undefined && edits.renamed[field] === undefined && refuses(field, words)
+  )
+  if (renamed !== undefined) return { ...edits, renamed: { ...edits.renamed, [renamed[0]]: renamed[1] } }
+  const saysDeveloper = [sent["messages"], sent["input"]]
+    .flat()
+    .some((message) => Object(message).role === "developer")
+  return saysDeveloper && !edits.withoutDeveloper && /\bdeveloper\b/i.test(words)
+    ? { ...edits, withoutDeveloper: true }
+    : undefined
+}
+
+/** Whether a refusal calls a field or a role unknown or unsupported, near its name. */
+const refuses = (name: string, words: string): boolean =>
+  new RegExp(`${notTaken}[^.;]{0,80}\\b${name}\\b|\\b${name}\\b[^.;]{0,80}${notTaken}`, "i").test(words)
+
+const notTaken = String.raw`(?:unknown|unsupported|unrecogni[sz]ed|unexpected|extra_forbidden|extra(?:neous)? (?:inputs?|fields?|keys?)|additional propert|invalid (?:parameter|argument|field|role)|not (?:be )?(?:supported|permitted|allowed|recogni[sz]ed|accepted|available|enabled)|(?:n't| not) (?:support|accept|allow|recogni[sz]e|take|know)|deprecated)`
 
 /** "Encrypted content is not supported with this model." */
 const isEncryptedUnknown = /encrypted[_ ]content/i
@@ -203,7 +281,7 @@ const hasPictures = ({ content }: Prompt.Prompt): boolean =>
       parts.some((part) => part.type === "tool-result" && part.options["tropism"] !== undefined)
   )
 
-/** Models without eyes name the image, the kind of content or, where the user shows it after a result, the role. */
+/** Models without vision name the image, the content type or, where the user shows it after a result, the role. */
 const mayRefusePictures = (status: number, words: string): boolean =>
   [400, 404, 415, 422, 500].includes(status) && /image|picture|vision|modal|media|content|role/i.test(words)
 
@@ -214,7 +292,9 @@ const callOptions = (
   habits: Habits,
   abortSignal: AbortSignal
 ): LanguageModelV4CallOptions => {
-  const { maxOutputTokens, temperature } = options
+  const { edits } = habits
+  const { maxOutputTokens } = options
+  const temperature = edits.without.includes("temperature") ? undefined : options.temperature
   const thinking = habits.wantsThinking && hasUnthoughtCalls(prompt) ? withoutThinking(options) : options
   const { reasoning } = thinking
   const requestOptions = habits.leavesOutEncrypted
@@ -223,6 +303,7 @@ const callOptions = (
   return {
     prompt,
     abortSignal,
+    ...(edits === noEdits || !options.mayEdit ? {} : { headers: { [editsHeader]: JSON.stringify(edits) } }),
     ...toolsOf(request, options, habits),
     ...(temperature === undefined ? {} : { temperature }),
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
@@ -231,7 +312,7 @@ const callOptions = (
   }
 }
 
-/** The options of a request that asks for no thinking, by the names that Anthropic, Bedrock and OpenRouter have for it. */
+/** The options without reasoning, by the names that Anthropic, Bedrock and OpenRouter use. */
 const withoutThinking = ({
   reasoning,
   requestOptions = {}
@@ -247,7 +328,7 @@ const withoutThinking = ({
   )
 })
 
-/** The options of a request that asks for no encrypted reasoning. */
+/** The options without encrypted reasoning. */
 const withoutEncrypted = (requestOptions: SharedV4ProviderOptions = {}): SharedV4ProviderOptions =>
   Object.fromEntries(
     Object.entries(requestOptions).map(([provider, { include, ...rest }]) => [
@@ -259,10 +340,13 @@ const withoutEncrypted = (requestOptions: SharedV4ProviderOptions = {}): SharedV
     ])
   )
 
-/** What the Responses API is asked for, so that a reasoning model can go on from its own reasoning. */
+/** The `include` value of the Responses API that lets a reasoning model continue from its own reasoning. */
 export const encryptedReasoning = "reasoning.encrypted_content"
 
-/** Anthropic and Bedrock refuse a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even if none is offered. */
+/**
+ * Anthropic and Bedrock refuse a prompt with tool calls if the request declares no such tool, so tools of earlier calls are declared even
+ * if none is offered.
+ */
 const toolsOf = (
   request: PortRequest,
   { namesCalledTools, schemaRules }: AiSdkModelOptions,
@@ -287,18 +371,16 @@ const toolsOf = (
   }
 }
 
-// Turns the parts an AI SDK model streams into effect's.
+// Maps streamed AI SDK parts to effect's.
 //
-// One part in, at most one part out, or a failure. What a package hands on without a
-// look is looked at here, because nobody behind this does. An answer that stops without
-// saying that it is finished is a failure here, whatever the provider package
-// made of it. Arguments are judged as text, because a decoder would already
-// have rounded a large integer.
+// Each part gives at most one part, or a failure. Nothing after this validates parts, so this does. An answer that stops without a finish
+// is a failure, whatever the package made of it. Arguments are checked as text, because decoding would already have rounded a large
+// integer.
 
-/** Where a tool call's metadata keeps why its arguments cannot be used. */
+/** The metadata key of a call whose arguments are unusable, with the reason. */
 export const argumentsFault = "argumentsFault"
 
-/** Translates one streamed part. */
+/** Maps one streamed part. */
 export const toResponsePart = (
   part: LanguageModelV4StreamPart,
   teller: Teller
@@ -313,7 +395,7 @@ export const toResponsePart = (
     case "text-delta":
     case "reasoning-delta":
       return Effect.succeed([{ type: part.type, id: part.id, delta: part.delta, ...metadataOf(part) }])
-    // Arguments on their way show that the model is alive; only the whole call is used.
+    // Streaming arguments count as progress; only the whole call is used.
     case "tool-input-start":
       return Effect.succeed([{ type: "tool-params-start", id: part.id, name: part.toolName }])
     case "tool-input-delta":
@@ -338,10 +420,10 @@ export const toResponsePart = (
 }
 
 /**
- * Puts back the arguments of a call that a package replaced.
+ * Restores the arguments of a call that a package replaced.
  *
- * **Details** OpenRouter's package hands on `{}` for arguments that are no JSON, and the call would be made without any.
- * How much may come is bounded where the parts are measured.
+ * OpenRouter's package replaces invalid JSON by `{}`, and the call would run without arguments. The size is bounded where the parts are
+ * measured.
  */
 const makeArgumentsKeeper = () => {
   const written = new Map<string, string>()
@@ -354,7 +436,7 @@ const makeArgumentsKeeper = () => {
   }
 }
 
-/** Whether a part has the text that its type promises. */
+/** Whether a part has the text that its type requires. */
 const isSound = (part: LanguageModelV4StreamPart): boolean => {
   switch (part.type) {
     case "text-delta":
@@ -368,19 +450,19 @@ const isSound = (part: LanguageModelV4StreamPart): boolean => {
   }
 }
 
-/** Why an answer ended; undefined where it broke off before its provider said so: some packages call that `other`. */
+/** Why an answer ended; undefined where it broke off: some packages report that as `other`. */
 const reasonOf = ({ raw, unified }: LanguageModelV4FinishReason): Response.FinishReason | undefined => {
   if (unified === "interrupted" || unified === "error") return undefined
-  // The package counts Anthropic's pause as an end.
+  // The package treats Anthropic's pause as an end.
   if (raw === "pause_turn") return "pause"
   if (unified !== "other") return unified
-  // OpenRouter's package does not know `error`, nor Bedrock's `malformed_tool_use` and `malformed_model_output`.
+  // OpenRouter's package does not know `error`, and Bedrock's does not know `malformed_tool_use` and `malformed_model_output`.
   if (raw === undefined || brokenOff.test(raw)) return undefined
   if (withheld.test(raw)) return "content-filter"
   return atLimit.test(raw) ? "length" : unified
 }
 
-/** Reasons that servers with the API of OpenAI give in the words of the model's own maker: Google's, Zhipu's, Mistral's, vLLM's. */
+/** Finish reasons that OpenAI-compatible servers pass on from the model's maker: Google, Zhipu, Mistral, vLLM. */
 const brokenOff = /^(?:error|abort(?:ed)?|network_error|malformed_.*)$/i
 const withheld = /^(?:safety|recitation|blocklist|prohibited_content|spii|sensitive)$/i
 const atLimit = /^(?:model_context_window_exceeded|model_length|max_(?:output_)?tokens)$/i
@@ -396,7 +478,7 @@ const Metadata = Schema.fromJsonString(
 )
 const decodeMetadata = Schema.decodeUnknownOption(Metadata)
 
-/** What a provider wants to see again, as JSON that the log can keep; what it cannot keep is left out. */
+/** Metadata that a provider wants back, as storable JSON; the rest is dropped. */
 const metadataOf = (part: {
   readonly providerMetadata?: SharedV4ProviderMetadata
 }): { readonly metadata?: typeof Metadata.Type } => {
@@ -413,7 +495,7 @@ const metadataOf = (part: {
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json))
 
-/** No arguments at all are an empty object: so some models call a tool that needs none. */
+/** Empty arguments are an empty object: some models call a tool without parameters in this way. */
 const decodeArguments = (
   text: string
 ): { readonly params: Schema.Json; readonly metadata?: Response.ProviderMetadata } => {
@@ -441,30 +523,28 @@ const toUsage = (usage: LanguageModelV4Usage): typeof Response.Usage.Encoded => 
   }
 })
 
-/** Some servers count in fractions, or report NaN where they do not know. */
+/** Some servers report fractions, or NaN where they do not know. */
 const toCount = (tokens: number | undefined): number | undefined =>
   tokens === undefined || !Number.isFinite(tokens) ? undefined : Math.max(0, Math.round(tokens))
 
-// What a request used, where its server does not say.
+// Estimates a request's usage when the server does not report it.
 //
-// A guess of four characters to the token, of what the model was shown and of
-// what it said: near enough that a budget in tokens stops a run. Files count
-// nothing, because nobody knows what a model makes of one. Messages are counted
-// once, however many requests they are part of.
+// Four characters per token, over the prompt and the answer: close enough for a token budget to stop a run. Files count nothing, because
+// their cost is unknown. Each message is counted once, however many requests contain it.
 
 const charsPerToken = 4
 
-/** The tokens of so many characters, at least one where there are any. */
+/** The tokens of a number of characters, at least one unless empty. */
 export const tokensOf = (chars: number): number => Math.ceil(chars / charsPerToken)
 
-/** The characters that a model is shown with a request. */
+/** The characters of a request. */
 export const charsOf = ({ messages, tools }: Pick<ModelRequest, "messages" | "tools">): number =>
   charsOfList(messages) + charsOfTools(tools)
 
-/** The characters of the JSON of a list, such as that of messages, in which files are null. */
+/** The characters of a list as JSON, such as messages, with files as null. */
 export const charsOfList = (items: ReadonlyArray<unknown>): number => Math.max(2, charsWithin(items) + 1)
 
-/** Each item is counted with the bracket or the comma before it. */
+/** Each item counts with the bracket or comma before it. */
 const charsWithin = foldGrown<unknown, number>(
   () => 0,
   (chars, item) => chars + 1 + JSON.stringify(item, withoutFiles).length
@@ -473,7 +553,7 @@ const charsWithin = foldGrown<unknown, number>(
 const withoutFiles = (_key: string, value: unknown): unknown =>
   Predicate.hasProperty(value, "type") && value.type === "file" ? null : value
 
-/** By the list: agents offer the same lists again and again. */
+/** Cached per list: agents offer the same lists again and again. */
 const toolChars = new WeakMap<ReadonlyArray<OfferedTool>, number>()
 
 const charsOfTools = (tools: ReadonlyArray<OfferedTool>): number => {

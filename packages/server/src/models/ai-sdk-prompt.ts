@@ -1,14 +1,10 @@
 /**
- * Turns a prompt and its tools into what the AI SDK's provider packages take.
+ * Maps a prompt and its tools to the AI SDK's format.
  *
- * Messages keep their order and nothing is cut. Three habits of providers are
- * met here so that no caller needs to know them: Anthropic, Gemini and several
- * local chat templates take no system message in the middle of a conversation,
- * Anthropic refuses texts without a word, and Gemini wants
- * the results of one answer's calls together. Where the user speaks for the system,
- * in a tag, nobody else's words have that tag. A prompt that grew from that of an
- * earlier request is translated from there on; what a provider package makes of
- * it, it makes of the whole.
+ * Messages keep their order and nothing is cut. It handles three provider rules: Anthropic, Gemini and several local chat templates take no
+ * system message in the middle of a conversation; Anthropic refuses blank texts; Gemini wants the results of one answer's calls together.
+ * **Invariant**: where a user message carries a system notice in a tag, no other text can contain that tag. A prompt that extends an
+ * earlier one is mapped from there on; the provider package processes all of it.
  */
 import type {
   JSONValue,
@@ -33,29 +29,29 @@ type AssistantPart =
   | LanguageModelV4ReasoningPart
   | LanguageModelV4ToolCallPart
 
-/** Who is asked, and what they take. */
+/** The target model and what it accepts. */
 export interface Asked {
-  /** provider:name; parts of answers are shown again to the model that gave them. */
+  /** provider:name; parts of answers go back only to the model that produced them. */
   readonly name: string
-  /** Whether a system message may stand in the middle of a conversation; the user speaks it where it may not. */
+  /** Whether it accepts a system message in the middle of a conversation; otherwise a user message carries it. */
   readonly lateSystemMessages: boolean
-  /** Whether neighbours of one role become one message: several chat templates (Gemma, Mistral, Llama) refuse two in a row. */
+  /** Whether consecutive messages of one role are joined: several chat templates (Gemma, Mistral, Llama) refuse two in a row. */
   readonly joinsNeighbours: boolean
-  /** Whether an assistant's turn stands between a tool's result and the user: Mistral refuses one directly behind the other. */
+  /** Whether an assistant message must separate a tool result from the user: Mistral refuses one directly after the other. */
   readonly answersTools: boolean
-  /** The ids of calls that it takes; any where there is no pattern. */
+  /** The call ids that it accepts; any without a pattern. */
   readonly callIds?: RegExp | undefined
-  /** Where the pictures of tool results are put. */
+  /** Where pictures of tool results go. */
   readonly pictures: PicturePlace
 }
 
-/** In the result itself, in a message of the user after the results of an answer, or nowhere. */
+/** In the result itself, in a user message after an answer's results, or nowhere. */
 export type PicturePlace = "result" | "user" | "none"
 
-/** Translates a prompt for a model. */
+/** Maps a prompt for a model. */
 export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageModelV4Prompt => {
   const { messages, opening } = translatorOf(asked)(prompt.content)
-  // Some chat templates take one system message only, so the opening ones are joined.
+  // Some chat templates accept only one system message, so the opening ones are joined.
   const instructions = opening.join("\n\n")
   return [
     ...(instructions.trim() === "" ? [] : [{ role: "system" as const, content: instructions }]),
@@ -64,9 +60,9 @@ export const toAiSdkPrompt = (prompt: Prompt.Prompt, asked: Asked): LanguageMode
   ]
 }
 
-/** Whether the turn has calls without the signed thinking that led to them: those of another model, or of one that did not think. */
+/** Whether the turn has calls without their signed reasoning: calls of another model, or of one that did not reason. */
 export const hasUnthoughtCalls = (prompt: LanguageModelV4Prompt): boolean => {
-  // A notice behind the results of calls begins no turn.
+  // A notice after tool results does not begin a turn.
   const start = prompt.findLastIndex(
     ({ role }, index) => role === "user" && prompt[index - 1]?.role !== "tool"
   )
@@ -77,7 +73,7 @@ export const hasUnthoughtCalls = (prompt: LanguageModelV4Prompt): boolean => {
   })
 }
 
-/** What Google takes for the signature of a call that it did not sign (ai.google.dev, thought signatures). */
+/** What Google accepts as the signature of a call that it did not sign (ai.google.dev, thought signatures). */
 const placeholder = { google: { thoughtSignature: "skip_thought_signature_validator" } }
 
 const isSigned = ({ providerOptions = {} }: AssistantPart): boolean =>
@@ -88,10 +84,10 @@ const isUnsignedAnswer = (message: LanguageModelV4Message): boolean =>
   message.content.some(({ type }) => type === "tool-call") &&
   !message.content.some((part) => part.type === "tool-call" && isSigned(part))
 
-/** Whether the prompt has calls of which the model itself signed none. */
+/** Whether an answer in the prompt has only calls that the model did not sign. */
 export const hasUnsignedCalls = (prompt: LanguageModelV4Prompt): boolean => prompt.some(isUnsignedAnswer)
 
-/** A prompt whose calls have a signature: of calls side by side a model signs the first alone, which is enough. */
+/** The prompt with signed calls: of parallel calls a model signs only the first, which is enough. */
 export const withSignedCalls = (prompt: LanguageModelV4Prompt): LanguageModelV4Prompt =>
   prompt.map((message) =>
     message.role === "assistant" && isUnsignedAnswer(message)
@@ -106,7 +102,23 @@ export const withSignedCalls = (prompt: LanguageModelV4Prompt): LanguageModelV4P
       : message
   )
 
-/** Claude refuses an answer to go on with that ends with white space. */
+/** The prompt with its instructions at the beginning of the first user message: some chat templates have no system role (Gemma's). */
+export const withInstructionsByUser = (prompt: LanguageModelV4Prompt): LanguageModelV4Prompt => {
+  const [first, second, ...rest] = prompt
+  if (first?.role !== "system") return prompt
+  const instructions: Array<LanguageModelV4TextPart> = [{ type: "text", text: first.content }]
+  return second?.role === "user"
+    ? [
+        {
+          ...second,
+          content: joinTexts<LanguageModelV4TextPart | LanguageModelV4FilePart>(instructions, second.content)
+        },
+        ...rest
+      ]
+    : [{ role: "user", content: instructions }, ...prompt.slice(1)]
+}
+
+/** Claude refuses to continue an answer that ends with white space. */
 const trimmed = (message: LanguageModelV4Message): LanguageModelV4Message => {
   const last = message.role === "assistant" ? message.content.at(-1) : undefined
   return message.role === "assistant" && last?.type === "text"
@@ -114,14 +126,14 @@ const trimmed = (message: LanguageModelV4Message): LanguageModelV4Message => {
     : message
 }
 
-/** A prompt as far as it is translated. */
+/** An incremental mapping of a prompt. */
 interface Translation {
-  /** What the asked model knows a call by that another model made, by the log's id. */
+  /** The replacements of call ids of other models, by the id in the log. */
   readonly foreignIds: Map<string, string>
-  /** What the system says before anybody else. */
+  /** The system messages before all others. */
   readonly opening: Array<string>
   readonly messages: Array<LanguageModelV4Message>
-  /** The last messages, where they show the pictures of the results before them. */
+  /** The last messages, if they show pictures of the results before them. */
   shown?: ReadonlyArray<LanguageModelV4Message> | undefined
 }
 
@@ -151,7 +163,7 @@ const toNotice = (content: string, lateSystemMessages: boolean): LanguageModelV4
     ? { role: "system", content }
     : { role: "user", content: [{ type: "text", text: `<system>\n${withoutTags(content)}\n</system>` }] }
 
-/** Translators by who is asked, so that a prompt which grew is translated from there on; agents name few models. */
+/** Cached per target model, so that a prompt that grew is mapped from there on; agents use few models. */
 const translators = new Map<string, ReturnType<typeof makeTranslated>>()
 const translatorsMax = 256
 
@@ -163,10 +175,10 @@ const translatorOf = (asked: Asked) => {
   return known
 }
 
-/** The opening bracket of whatever a model may read as the tag of a notice looks the same and is another: nothing is lost. */
+/** Replaces the opening bracket of anything that a model may read as the notice tag by a look-alike, so no text is lost. */
 const withoutTags = (text: string): string => text.replaceAll(/<(?=[\s/]*system\b)/gi, "‹")
 
-/** Results of calls that were made side by side go in one message: Gemini refuses fewer in a turn than there were calls. */
+/** Results of parallel calls go into one message: Gemini refuses a turn with fewer results than calls. */
 const join = (
   messages: Array<LanguageModelV4Message>,
   next: LanguageModelV4Message,
@@ -174,7 +186,7 @@ const join = (
   translation: Translation
 ): void => {
   const { shown } = translation
-  // Whoever speaks after the results stands after all of them.
+  // A message that follows the results comes after all of them.
   if (shown !== undefined && next.role === "tool") messages.splice(-shown.length)
   const last = messages.at(-1)
   if (answersTools && last?.role === "tool" && next.role === "user") messages.push(nod)
@@ -189,10 +201,10 @@ const join = (
   else translation.shown = undefined
 }
 
-/** What the assistant says where it has to say something. */
+/** A filler where an assistant message is required. */
 const nod: LanguageModelV4Message = { role: "assistant", content: [{ type: "text", text: "OK." }] }
 
-/** The user shows the pictures where a result takes none. */
+/** Shows pictures in a user message where a result accepts none. */
 const showPictures = (translation: Translation, message: Prompt.ToolMessage, answersTools: boolean): void => {
   const { messages, shown } = translation
   const content = message.content.flatMap((part) => {
@@ -220,7 +232,7 @@ const picturesOf = ({ options }: Prompt.ToolResultPart): ReadonlyArray<PictureOf
 
 type PictureOf = (typeof Pictured.Type)["pictures"][number]
 
-/** Two texts that meet become one, so that a message of text alone stays a string on the wire. */
+/** Joins adjacent texts, so that a text-only message stays a string on the wire. */
 const joinTexts = <Part extends { readonly type: string }>(
   before: ReadonlyArray<Part>,
   after: ReadonlyArray<Part>
@@ -272,7 +284,7 @@ const toUserPart = (
 ): ReadonlyArray<LanguageModelV4TextPart | LanguageModelV4FilePart> =>
   part.type === "text" ? toText(said(part.text)) : [toFile(part)]
 
-/** Anthropic refuses a text of white space alone, and no other provider misses it. */
+/** Drops blank texts: Anthropic refuses them and no provider needs them. */
 const toText = (text: string): ReadonlyArray<LanguageModelV4TextPart> =>
   text.trim() === "" ? [] : [{ type: "text", text }]
 
@@ -308,14 +320,14 @@ const Answered = Schema.Struct({
 })
 const decodeAnswered = Schema.decodeUnknownOption(Answered)
 
-/** Whether the asked model gave this answer; an answer that names no model counts as its own. */
+/** Whether the target model produced this answer; an answer without a model counts as its own. */
 const isAnswerOf = ({ options }: Prompt.AssistantMessage, name: string): boolean =>
   Option.match(decodeAnswered(options["tropism"]), {
     onNone: () => true,
     onSome: ({ model }) => model === name
   })
 
-/** Gives calls ids that every provider takes, those of another model and those that this one would refuse: Mistral takes nine letters and digits and nothing else. */
+/** Replaces call ids of other models and those that this one would refuse: Mistral takes only nine letters and digits. */
 const renameCalls = (
   content: Array<AssistantPart>,
   foreignIds: Translation["foreignIds"],
@@ -328,7 +340,7 @@ const renameCalls = (
     content[index] = { ...part, toolCallId: id }
   })
 
-/** An answer as the model that is asked has sent it: reasoning, text and calls in their order, with what its provider attached. */
+/** An answer in its original form: reasoning, text and calls in order, with the provider's metadata. */
 const answeredBy = (
   { content, options }: Prompt.AssistantMessage,
   name: string
@@ -346,7 +358,7 @@ const answeredBy = (
     if (part.type === "text") {
       const piece = text.slice(from, from + part.chars)
       from += part.chars
-      // A signature may come with white space alone.
+      // A blank text may carry a signature.
       if (part.metadata !== undefined && piece !== "") return [{ type: "text", text: piece, ...attached }]
       return toText(piece)
     }
@@ -358,7 +370,7 @@ const answeredBy = (
   return isWhole ? parts : undefined
 }
 
-/** Arguments that were no JSON object are shown back inside one: every provider demands an object here. */
+/** Arguments that were not a JSON object are wrapped in one: every provider requires an object here. */
 const toArguments = (params: unknown): unknown =>
   typeof params === "object" && params !== null && !Array.isArray(params)
     ? params

@@ -1,9 +1,8 @@
 /**
- * The scripts that come with the server: one YAML file for each agent of the demo, and TodoAssistant's command parser.
+ * Loads the scripts that ship with the server: one YAML file per demo agent, and TodoAssistant's command parser.
  *
- * They stand in where no model can be asked, under the agent's name and only
- * for that agent. A file that is not a script is a defect of the build and
- * stops the start. Scripts of other agents lie in their definitions.
+ * They replace a model where none is available, each only for the agent with its name. An invalid file is a build defect and stops the
+ * start. Scripts of other agents are in their definitions.
  */
 import { Script } from "@tropism/domain/script"
 import { todoAssistantName } from "@tropism/domain/todo-assistant"
@@ -12,10 +11,10 @@ import { parse } from "yaml"
 import { type CompiledScript, compileScript } from "./script.ts"
 import { todoCommands } from "./todo-commands.ts"
 
-/** Compiled scripts by the name of their agent. */
+/** Compiled scripts by agent name. */
 export type BuiltInScripts = ReadonlyMap<string, CompiledScript>
 
-/** The agents that have one; known without reading the folder, so that an agent can be judged when it is saved. */
+/** The agents with a script; known without reading the folder, so that an agent can be validated when it is saved. */
 export const builtInScriptNames: ReadonlyArray<string> = [
   todoAssistantName,
   "daily-digest",

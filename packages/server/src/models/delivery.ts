@@ -1,9 +1,8 @@
 /**
- * What one attempt delivers of what its model says.
+ * Decides which parts of one attempt's answer are delivered, and when.
  *
- * Text goes on as it comes. Tool calls wait for the finish, so a broken answer
- * delivers none. Words that came before a fault are delivered before it. Nobody
- * is asked here and no time passes.
+ * Pure. Text is delivered as it comes. **Invariant**: tool calls wait for the finish, so a broken answer delivers none. Text before a fault
+ * is delivered first.
  */
 import type { AnswerPart } from "@tropism/domain/answer-part"
 import { isJsonObject } from "@tropism/domain/json"
@@ -28,28 +27,30 @@ import {
 import { keepable, keepableCallId, keepableUsage, makeKeepableText, makeMeasure } from "./storable-parts.ts"
 import { saysTooLong, type KnownWindow } from "./window.ts"
 
-/** A model that can be asked, and what it calls itself. */
+/** An available model and its properties. */
 export interface AskedModel {
   readonly provider: ModelProvider
   readonly name: string
   readonly price: ModelPrice | null
   readonly port: ModelPort
+  /** The maximum gap between two parts of its answer, where its definition sets one. */
+  readonly silenceTimeoutMs?: number
   /** Absent where there is no window. */
   readonly window?: KnownWindow
-  /** Whose server answers, and where it lies; absent where there is none. */
+  /** The provider and address of its server; absent where there is none. */
   readonly where?: string
-  /** Sends a request when its turn comes; absent where no server is asked. */
+  /** Queues a request until it may be sent; absent where there is no server. */
   readonly inTurn?: (
     parts: Stream.Stream<ModelPart, ModelFailure>,
     admitted: Effect.Effect<void, ModelFailure> | undefined
   ) => Stream.Stream<ModelPart, ModelFailure>
-  /** What it is asked with each time. */
+  /** Parameters of each request. */
   readonly parameters?: Partial<Pick<ModelParameters, "temperature" | "maxOutputTokens" | "reasoning">>
 }
 
 export type Delivery = ReturnType<typeof makeDelivery>
 
-/** Keeps what one attempt has delivered, and what of it is to come. */
+/** Tracks the delivered and pending parts of one attempt. */
 export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   let saidChars = 0
   let textChars = 0
@@ -59,6 +60,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   const measure = makeMeasure()
   const answerParts = makeAnswerParts()
   let outputBegan = false
+  let isFlowing = false
   let isFinished = false
   let broken: ModelFailure | undefined
   let odd: Response.FinishPartEncoded | undefined
@@ -80,7 +82,7 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     if (!AiError.isAiError(error)) return error
     const pauseMs = error.retryAfter === undefined ? null : Duration.toMillis(error.retryAfter)
     const isTooLong = pauseMs !== null && pauseMs > modelLimits.retryAfterMaxMs
-    // Whoever decides about retries may wait for as long as it takes.
+    // A caller that decides about retries itself may accept any pause.
     const atMost = request.mayRetry
       ? ""
       : `, and this server waits at most ${seconds(modelLimits.retryAfterMaxMs)}`
@@ -90,10 +92,10 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     const isWindow = mayBeWindow.has(reason) && saysTooLong(message)
     return failure(isWindow ? "tooLong" : reason, `${message}${tooLong}`, pauseMs)
   }
-  /** Why an answer cannot go on with a part. */
+  /** Why an answer cannot continue with a part. */
   const faultOf = (part: Response.StreamPartEncoded): ModelFailure | undefined => {
     if (part.type === "error") return failure("cut", "The answer broke off")
-    // Nothing was delivered yet, so that a fallback may answer.
+    // Nothing was delivered yet, so a fallback may answer.
     if (part.type === "finish" && part.reason === "content-filter" && !outputBegan)
       return failure("filtered", "The provider's content filter withheld the answer")
     const excess = measure(part)
@@ -104,13 +106,13 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     isFinished = true
     if (isOdd(part)) odd = part
     if (part.reason === "tool-calls" && held.length === 0) held.push(nameless)
-    // The provider stopped the answer in the middle: nobody knows what these calls were to be.
+    // The provider stopped the answer in the middle, so these calls may be incomplete.
     if (part.reason === "content-filter") held.splice(0)
     const last = held.at(-1)
     if (part.reason === "length" && last !== undefined && (last.fault !== null || isBare(last)))
       held[held.length - 1] = { ...last, fault: cutArguments }
     const { inputTokens, outputTokens } = part.usage
-    // No prompt is empty, and who has spoken has used something: a provider that counts nothing does not count.
+    // A prompt is never empty and an answer uses tokens, so zero means that the provider does not count.
     const isCounted = (total: number | undefined) =>
       model.where === undefined || (total !== 0 && (total ?? 0) <= modelLimits.requestMaxTokens)
     const inputCount = isCounted(inputTokens.total) ? inputTokens.total : undefined
@@ -145,21 +147,30 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
     failure,
     failureOf,
     isFinished: () => isFinished,
-    /** Why nothing more is to come of the answer, once what came before is delivered. */
+    /** The currently allowed gap between parts: hidden reasoning, or a call that arrives whole, takes longer than streaming text. */
+    silenceMs: () => {
+      const silenceMs = model.silenceTimeoutMs ?? modelLimits.silenceTimeoutMs
+      return isFlowing
+        ? silenceMs
+        : Math.max(silenceMs, Math.min(2 * silenceMs, modelLimits.firstPieceTimeoutMs))
+    },
+    /** Why the answer ended, once the parts before it are delivered. */
     broken: () => broken,
-    /** What somebody should know of the answer, once. */
+    /** A one-time warning about the answer. */
     warning: () => {
       const part = odd
       odd = undefined
       return part && tellOddUsage(model, part)
     },
-    /** What of these parts is delivered now. */
+    /** The parts to deliver now. */
     take: (parts: ReadonlyArray<Response.StreamPartEncoded>): ReadonlyArray<ModelPart> => {
       const told: Array<ModelPart> = []
       for (const part of parts) {
         broken = faultOf(part)
         if (broken !== undefined) break
         saidChars += charsIn(part)
+        if (isPiece.has(part.type)) isFlowing = true
+        if (isOpening.has(part.type)) isFlowing = false
         answerParts.take(part)
         if (part.type === "reasoning-end" && part.id === spokenThinking) thoughtChars = textChars
         if (part.type === "text-delta" && part.delta !== "") {
@@ -176,19 +187,23 @@ export const makeDelivery = (model: AskedModel, request: ModelRequest) => {
   }
 }
 
-/** The characters of a part that a model has spoken or thought. */
+type PartType = Response.StreamPartEncoded["type"]
+const isPiece: ReadonlySet<PartType> = new Set(["text-delta", "reasoning-delta", "tool-params-delta"])
+const isOpening: ReadonlySet<PartType> = new Set(["reasoning-start", "tool-params-start"])
+
+/** The characters of text or reasoning in a part. */
 const charsIn = (part: Response.StreamPartEncoded): number => {
   if (part.type === "text-delta" || part.type === "reasoning-delta") return part.delta.length
   return part.type === "tool-call" ? part.name.length + (JSON.stringify(part.params)?.length ?? 0) : 0
 }
 
-/** What a model called that says it called a tool and named none: provider packages drop such a call, and it is answered like one of an unknown tool. */
+/** A model that reports a tool call without naming one: packages drop such a call, so it is answered like a call of an unknown tool. */
 const nameless: ModelToolCall = { type: "toolCall", id: "", name: "unnamed", arguments: {}, fault: null }
 
 const cutArguments =
   "The answer reached its limit of output tokens before these arguments were complete, so send less at once"
 
-/** Arguments of which nothing came read like `{}`. */
+/** Missing arguments look like `{}`. */
 const isBare = (call: ModelToolCall): boolean =>
   isJsonObject(call.arguments) && Object.keys(call.arguments).length === 0
 
@@ -199,7 +214,7 @@ const reportedUsage = ({ usage }: Response.FinishPartEncoded): Usage => ({
   outputTokens: usage.outputTokens.total ?? 0
 })
 
-/** Whether a provider counts what no count of tokens can be. */
+/** Whether a provider reports impossible token counts. */
 const isOdd = (part: Response.FinishPartEncoded): boolean => {
   const reported = reportedUsage(part)
   const kept = keepableUsage(reported)
@@ -233,7 +248,7 @@ const toToolCall = (part: Response.ToolCallPartEncoded): ModelToolCall => {
 
 const retryable: ReadonlySet<ModelFailureReason> = new Set(["rateLimited", "unavailable", "silent", "cut"])
 
-/** As what a prompt beyond the window may be refused: OpenAI's limit by the minute calls it a request too large. */
+/** The failures that a too-long prompt may cause: OpenAI's per-minute limit calls it a request too large. */
 const mayBeWindow: ReadonlySet<ModelFailureReason> = new Set(["refused", "rateLimited", "unavailable"])
 
 const reasonOf = (reason: AiError.AiErrorReason): ModelFailureReason => {
@@ -258,19 +273,19 @@ const reasonOf = (reason: AiError.AiErrorReason): ModelFailureReason => {
   }
 }
 
-/** The provider's own words where it gave some; effect's otherwise. */
+/** The provider's own message if there is one, otherwise effect's. */
 const messageOf = (reason: AiError.AiErrorReason): string => {
   const told = "metadata" in reason ? reason.metadata["description"] : undefined
   if (typeof told === "string") return told
   return "description" in reason && reason.description !== undefined ? reason.description : reason.message
 }
 
-/** A length of time in words. */
+/** A duration as text. */
 export const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`
 
-// Gathers the parts of one answer in their order: reasoning, pieces of text, tool calls, each with its metadata.
+// Collects the parts of one answer in order: reasoning, text and tool calls, each with its metadata.
 //
-// Providers refuse a second request without the reasoning or the signatures of the first. Their metadata is stored unchanged.
+// Providers refuse the next request without the reasoning or the signatures of this one, so metadata is stored unchanged.
 
 type Metadata = NonNullable<AnswerPart["metadata"]>
 
@@ -282,14 +297,14 @@ interface Gathered {
   metadata: Metadata
 }
 
-/** Gathers while an answer comes. */
+/** Collects parts while an answer streams. */
 const makeAnswerParts = () => {
   const gathered: Array<Gathered> = []
   let isTooLong = false
   let size = 0
   const partOf = (type: Gathered["type"], id: string): Gathered => {
     const open = gathered.findLast((part) => part.type === type && part.id === id)
-    // A tool call or another block between two pieces begins a new part, whatever id a server gives them.
+    // A tool call or another block between two pieces begins a new part, whatever ids the server sends.
     if (open !== undefined && type !== "toolCall" && gathered.at(-1) === open) return open
     const part: Gathered = { type, id, text: "", chars: 0, metadata: {} }
     gathered.push(part)
@@ -347,7 +362,7 @@ const makeAnswerParts = () => {
       }
       if (size > modelLimits.answerPartsMaxChars) isTooLong = true
     },
-    /** The parts, if any of them has something that its model wants back. */
+    /** The parts, if the model needs any of their metadata back. */
     finish: (): ReadonlyArray<FinishedPart> | undefined => {
       if (isTooLong) return undefined
       let call = 0
@@ -367,7 +382,7 @@ const makeAnswerParts = () => {
   }
 }
 
-/** An item id alone is useless to a provider that was asked to store nothing, and so is an empty list. */
+/** An item id alone, or an empty list, is useless to a provider that stores nothing. */
 const isWantedBack = (metadata: Metadata | undefined): boolean =>
   Object.values(metadata ?? {}).some((values) =>
     Object.entries(values).some(

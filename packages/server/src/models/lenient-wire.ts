@@ -1,73 +1,89 @@
 /**
- * Reads what servers send that speak OpenAI's wire nearly right, as OpenAI's own clients understand it.
+ * Repairs answers of servers that implement OpenAI's API imprecisely, as OpenAI's own clients tolerate them.
  *
- * The provider packages refuse an answer for one field of another type. What is unambiguous is put right before they read it:
- * counts as text, arguments as an object, `choices` that is null, an end without a reason, JSON where a stream was asked for.
- * Errors of any form get the one form that the packages read, so that people see the provider's words.
+ * The provider packages reject an answer for one field of a wrong type. Unambiguous deviations are repaired before they read it: counts as
+ * text, arguments as an object, null `choices`, a missing finish reason, JSON instead of a stream. Errors of any form are mapped to the
+ * form that the packages read, so that people see the provider's message.
  */
 import { Option, Schema } from "effect"
 import type { Response as AnswerPart } from "effect/ai"
 import { modelLimits } from "../limits.ts"
+import {
+  type Fields,
+  isFields,
+  kindOfName,
+  kindOfRefusal,
+  type RefusalKind,
+  statusOfKind
+} from "./provider-codes.ts"
 
 type Fetch = typeof globalThis.fetch
-type Fields = Readonly<Record<string, unknown>>
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const parse = (text: string): unknown => Option.getOrUndefined(decodeJson(text))
 
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 const textIn = (value: unknown): string | undefined =>
   typeof value === "string" && value.trim() !== "" ? value : undefined
 
-/** The provider's own words in the body of a refusal, wherever it puts them. */
+/** The provider's message in a refusal's body, in any of its known places. */
 export const errorMessageIn = (body: unknown): string | undefined => {
   const value = Array.isArray(body) ? body[0] : body
   if (!isFields(value)) return textIn(value)
-  const { Message, detail, error, errors, message = Message, msg } = value
+  const {
+    Message,
+    base_resp,
+    detail,
+    error,
+    error_msg,
+    errors,
+    loc,
+    message = Message,
+    msg,
+    status_msg,
+    title
+  } = value
   if (error !== undefined && error !== null && error !== "") return errorMessageIn(error)
   return (
     textIn(message) ??
-    textIn(msg) ??
+    placed(textIn(msg), loc) ??
+    textIn(error_msg) ??
+    textIn(status_msg) ??
+    (isFields(base_resp) ? errorMessageIn(base_resp) : undefined) ??
     (detail === undefined ? undefined : errorMessageIn(detail)) ??
-    (errors === undefined ? undefined : errorMessageIn(errors))
+    (errors === undefined ? undefined : errorMessageIn(errors)) ??
+    textIn(title)
   )
 }
 
-/** The words of a body that is no JSON: a text as it is, of a page its title. */
-const plainMessageIn = (text: string): string | undefined => {
-  const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]
-  return textIn((title ?? (/^\s*</.test(text) ? "" : text)).replace(/\s+/g, " ").trim().slice(0, 600))
+/** A FastAPI message about one field names it only in its location. */
+const placed = (message: string | undefined, loc: unknown): string | undefined => {
+  const names = Array.isArray(loc) ? loc.filter((name) => name !== "body") : []
+  return message === undefined || names.length === 0 ? message : `${names.join(".")}: ${message}`
 }
+
+/** The message of a body that is not JSON: plain text as it is, the title of an HTML page. */
+const plainMessageIn = (text: string): string | undefined =>
+  textIn((titleIn(text) ?? (isPage(text) ? "" : text)).replace(/\s+/g, " ").trim().slice(0, 600))
+
+const titleIn = (text: string): string | undefined => /<title[^>]*>([^<]*)<\/title>/i.exec(text)?.[1]
+
+const isPage = (text: string): boolean => /^[\s\uFEFF]*</.test(text)
 
 const messageIn = (text: string, body: unknown): string | undefined =>
   errorMessageIn(body) ?? (body === undefined ? plainMessageIn(text) : undefined)
 
-/** Codes by which providers name a rate limit, whatever the HTTP status: OpenAI, Groq, Azure, Google, AWS. */
-const rateLimitCode =
-  /^(?:(?:user|account|org|global)?ratelimit(?:ed|exceeded|reached|reachederror|error|ing)?|resourceexhausted|capacityexceeded|toomanyrequests(?:error|exception)?|(?:request)?throttl(?:ed|ing)(?:error|exception)?|requestlimitexceeded|tokenlimitexceeded)$/
+/** The kind of a refusal by its codes, which the packages have no field for; `page` is the answer of another program. */
+export const refusalHeader = "x-tropism-refusal"
 
-/** Whether an error's own code, type, status or reason is that of a rate limit. */
-export const namesRateLimit = (body: unknown, depth = 5): boolean => {
-  if (depth === 0) return false
-  if (Array.isArray(body)) return body.slice(0, 10).some((each) => namesRateLimit(each, depth - 1))
-  if (!isFields(body)) return false
-  const { __type, code, reason, status, type } = body
-  return (
-    [code, type, status, reason, typeof __type === "string" ? __type.split("#").at(-1) : undefined].some(
-      (name) => typeof name === "string" && rateLimitCode.test(name.toLowerCase().replace(/[^a-z]/g, ""))
-    ) || [body["error"], body["errors"], body["details"]].some((inner) => namesRateLimit(inner, depth - 1))
-  )
-}
+/** The kind that was detected when the response was read. */
+export const kindInHeaders = (
+  headers: Readonly<Record<string, string>> = {}
+): RefusalKind | "page" | undefined => headers[refusalHeader] as RefusalKind | "page" | undefined
 
-/** A header that says of a refusal that it names a rate limit; what the packages read has lost that. */
-export const rateLimitHeader = "x-tropism-rate-limit"
-
-/** The form in which one package reads a refusal. */
+/** The form in which a package reads errors. */
 type ErrorForm = (message: string) => Fields
 
-/** AWS puts the message at the top; a `type` would be shown before it. */
+/** AWS has the message at the top level; a `type` would be shown before it. */
 export const bedrockError: ErrorForm = (message) => ({ message })
 
 export const mistralError: ErrorForm = (message) => ({
@@ -78,27 +94,77 @@ export const mistralError: ErrorForm = (message) => ({
   code: null
 })
 
-/** Rewrites error bodies to the form that provider packages read, with the provider's own message. */
-export const withReadableErrors = (fetch: Fetch, form?: ErrorForm): Fetch =>
-  reading(fetch, (response) =>
-    response.ok
-      ? response
-      : response.text().then(
-          (text) =>
-            new Response(form === undefined ? readable(text) : formed(text, form), {
-              status: response.status,
-              statusText: response.statusText,
-              headers: refusalHeaders(response, text)
-            })
-        )
-  )
+/** Rewrites error bodies to the form that packages read, with the provider's message. */
+export const withReadableErrors = (fetch: Fetch, form: ErrorForm = openaiError): Fetch =>
+  reading(fetch, (response) => {
+    if (!response.ok) return response.text().then((text) => readRefusal(response, text, form))
+    const type = response.headers.get("content-type") ?? ""
+    if (/\bx?html\b/i.test(type)) return response.text().then((text) => pageRefusal(response, text, form))
+    return type === "" || /^text\/plain\b/i.test(type) ? sniffed(response, form) : response
+  })
 
-const refusalHeaders = (response: Response, text: string): Headers => {
+/** OpenAI's form, plus the fields that Anthropic's and Google's packages require. */
+const openaiErrorOf = (error: Fields, message: string): Fields => ({
+  type: "error",
+  error: { type: "error", code: null, status: "", ...error, message }
+})
+
+const openaiError: ErrorForm = (message) => openaiErrorOf({}, message)
+
+const readRefusal = (response: Response, text: string, form: ErrorForm): Response => {
+  const { status, statusText } = response
+  if (isPage(text) && misdirected.has(status)) return pageRefusal(response, text, form)
+  const body = parse(text)
+  const kind = kindOfRefusal(body) ?? kindOfName(response.headers.get("x-amzn-errortype")?.split(":")[0])
   const headers = headersOf(response, "application/json")
-  const isRateLimit =
-    namesRateLimit(parse(text)) || namesRateLimit({ type: headers.get("x-amzn-errortype")?.split(":")[0] })
-  if (isRateLimit) headers.set(rateLimitHeader, "1")
-  return headers
+  if (kind !== undefined) headers.set(refusalHeader, kind)
+  const written = form === openaiError ? readable(text) : formed(text, form)
+  return new Response(written, { status, statusText, headers })
+}
+
+/** With these a web server reports an unknown address; other pages may be a proxy's during an outage. */
+const misdirected: ReadonlySet<number> = new Set([404, 405, 501])
+
+/** The answer is not the API's: there is no model at this address, and a retry does not help. */
+const pageRefusal = (response: Response, text: string, form: ErrorForm): Response => {
+  const title = plainMessageIn(text)
+  const what = isPage(text) ? "a web page" : "a text"
+  const shown = title === undefined ? "" : `: ${title.slice(0, 100)}`
+  const headers = headersOf(response, "application/json")
+  headers.set(refusalHeader, "page")
+  const message = `answered with ${what} (HTTP ${response.status}${shown}) instead of JSON`
+  return new Response(JSON.stringify(form(message)), { status: 421, headers })
+}
+
+/** Inspects the beginning of a body with an inconclusive type: an HTML page is not an event stream. */
+const sniffed = (response: Response, form: ErrorForm): Response | Promise<Response> => {
+  if (response.body === null) return response
+  const reader = response.body.getReader()
+  return reader.read().then((first) => {
+    const whole = new Response(streamOf(first, reader), response)
+    const beginning = new TextDecoder().decode(first.value).trimStart()
+    return beginning === "" || /^(?:[a-z]*:|[[{])/.test(beginning)
+      ? whole
+      : whole.text().then((text) => pageRefusal(response, text, form))
+  })
+}
+
+type Piece = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>["read"]>>
+
+/** A body whose first chunk was already read. */
+const streamOf = (
+  first: Piece,
+  reader: ReadableStreamDefaultReader<Uint8Array<ArrayBuffer>>
+): ReadableStream<Uint8Array<ArrayBuffer>> => {
+  const give = (
+    controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>,
+    { done, value }: Piece
+  ) => (done ? controller.close() : controller.enqueue(value))
+  return new ReadableStream({
+    start: (controller) => give(controller, first),
+    pull: (controller) => reader.read().then((piece) => give(controller, piece)),
+    cancel: (reason) => reader.cancel(reason)
+  })
 }
 
 const readable = (text: string): string => {
@@ -107,7 +173,7 @@ const readable = (text: string): string => {
   const first = Array.isArray(body) ? body[0] : body
   const error = isFields(first) && isFields(first["error"]) ? first["error"] : {}
   const isRead = message === undefined || (first === body && textIn(error["message"]) !== undefined)
-  return isRead ? text : JSON.stringify({ error: { ...error, message } })
+  return isRead ? text : JSON.stringify(openaiErrorOf(error, message))
 }
 
 const formed = (text: string, form: ErrorForm): string => {
@@ -115,7 +181,46 @@ const formed = (text: string, form: ErrorForm): string => {
   return message === undefined ? text : JSON.stringify(form(message))
 }
 
-/** A fetch whose responses are read and written again. */
+/** Edits of a request body for a model that refuses a part of it, where the package has no setting. */
+export interface BodyEdits {
+  /** Fields to remove. */
+  readonly without: ReadonlyArray<string>
+  /** Fields to rename, by the package's name. */
+  readonly renamed: Readonly<Record<string, string>>
+  /** Whether developer messages are sent as system messages. */
+  readonly withoutDeveloper: boolean
+}
+
+/** The internal header that carries a request's edits; it is not sent. */
+export const editsHeader = "x-tropism-edits"
+
+/** Applies the edits to request bodies. */
+export const withBodyEdits = (fetch: Fetch): Fetch =>
+  Object.assign(
+    (input: Parameters<Fetch>[0], init?: RequestInit) => {
+      const headers = new Headers(init?.headers)
+      const edits = headers.get(editsHeader)
+      if (edits === null || typeof init?.body !== "string") return fetch(input, init)
+      headers.delete(editsHeader)
+      const body = edited(JSON.parse(init.body), JSON.parse(edits))
+      return fetch(input, { ...init, headers, body: JSON.stringify(body) })
+    },
+    { preconnect: fetch.preconnect }
+  )
+
+const edited = (body: Fields, { renamed, without, withoutDeveloper }: BodyEdits): Fields =>
+  Object.fromEntries(
+    Object.entries(body).flatMap(([name, value]) => {
+      if (without.includes(name)) return []
+      const isSaid = withoutDeveloper && (name === "messages" || name === "input") && Array.isArray(value)
+      return [[renamed[name] ?? name, isSaid ? value.map(bySystem) : value]]
+    })
+  )
+
+const bySystem = (message: unknown): unknown =>
+  isFields(message) && message["role"] === "developer" ? { ...message, role: "system" } : message
+
+/** A fetch that rewrites response bodies. */
 const reading = (
   fetch: Fetch,
   read: (response: Response, init: RequestInit | undefined) => Response | Promise<Response>
@@ -126,7 +231,7 @@ const reading = (
     { preconnect: fetch.preconnect }
   )
 
-/** The headers of a response whose body was read and written again. */
+/** The headers of a rewritten response. */
 const headersOf = ({ headers }: Response, contentType: string): Headers => {
   const kept = new Headers(headers)
   for (const name of ["content-length", "content-encoding", "transfer-encoding"]) kept.delete(name)
@@ -135,10 +240,9 @@ const headersOf = ({ headers }: Response, contentType: string): Headers => {
 }
 
 /**
- * Answers of chat completions, put right as they come.
+ * Repairs chat completions as they stream.
  *
- * **Details** `breaksWithoutEnd` is for a package that takes a stream without an end for a whole answer (OpenRouter's): a
- * call whose arguments were cut would be made.
+ * `breaksWithoutEnd` is for a package that accepts a stream without an end (OpenRouter's): it would run a call with truncated arguments.
  */
 export const withLenientAnswers = (fetch: Fetch, breaksWithoutEnd = false): Fetch =>
   reading(fetch, (response, init) => {
@@ -156,7 +260,7 @@ export const withLenientAnswers = (fetch: Fetch, breaksWithoutEnd = false): Fetc
         )
   })
 
-/** A whole answer as the stream that was asked for. */
+/** A whole answer as the requested stream. */
 const asEvents = (text: string): string => {
   const body = parse(text)
   const reader = makeReader()
@@ -174,7 +278,7 @@ const asEvents = (text: string): string => {
     : `${reader(`data: ${JSON.stringify(chunk)}`)}\n\n${reader("data: [DONE]")}\n\n`
 }
 
-/** Calls of a whole message have no place; those of a stream need one. */
+/** Calls of a whole message have no index; those of a stream need one. */
 const withPlaces = (message: unknown): unknown =>
   isFields(message) && Array.isArray(message["tool_calls"])
     ? {
@@ -183,7 +287,7 @@ const withPlaces = (message: unknown): unknown =>
       }
     : message
 
-/** Puts right the lines of a stream of events; a last line without its end is taken as whole. */
+/** Repairs the lines of an event stream; a last line without a line break counts as complete. */
 const lenientEvents = (breaksWithoutEnd: boolean): TransformStream<string, string> => {
   const reader = makeReader()
   let rest = ""
@@ -201,22 +305,23 @@ const lenientEvents = (breaksWithoutEnd: boolean): TransformStream<string, strin
   })
 }
 
-/** The connection broke within this line; what its package drops as unfinished is not an answer that its API does not allow. */
+/** The connection broke within this line, so it is not a violation of the API. */
 const isHalfLine = (line: string): boolean =>
   line.startsWith("data:") && line.slice(5).trim() !== "[DONE]" && parse(line.slice(5)) === undefined
 
-/** Reads one line after another of one answer. */
+/** Reads the lines of one answer in order. */
 const makeReader = () => {
   let hasAnswered = false
   let hasCalled = false
   let isFinished = false
   let isError = false
+  const places = makePlaces()
   const read = (line: string): string => {
     if (line.startsWith("event:")) isError = line.slice(6).trim() === "error"
     if (!line.startsWith("data:")) return line
     const data = line.slice(5).trim()
     if (data === "[DONE]") {
-      // [DONE] ends the answer even if no finish_reason came.
+      // [DONE] ends the answer even without a finish_reason.
       if (isFinished || !hasAnswered) return line
       isFinished = true
       const choice = { index: 0, delta: {}, finish_reason: hasCalled ? "tool_calls" : "stop" }
@@ -224,28 +329,37 @@ const makeReader = () => {
     }
     const chunk = parse(data)
     if (!isFields(chunk)) return line
+    const isAnswer = "choices" in chunk && !("base_resp" in chunk)
+    const kind = isAnswer || "error" in chunk ? undefined : kindOfRefusal(chunk)
+    if (kind !== undefined) return refusedLine(kind, chunk)
     const fault = isError || chunk["object"] === "error" || textIn(chunk["error"]) !== undefined
     if (fault || isFields(chunk["error"])) {
       const message = errorMessageIn(chunk) ?? data
       const error = isFields(chunk["error"]) ? chunk["error"] : { code: chunk["code"] ?? chunk["status"] }
       return `data: ${JSON.stringify({ error: { ...error, message } })}`
     }
-    // Not a chat completion: leave it to the package, which reports it.
+    // Not a chat completion: the package reports it.
     if (!("choices" in chunk) && !("usage" in chunk)) return line
     const given = chunk["choices"] ?? []
     if (!Array.isArray(given)) return line
-    const choices: ReadonlyArray<unknown> = given.map(toChoice)
+    const choices: ReadonlyArray<unknown> = given.map((choice, place) => toChoice(choice, place, places))
     hasAnswered ||= choices.some((choice) => isFields(choice) && isFields(choice["delta"]))
     hasCalled ||= choices.some(callsIn)
     isFinished ||= choices.some((choice) => isFields(choice) && textIn(choice["finish_reason"]) !== undefined)
     const usage = isFields(chunk["usage"]) ? { usage: toCounts(chunk["usage"]) } : {}
-    // Mistral's package reads the first choice without asking whether there is one.
+    // Mistral's package reads the first choice without checking that there is one.
     const read = choices.length === 0 ? [{ index: 0, delta: {} }] : choices
-    return `data: ${JSON.stringify({ ...chunk, choices: read, ...usage })}`
+    return `data: ${JSON.stringify({ ...chunk, ...headOf(chunk), choices: read, ...usage })}`
   }
   /** Whether an answer has begun and not ended. */
   const isOpen = () => hasAnswered && !isFinished
   return Object.assign(read, { isOpen })
+}
+
+/** Maps an error inside a 200 answer to the status that other providers use. */
+const refusedLine = (kind: RefusalKind, chunk: Fields): string => {
+  const message = errorMessageIn(chunk) ?? JSON.stringify(chunk)
+  return `data: ${JSON.stringify({ error: { message, type: kind, code: statusOfKind[kind] } })}`
 }
 
 const callsIn = (choice: unknown): boolean =>
@@ -254,21 +368,72 @@ const callsIn = (choice: unknown): boolean =>
   Array.isArray(choice["delta"]["tool_calls"]) &&
   choice["delta"]["tool_calls"].length > 0
 
-const toChoice = (choice: unknown): unknown => {
-  if (!isFields(choice) || !isFields(choice["delta"]) || !Array.isArray(choice["delta"]["tool_calls"]))
-    return choice
-  const tool_calls = choice["delta"]["tool_calls"].map((call: unknown) => {
-    if (!isFields(call) || !isFields(call["function"]) || !isFields(call["function"]["arguments"]))
-      return call
-    return {
-      ...call,
-      function: { ...call["function"], arguments: JSON.stringify(call["function"]["arguments"]) }
-    }
-  })
-  return { ...choice, delta: { ...choice["delta"], tool_calls } }
+/** The head of a chunk, whose ids and times may be numbers or text. */
+const headOf = ({ created, id, model }: Fields): Fields => ({
+  ...(id === undefined ? {} : { id: toText(id) }),
+  ...(created === undefined ? {} : { created: toNumber(created) }),
+  ...(model === undefined ? {} : { model: toText(model) })
+})
+
+const toText = (value: unknown): string | null =>
+  typeof value === "string" ? value : typeof value === "number" ? String(value) : null
+
+const toNumber = (value: unknown): number | null =>
+  typeof value === "number" ? value : typeof value === "string" ? toCount(value) : null
+
+/** A choice in stream form; some servers send a `message` in each chunk. */
+const toChoice = (choice: unknown, place: number, places: Places): unknown => {
+  if (!isFields(choice)) return choice
+  const delta = choice["delta"] ?? choice["message"]
+  return {
+    ...choice,
+    index: toNumber(choice["index"]) ?? place,
+    ...(isFields(delta) ? { delta: toDelta(delta, places) } : {})
+  }
 }
 
-/** Counts that came as text. */
+const toDelta = ({ role, tool_calls, ...delta }: Fields, places: Places): Fields => ({
+  ...(role === undefined || role === "" ? {} : { role: "assistant" }),
+  ...delta,
+  ...(Array.isArray(tool_calls) ? { tool_calls: tool_calls.map((call) => toCall(call, places)) } : {})
+})
+
+/** Assigns an index to call pieces that have none. */
+type Places = (id: string | undefined, name: string | undefined) => number
+
+/** A known id continues its call, a name begins one, and a piece with neither belongs to the last call. */
+const makePlaces = (): Places => {
+  const byId = new Map<string, number>()
+  let count = 0
+  let last = 0
+  return (id, name) => {
+    const known = id === undefined ? undefined : byId.get(id)
+    last = known ?? (name === undefined && count > 0 ? last : count++)
+    if (id !== undefined) byId.set(id, last)
+    return last
+  }
+}
+
+/** A call piece: its id and index may be missing or of another type, its arguments an object or null. */
+const toCall = (call: unknown, places: Places): unknown => {
+  if (!isFields(call)) return call
+  const { function: given, id, index, type: _type, ...rest } = call
+  const called = isFields(given) ? given : {}
+  const args = called["arguments"]
+  const callId = toText(id)
+  return {
+    ...rest,
+    ...(id === undefined ? {} : { id: callId }),
+    index: toNumber(index) ?? places(textIn(callId), textIn(called["name"])),
+    type: "function",
+    function: {
+      ...called,
+      ...(isFields(args) || Array.isArray(args) ? { arguments: JSON.stringify(args) } : {})
+    }
+  }
+}
+
+/** Parses counts sent as text. */
 const toCounts = (usage: Fields): Fields =>
   Object.fromEntries(
     Object.entries(usage).map(([name, value]) => [
@@ -282,50 +447,95 @@ const toCount = (text: string): number | null => {
   return text.trim() === "" || Number.isNaN(count) ? null : count
 }
 
-// Reads what a model thinks aloud as reasoning: text in `<think>` tags at the beginning of an answer.
+// Extracts reasoning that a model sends as text in its chat template's tags.
 //
-// Local servers send it so where they have no parser for the model (llama.cpp, Ollama, vLLM without a reasoning parser). Some
-// chat templates hold the opening tag themselves, so an answer has the closing one alone. The first such answer of a model
-// has gone on as text before that is clear: `spokenThinking` marks where its thinking ended. Later ones are held back. A tag that
-// neither begins nor ends a line, or is in a block of code, is spoken of and ends nothing.
+// Local servers without a parser for the model send it so (llama.cpp, Ollama, vLLM). Text after an opening tag is held back until the tag
+// closes; a tag that never closes, or that the answer only mentions, is text. Some chat templates contain the opening tag themselves, so
+// only `</think>` arrives. The first such answer has been delivered as text by then: `spokenThinking` marks where its reasoning ended.
+// Later answers of that model are held back. A tag that neither begins nor ends a line, or is in a code block, is a mention and ends
+// nothing.
 
-const open = "<think>"
-const close = "</think>"
+/** The tags of a model's reasoning. */
+interface Mark {
+  readonly open: string
+  readonly close: string
+}
+
+const think: Mark = { open: "<think>", close: "</think>" }
+
+/** The control tokens of gpt-oss: its channels follow one another, and the final one is the answer. */
+const harmony: ReadonlyArray<Mark> = ["", "<|start|>assistant"].flatMap((begin) =>
+  ["analysis", "commentary", "final"].map((channel) => ({
+    open: `${begin}<|channel|>${channel}<|message|>`,
+    close: channel === "final" ? "" : "<|channel|>final<|message|>"
+  }))
+)
+const controlTokens = /(?:<\|(?:end|start|channel|message)\|>(?:assistant|analysis|commentary|final)?)+/g
+const endTokens = /<\|(?:return|end)\|>\s*$/
+const endTokenMaxChars = "<|return|>\n".length
+
+/** The tags of Qwen, DeepSeek and most others; of models trained on Claude or Gemini; of Magistral, Kimi-VL, Seed-OSS and gpt-oss. */
+const marks: ReadonlyArray<Mark> = [
+  think,
+  { open: "<thinking>", close: "</thinking>" },
+  { open: "<reasoning>", close: "</reasoning>" },
+  { open: "<thought>", close: "</thought>" },
+  { open: "[THINK]", close: "[/THINK]" },
+  { open: "◁think▷", close: "◁/think▷" },
+  { open: "<seed:think>", close: "</seed:think>" },
+  ...harmony
+]
+
 const id = "think"
 
-/** The id of a `reasoning-end` after which all text so far counts as reasoning. */
+/** The id of a `reasoning-end` that turns all text so far into reasoning. */
 export const spokenThinking = "think-spoken"
 
-/** What is known of a model's thinking before it answers. */
+/** What is known about a model's reasoning before it answers. */
 export interface ThinkTagHabits {
-  /** Whether a closing tag without an opening one ends its thinking; hosted models speak of tags without thinking in them. */
+  /** Whether a closing tag alone ends its reasoning; hosted models only mention such tags. */
   readonly mayCloseAlone: boolean
-  /** Whether its answers are known to begin inside the thinking. */
+  /** Whether its answers are known to begin inside the reasoning. */
   readonly opensSilently: boolean
   /** Called at the first closing tag without an opening one. */
   readonly closedAlone: () => void
 }
 
-/** Makes a reader for one answer; a part that is no text ends what is held back. */
-export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }: ThinkTagHabits) => {
-  let state: "start" | "silent" | "thinking" | "speaking" | "closed" | "after" = "start"
-  let held = ""
-  let textId = ""
-  /** What has gone on as text so far. */
-  let soFar = ""
-  const text = (delta: string): ReadonlyArray<AnswerPart.StreamPartEncoded> =>
-    delta === "" ? [] : [{ type: "text-delta", id: textId, delta }]
-  const thought = (delta: string): ReadonlyArray<AnswerPart.StreamPartEncoded> =>
-    delta === "" ? [] : [{ type: "reasoning-delta", id, delta }]
+type AnswerParts = ReadonlyArray<AnswerPart.StreamPartEncoded>
 
-  const start = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+/** Creates a reader for one answer; a part that is not text releases held text. */
+export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }: ThinkTagHabits) => {
+  let state: "start" | "silent" | "thinking" | "overflowing" | "speaking" | "closed" | "ending" | "after" =
+    "start"
+  let mark = think
+  let held = ""
+  /** Length of the held text that was already searched for the closing tag. */
+  let searched = 0
+  let textId = ""
+  /** The text that was delivered so far. */
+  let soFar = ""
+  const text = (delta: string): AnswerParts =>
+    delta === "" ? [] : [{ type: "text-delta", id: textId, delta }]
+  const thought = (delta: string): AnswerParts =>
+    delta === "" ? [] : [{ type: "reasoning-delta", id, delta }]
+  const thoughtWhole = (words: string): AnswerParts => [
+    { type: "reasoning-start", id },
+    ...thought(harmony.includes(mark) ? words.replace(controlTokens, "\n").trim() : words),
+    { type: "reasoning-end", id }
+  ]
+  /** Signals progress while reasoning is held back. */
+  const alive: AnswerParts = [{ type: "reasoning-delta", id, delta: "" }]
+
+  const start = (): AnswerParts => {
     const said = held.trimStart()
-    if (said.startsWith(open)) {
+    const found = marks.find(({ open }) => said.startsWith(open))
+    if (found !== undefined) {
+      mark = found
       state = "thinking"
-      held = said.slice(open.length)
-      return [{ type: "reasoning-start", id }, ...think()]
+      held = said.slice(found.open.length)
+      return thinking()
     }
-    if (open.startsWith(said)) return []
+    if (marks.some(({ open }) => open.startsWith(said))) return []
     if (!mayCloseAlone) {
       state = "after"
       return text(held)
@@ -334,30 +544,43 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return opensSilently ? silent() : speak()
   }
 
-  /** Holds the answer back until its thinking ends; an answer that never ends it is text. */
-  const silent = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
-    const end = held.indexOf(close)
+  /** Holds reasoning back; beyond the limit it is reasoning whether or not its tag closes. */
+  const thinking = (): AnswerParts => {
+    const end = held.indexOf(mark.close, Math.max(0, searched - mark.close.length))
     if (end >= 0) {
-      const before = held.slice(0, end)
-      return [
-        { type: "reasoning-start", id },
-        ...thought(before),
-        { type: "reasoning-end", id },
-        ...closeAt(end)
-      ]
+      const words = held.slice(0, end)
+      if (isJoining(words)) return spoken()
+      const parts = words === "" && mark.close === "" ? [] : thoughtWhole(words)
+      return [...parts, ...closeAt(end, mark.close)]
     }
-    if (held.length <= modelLimits.answerPartsMaxChars) return [{ type: "reasoning-delta", id, delta: "" }]
+    searched = held.length
+    if (held.length <= modelLimits.answerPartsMaxChars) return alive
+    state = "overflowing"
+    return [{ type: "reasoning-start", id }, ...overflow()]
+  }
+
+  /** The answer only mentions the tag that it begins with. */
+  const spoken = (): AnswerParts => {
+    state = "after"
+    return text(mark.open + held)
+  }
+
+  /** Holds the answer back until its reasoning ends; if it never does, the answer is text. */
+  const silent = (): AnswerParts => {
+    const end = held.indexOf(think.close)
+    if (end >= 0) return [...thoughtWhole(held.slice(0, end)), ...closeAt(end, think.close)]
+    if (held.length <= modelLimits.answerPartsMaxChars) return alive
     state = "after"
     return text(held)
   }
 
-  const speak = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
-    const end = held.indexOf(close)
+  const speak = (): AnswerParts => {
+    const end = held.indexOf(think.close)
     if (end < 0) {
       const sure = held.length - openEnd(held)
       const delta = held.slice(0, sure)
-      // An answer that opens the tag itself, in its midst, speaks of tags.
-      if (delta.includes(open)) {
+      // An answer that contains the opening tag itself only mentions tags.
+      if (delta.includes(think.open)) {
         state = "after"
         return text(held)
       }
@@ -366,7 +589,7 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
       return text(delta)
     }
     const before = held.slice(0, end)
-    const after = held.slice(end + close.length)
+    const after = held.slice(end + think.close.length)
     const isAtLineStart = /(?:^|\n)[ \t]*$/.test(soFar + before)
     if (!isAtLineStart && /^[ \t]*$/.test(after)) {
       held = held.slice(end)
@@ -374,70 +597,93 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
       return text(before)
     }
     const isOnLine = isAtLineStart || /^[ \t]*\r?\n/.test(after)
-    if (!isOnLine || isFenced(soFar + before) || before.includes(open)) {
+    if (!isOnLine || isFenced(soFar + before) || before.includes(think.open)) {
       state = "after"
       return text(held)
     }
     closedAlone()
-    return [...text(before), { type: "reasoning-end", id: spokenThinking }, ...closeAt(end)]
+    return [...text(before), { type: "reasoning-end", id: spokenThinking }, ...closeAt(end, think.close)]
   }
 
-  const think = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
-    const end = held.indexOf(close)
+  const overflow = (): AnswerParts => {
+    const end = held.indexOf(mark.close)
     if (end < 0) {
-      // The end of a piece may be the beginning of the closing tag.
-      const sure = Math.max(0, held.length - close.length + 1)
+      // The end of a piece may be the start of the closing tag.
+      const sure = Math.max(0, held.length - mark.close.length + 1)
       const delta = held.slice(0, sure)
       held = held.slice(sure)
       return thought(delta)
     }
-    return [...thought(held.slice(0, end)), { type: "reasoning-end", id }, ...closeAt(end)]
+    return [...thought(held.slice(0, end)), { type: "reasoning-end", id }, ...closeAt(end, mark.close)]
   }
 
-  const closeAt = (end: number): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  const closeAt = (end: number, close: string): AnswerParts => {
     state = "closed"
     held = held.slice(end + close.length)
     return closed()
   }
 
-  /** The line breaks before the answer belong to the tag, in whatever pieces they come. */
-  const closed = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  /** Line breaks before the answer belong to the tag, in whatever pieces they come. */
+  const closed = (): AnswerParts => {
     held = held.trimStart()
     if (held === "") return []
+    if (harmony.includes(mark)) {
+      state = "ending"
+      return ending()
+    }
     state = "after"
     return text(held)
   }
 
-  const flush = (): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  /** Holds back what may be the answer's final token. */
+  const ending = (): AnswerParts => {
+    const token = held.lastIndexOf("<")
+    const sure = token >= 0 && held.length - token < endTokenMaxChars ? token : held.length
+    const delta = held.slice(0, sure)
+    held = held.slice(sure)
+    return text(delta)
+  }
+
+  /** Releases the rest at the end; a truncated answer was still reasoning. */
+  const flush = (isCut: boolean): AnswerParts => {
     const rest = held
     const before = state
     held = ""
     state = "after"
     if (before === "after") return []
-    return before === "thinking" ? [...thought(rest), { type: "reasoning-end", id }] : text(rest)
+    if (before === "overflowing") return [...thought(rest), { type: "reasoning-end", id }]
+    if (before === "ending") return text(rest.replace(endTokens, ""))
+    if (before !== "thinking") return text(rest)
+    const isThought = isCut || harmony.includes(mark) || /^[ \t]*\r?\n/.test(rest)
+    return isThought ? thoughtWhole(rest) : text(mark.open + rest)
   }
 
-  const take = { start, silent, speaking: speak, thinking: think, closed }
+  const take = { start, silent, speaking: speak, thinking, overflowing: overflow, closed, ending }
 
-  return (part: AnswerPart.StreamPartEncoded): ReadonlyArray<AnswerPart.StreamPartEncoded> => {
+  return (part: AnswerPart.StreamPartEncoded): AnswerParts => {
     if (state === "after") return [part]
     if (part.type === "text-delta") {
       textId = part.id
       held += part.delta
       return take[state]()
     }
-    return part.type === "tool-call" || part.type === "finish" ? [...flush(), part] : [part]
+    if (part.type === "tool-call") return [...flush(true), part]
+    return part.type === "finish" ? [...flush(part.reason === "length"), part] : [part]
   }
 }
 
-/** Whether a text ends inside a block of code. */
+/** Whether two tags are only mentioned side by side. */
+const isJoining = (words: string): boolean =>
+  /^[ \t]*(?:and|or|to|und|oder|with|[,/|&…–-]|\.{3})[ \t]*$/i.test(words)
+
+/** Whether a text ends inside a code block. */
 const isFenced = (text: string): boolean => (text.split("```").length - 1) % 2 === 1
 
-/** How many characters at the end of a piece may be the beginning of the closing tag, or of an opening one. */
+/** The number of characters at the end of a piece that may begin a tag. */
 const openEnd = (piece: string): number => {
-  for (let length = Math.min(close.length - 1, piece.length); length > 0; length--) {
+  for (let length = Math.min(think.close.length - 1, piece.length); length > 0; length--) {
     const end = piece.slice(-length)
-    if (close.startsWith(end) || open.startsWith(end)) return length
+    if (think.close.startsWith(end) || think.open.startsWith(end)) return length
   }
   return 0
 }

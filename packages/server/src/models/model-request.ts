@@ -1,10 +1,8 @@
 /**
- * What is asked of a model, what comes back, and how it can go wrong.
+ * Types of a model request, its answer and its failures.
  *
- * Text comes as it is spoken; tool calls come only when the answer is complete,
- * so a call that was cut off never reaches a tool. What was once delivered is
- * never taken back: a failure after it says `outputBegan`. This file holds the
- * words only; nothing here talks to a model.
+ * Types only. Text is delivered as it streams. **Invariant**: tool calls are delivered only when the answer is complete, so a truncated
+ * call never reaches a tool; and delivered parts are never withdrawn: a later failure has `outputBegan`.
  */
 import type { AnswerPart } from "@tropism/domain/answer-part"
 import type { Spoken } from "@tropism/domain/context-window"
@@ -25,66 +23,66 @@ export interface OfferedTool {
 }
 
 export interface ModelRequest {
-  /** As the reducer makes them; a list that grew from that of an earlier request costs what is new. */
+  /** As the reducer builds them; a list that extends an earlier request's costs only its new items. */
   readonly messages: ReadonlyArray<Message>
   readonly tools: ReadonlyArray<OfferedTool>
-  /** `none` shows the tools and forbids their use: for the last request of a stopped turn. */
+  /** `none` declares the tools and forbids their use: for the last request of a stopped turn. */
   readonly toolChoice?: "auto" | "none" | undefined
-  /** How many requests of the run were answered before; a recorded run is answered by it. */
+  /** The number of answered requests of the run; a recorded run is replayed by it. */
   readonly step?: number | undefined
-  /** How much was said so far, in the prompt or before it; a script counts by it. */
+  /** The counts of the whole conversation, in the prompt or before it; scripts use them. */
   readonly spoken?: Spoken | undefined
-  /** How long one attempt may take, where the context says so. */
+  /** The time limit of one attempt, where the context sets one. */
   readonly timeoutMs?: number | undefined
-  /** Told of each try when it is over, however it ended. */
+  /** Called after each attempt, whatever its outcome. */
   readonly tried?: ((each: ModelTry) => void) | undefined
   /** What does not fit the model's window, where something was left out. */
   readonly leftOut?: LeftOut | undefined
-  /** Whether a failed try may be followed by another try of the same model; every retryable failure where it is absent. */
+  /** Whether a failed attempt may be followed by another of the same model; without it, after every retryable failure. */
   readonly mayRetry?: ((failure: ModelFailure) => boolean) | undefined
-  /** Checked when a request has waited for its turn, before it is sent: its provider may be away by now. */
+  /** Checked after the wait in the queue, before the request is sent: the provider may be down by then. */
   readonly admitted?: Effect.Effect<void, ModelFailure> | undefined
 }
 
-/** What a model is asked with, beside words and tools. */
+/** Parameters of a request beside messages and tools. */
 export interface ModelParameters {
   readonly temperature: number | null
   readonly maxOutputTokens: number | null
   readonly reasoning?: ReasoningEffort
   readonly toolChoice: "auto" | "none"
-  /** Absent where the model was shown everything. */
+  /** Absent where nothing was left out. */
   readonly leftOut?: LeftOut
 }
 
-/** One try of a request: whom it asked, how it ended, and how long it took. */
+/** One attempt of a request: model, outcome and duration. */
 export interface ModelTry {
   readonly provider: ModelProvider
   readonly name: string
   readonly parameters: ModelParameters
   readonly startedAtMs: number
-  /** From the start to the first part; null when none came. */
+  /** Time from the start to the first part; null when none came. */
   readonly firstOutputMs: number | null
   readonly durationMs: number
-  /** The last part of an answer that is complete; null when there is none. */
+  /** The finish of a complete answer; null without one. */
   readonly finish: ModelFinish | null
-  /** Why there is no answer; `aborted` when nobody wanted it any more. */
+  /** Why there is no answer; `aborted` when the caller cancelled it. */
   readonly failure: { readonly reason: ModelFailureReason | "aborted"; readonly message: string } | null
 }
 
 export type ModelPart = { readonly type: "text"; readonly delta: string } | ModelToolCall | ModelFinish
 
-/** A tool call that the model asks for; nobody has judged it yet. */
+/** A tool call by the model, not yet validated. */
 export interface ModelToolCall {
   readonly type: "toolCall"
   readonly id: string
   readonly name: string
-  /** The decoded arguments; where there is a fault, the text as the model sent it. */
+  /** The decoded arguments; with a fault, the text as the model sent it. */
   readonly arguments: Schema.Json
-  /** Why the arguments are not JSON that can be kept, in a sentence for the model. */
+  /** Why the arguments are not storable JSON, as a sentence for the model. */
   readonly fault: string | null
 }
 
-/** A part of an answer as the log keeps it, with a call's place among the calls instead of its id. */
+/** A part of an answer as the log stores it, with a call's index instead of its id. */
 export type FinishedPart =
   | Exclude<AnswerPart, { readonly type: "toolCall" }>
   | (Omit<Extract<AnswerPart, { readonly type: "toolCall" }>, "id"> & { readonly call: number })
@@ -94,24 +92,24 @@ export interface ModelFinish {
   readonly type: "finish"
   readonly reason: Response.FinishReason
   readonly usage: Usage
-  /** Whether the server did not say what was used, so that it had to be guessed. */
+  /** Whether the usage is an estimate, because the server did not report it. */
   readonly isUsageEstimated: boolean
-  /** In millionths of a dollar; null where the price of whoever answered is not known. */
+  /** In millionths of a dollar; null where the answering model's price is unknown. */
   readonly costMicros: number | null
-  /** What of that the input from the provider's cache cost. */
+  /** The share of cached input in that cost. */
   readonly cachedCostMicros: number | null
-  /** Who answered: the fallback, where it had to. */
+  /** The answering provider: the fallback's, if it answered. */
   readonly provider: ModelProvider
   readonly name: string
-  /** What it was not shown; absent where it was shown everything. */
+  /** What was left out of the prompt; absent where nothing was. */
   readonly leftOut?: LeftOut
-  /** The parts in their order, where the model wants its reasoning or its metadata back. */
+  /** The parts in order, where the model needs its reasoning or metadata back. */
   readonly parts?: ReadonlyArray<FinishedPart>
-  /** How many characters at the beginning of the delivered text turned out to be reasoning. */
+  /** The length of the delivered text's beginning that turned out to be reasoning. */
   readonly thoughtChars?: number
 }
 
-/** What a model said to one request of an earlier run. */
+/** The answer to one request of an earlier run. */
 export interface RecordedAnswer {
   readonly text: string
   readonly toolCalls: ReadonlyArray<{
@@ -119,24 +117,24 @@ export interface RecordedAnswer {
     readonly name: string
     readonly arguments: Schema.Json
   }>
-  /** Why it ended, where it was not whole. */
+  /** Why it ended, where it was incomplete. */
   readonly finishReason?: string | null
 }
 
 /** Reads the answer to a run's request, by its number from 0; null where there is none, or no such run in the project. */
 export type ReadRecord = (runId: string, step: number) => Effect.Effect<RecordedAnswer | null>
 
-/** One model that can be asked, with its retries and its fallback. */
+/** An available model, with its retries and its fallback. */
 export interface ResolvedModel {
   readonly provider: ModelProvider
   readonly name: string
-  /** What it charges; null where nobody knows. The fallback has a price of its own, and each finish says what was spent. */
+  /** Its price; null if unknown. The fallback has its own, and each finish reports the actual cost. */
   readonly price: ModelPrice | null
-  /** How many tools a request may have, the fallback's included; null is any number. */
+  /** The maximum number of tools in a request, the fallback's included; null is unlimited. */
   readonly toolsMax: number | null
-  /** The servers and models that a request may reach, in order: what has one circuit breaker. Null where no server is asked. */
+  /** The servers and models that a request may reach, in order; they share a circuit breaker. Null where there is no server. */
   readonly route: string | null
-  /** Asks once; each part is delivered as it comes, the finish last. */
+  /** Sends one request; parts are delivered as they come, the finish last. */
   readonly request: (request: ModelRequest) => Stream.Stream<ModelPart, ModelFailure>
 }
 
@@ -145,9 +143,9 @@ export const ModelFailureReason = Schema.Literals([
   "quota",
   "authentication",
   "refused",
-  /** The prompt is beyond the model's window. */
+  /** The prompt exceeds the model's window. */
   "tooLong",
-  /** The provider's content filter let no word through. */
+  /** The provider's content filter blocked the whole answer. */
   "filtered",
   "unavailable",
   "timeout",
@@ -157,46 +155,44 @@ export const ModelFailureReason = Schema.Literals([
 ])
 export type ModelFailureReason = typeof ModelFailureReason.Type
 
-/** A model did not answer, or not to the end; `message` holds no key. */
+/** A model did not answer, or not completely; `message` contains no key. */
 export class ModelFailure extends Schema.TaggedError<ModelFailure>()("ModelFailure", {
   provider: Schema.String,
   model: Schema.String,
   reason: ModelFailureReason,
   message: Schema.String,
-  /** Whether a part was delivered before: then nothing is tried again. */
+  /** Whether a part was delivered before the failure: then nothing is retried. */
   outputBegan: Schema.Boolean,
   isRetryable: Schema.Boolean,
   retryAfterMs: Schema.NullOr(Schema.Number),
-  /** The route whose outage this is, where the run waits for its end instead of failing. */
+  /** The route with the outage, where the run waits for it to end instead of failing. */
   waitsFor: Schema.optional(Schema.String),
-  /** Nobody was asked, since the outage is known. */
+  /** The request was not sent, because the outage is known. */
   wasHeldBack: Schema.optional(Schema.Boolean)
 }) {}
 
 const awayReasons: ReadonlySet<ModelFailureReason> = new Set(["rateLimited", "unavailable", "silent", "cut"])
 
-/** Whether a failure means that the provider is away: the same request may succeed later. */
+/** Whether the provider is unavailable, so that the same request may succeed later. */
 export const isAway = ({ reason }: ModelFailure): boolean => awayReasons.has(reason)
 
-/** No model can be asked here; `message` says what to set. */
+/** No model is available here; `message` explains what to configure. */
 export class ModelUnavailable extends Schema.TaggedError<ModelUnavailable>()("ModelUnavailable", {
   agentName: Schema.String,
   message: Schema.String
 }) {}
 
-// What every model is to the engine: a request in, the parts of an answer out.
+// The model port: a request in, the parts of an answer out.
 //
-// Both are in effect's words: it is the side of its `LanguageModel` that a
-// provider fills, so `LanguageModel.make` takes any of our models as it is. The
-// engine asks this side, because the other looks through the whole prompt for
-// approvals of tools and decodes each part in a queue of its own, for a loop that
-// we switch off. What came from another machine is judged by whoever translates it.
+// Both use effect's types on the provider's side of `LanguageModel`, so `LanguageModel.make` accepts our models. The engine uses this side
+// directly, because the other scans the whole prompt for tool approvals and decodes each part in a queue of its own, for a loop that we do
+// not use. Adapters validate what comes from other machines.
 
-/** A request in effect's words, with the counts that only models without a network answer by. */
+/** A request in effect's types, with counts for models without a network. */
 export interface PortRequest extends Pick<LanguageModel.ProviderOptions, "prompt" | "tools" | "toolChoice"> {
-  /** How many requests of the run were answered before; a recorded run is answered by it. */
+  /** The number of answered requests of the run; a recorded run is replayed by it. */
   readonly step?: number | undefined
-  /** How much was said so far, where the prompt may hold only the newest of it; a script counts by it. */
+  /** The counts of the whole conversation, where the prompt may contain only its newest part; scripts use them. */
   readonly spoken?: Spoken | undefined
 }
 

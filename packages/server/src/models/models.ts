@@ -1,11 +1,9 @@
 /**
- * Which model an agent asks.
+ * Resolves the model of an agent.
  *
- * The agent's own model comes first, then `TROPISM_MODEL`, then the first
- * provider with a key; where there is none, a built-in script may stand in, but
- * only under its own agent's name. A provider that was named and cannot be used
- * is an error and never quietly replaced: an agent's answers come from where its
- * definition says. No prompt is made here and no tool is run.
+ * The agent's own model comes first, then `TROPISM_MODEL`, then the first provider with a key; without any, a built-in script of the
+ * agent's own name. **Invariant**: a named provider that is unavailable is an error and never silently replaced. This module builds no
+ * prompts and runs no tools.
  */
 import type { SharedV4ProviderOptions } from "@ai-sdk/provider"
 import type { ContextConfig, LlmConfig } from "@tropism/domain/context-config"
@@ -25,7 +23,7 @@ import { Config, Context, Effect, Layer, Option, Result, Schema, Stream } from "
 import { AiError, Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { cutShort } from "./ai-sdk-error.ts"
-import { fromAiSdk, type Habits, charsOfList, tokensOf } from "./ai-sdk-model.ts"
+import { fromAiSdk, type Habits, charsOfList, noEdits, tokensOf } from "./ai-sdk-model.ts"
 import { loadBuiltInScripts } from "./built-in-scripts.ts"
 import type { AskedModel } from "./delivery.ts"
 import {
@@ -44,40 +42,40 @@ import { type CompiledScript, compileScript, type ScriptAnswer, scopeOf } from "
 import { schemaRulesOf } from "./tool-schemas.ts"
 import type { KnownWindow } from "./window.ts"
 
-/** Who asks, and what the definition says about it. */
+/** The agent and its model settings. */
 export interface ModelChoice {
   readonly agentName: string
   readonly model: ModelConfig | null
-  /** What somebody set since, where the agent works. */
+  /** Settings of the context, which override the definition. */
   readonly settings?: ModelSettings
-  /** Where the project's recorded runs are read; without it, none can be replayed. */
+  /** Reads the project's recorded runs; without it, none can be replayed. */
   readonly readRecord?: ReadRecord
 }
 
-/** Whether a provider can be used on this server. */
+/** Whether a provider is available on this server. */
 export interface ProviderStatus {
   readonly provider: ModelProvider
   readonly defaultModel: string
-  /** What to set before it can be used; null where it can. */
+  /** What to configure before it is available; null where it is. */
   readonly missing: string | null
 }
 
 export class Models extends Context.Service<
   Models,
   {
-    /** Finds the model that an agent asks, without asking it anything. */
+    /** Finds an agent's model without sending it anything. */
     readonly resolve: (choice: ModelChoice) => Effect.Effect<ResolvedModel, ModelUnavailable>
 
-    /** Every provider in the order of preference. */
+    /** All providers in order of preference. */
     readonly providers: ReadonlyArray<ProviderStatus>
 
-    /** The models that this server asks now or asks less often than it may, with their open and waiting requests. */
+    /** The models in use, or with a lowered limit, with their open and queued requests. */
     readonly lanes: () => ReadonlyArray<LaneState>
 
-    /** Requests that this server may have open at one provider's model. */
+    /** Maximum open requests of this server at one provider's model. */
     readonly concurrency: number
 
-    /** Every price that is known here, the operator's own before those of the table. */
+    /** All known prices, the operator's own before those of the table. */
     readonly prices: ReadonlyArray<KnownPrice>
   }
 >()("@tropism/server/model/Models") {
@@ -91,10 +89,10 @@ export class Models extends Context.Service<
 
       const queue = yield* makeRequestQueue
 
-      /** What models took that had refused more. */
+      /** Prompt sizes that models accepted after refusing larger ones. */
       const windows = new Map<string, number>()
 
-      /** What models have refused, by their names, until the server starts again. */
+      /** Habits of models, by name, until the server restarts. */
       const strict = new Map<string, Habits>()
 
       const pick = Effect.fnUntraced(function* (
@@ -133,7 +131,7 @@ export class Models extends Context.Service<
         const { name } = ref
         const found = scripts.get(name) ?? (ref.isSet ? undefined : scripts.get(choice.agentName))
         const builtIn = found === undefined ? undefined : Result.succeed(found)
-        // A fallback is meant by its name; the script in the definition is the model's own.
+        // A fallback is chosen by name; the script in the definition belongs to the model itself.
         const inline = ref.isSet ? undefined : choice.model?.script
         const script = ref.script ? compiledOnce(ref.script) : (builtIn ?? (inline && compiledOnce(inline)))
         if (!script)
@@ -199,6 +197,7 @@ export class Models extends Context.Service<
           joinsNeighbours: ref.provider !== "openai" && ref.provider !== "azure",
           namesCalledTools: ref.provider === "anthropic" || ref.provider === "amazon-bedrock",
           schemaRules: schemaRulesOf(ref.provider),
+          mayEdit: provider.signsBodies !== true,
           temperature: temperature ?? undefined,
           maxOutputTokens: maxOutputTokens ?? undefined,
           reasoning: reasoning ?? undefined,
@@ -218,7 +217,19 @@ export class Models extends Context.Service<
         }
         const turn = { provider: ref.provider, name: ref.name, maxConcurrency: ref.maxConcurrency ?? null }
         const inTurn: AskedModel["inTurn"] = (parts, admitted) => queue.inTurn({ ...turn, admitted }, parts)
-        return { provider: ref.provider, name: ref.name, price, port, where, parameters, window, inTurn }
+        const { silenceTimeoutMs } = ref
+        const patience = silenceTimeoutMs ? { silenceTimeoutMs } : {}
+        return {
+          provider: ref.provider,
+          name: ref.name,
+          price,
+          port,
+          where,
+          parameters,
+          window,
+          inTurn,
+          ...patience
+        }
       })
 
       const openFallback = (choice: ModelChoice, ref: WantedModel | null): Effect.Effect<Fallback | null> =>
@@ -263,21 +274,23 @@ export class Models extends Context.Service<
   )
 }
 
-/** What of a window is for the prompt: the answer has its place in it, and a count of tokens is a guess. */
+/** The prompt's share of a window: the answer needs room, and token counts are estimates. */
 const promptShareOf = (window: number, maxOutputTokens: number | null): number =>
   Math.floor(0.9 * (window - Math.min(maxOutputTokens ?? 4_096, window / 4)))
 
-/** TodoAssistant as every project gets it: its own model is asked where there is a key, else the one that an agent without a model asks. */
+/** TodoAssistant as every project gets it: its own model where there is a key, otherwise the default model. */
 const isSeededAssistant = ({ agentName, model }: ModelChoice): boolean =>
   agentName === todoAssistantName &&
   model?.provider === todoAssistant.model.provider &&
   model.name === todoAssistant.model.name
 
-/** What a model is known to refuse before it is asked. */
+/** Habits that are known before the first request. */
 const habitsOf = ({ name, provider }: ModelRef): Habits => ({
   tagsNotices: provider !== "openai" && provider !== "azure" && provider !== "openai-compatible",
+  instructsByUser: false,
+  edits: noEdits,
   answersTools: provider === "mistral",
-  // Its package would take calls and results out of the conversation instead.
+  // Its package would otherwise remove calls and results from the conversation.
   leavesOutTools: provider === "amazon-bedrock",
   leavesOutPictures: false,
   wantsThinking: (provider === "anthropic" || provider === "amazon-bedrock") && thinksByBudget.test(name),
@@ -286,14 +299,14 @@ const habitsOf = ({ name, provider }: ModelRef): Habits => ({
   opensSilently: false
 })
 
-/** Whether a chat template that nobody parsed may be behind a provider; the makers' own APIs send reasoning apart. */
+/** Whether a provider may pass on unparsed chat template output; the makers' own APIs separate reasoning. */
 const mayThinkAloud = ({ provider }: ModelRef, { address, isOwnAddress }: Provider): boolean =>
   address !== null && isOwnAddress !== true && !["anthropic", "google", "google-vertex"].includes(provider)
 
-/** Claude before 4.6 thinks up to a budget; later models decide by themselves and demand no thinking of other models' calls. */
+/** Claude before 4.6 reasons up to a budget; later models decide themselves and need no reasoning with other models' calls. */
 const thinksByBudget = /claude-(?:3-7|(?:opus|sonnet|haiku)-4[-@](?:[0-5](?!\d)|20))/
 
-/** The ids of calls that a provider takes, where it has a rule. */
+/** The call ids that a provider accepts, where it has a rule. */
 const callIdsOf = (provider: ModelProvider): RegExp | undefined =>
   provider === "mistral"
     ? /^[a-zA-Z0-9]{9}$/
@@ -301,7 +314,7 @@ const callIdsOf = (provider: ModelProvider): RegExp | undefined =>
       ? /^[a-zA-Z0-9_-]{1,64}$/
       : undefined
 
-/** Scripts and records are asked of no server, so a request that may reach one of them cannot meet an outage. */
+/** Scripts and records use no server, so a request that may reach one cannot meet an outage. */
 const routeOf = (model: AskedModel, fallback: Fallback | null): string | null => {
   const asked = fallback === null || "unavailable" in fallback ? [model] : [model, fallback]
   return asked.some(({ where }) => where === undefined)
@@ -309,7 +322,7 @@ const routeOf = (model: AskedModel, fallback: Fallback | null): string | null =>
     : asked.map(({ name, where }) => `${where}, model ${name}`).join("; then ")
 }
 
-/** The options of a request under the provider's name: the server's, the effort's, then the definition's. */
+/** Options of a request under the provider's name: the server's, the effort's, then the definition's. */
 const optionsOf = (
   { effortOptions, modelOptions, optionsName, requestOptions }: Provider,
   { name, providerOptions, reasoning }: WantedModel
@@ -320,13 +333,13 @@ const optionsOf = (
     ...(reasoning ? effortOptions?.(reasoning, name) : {}),
     ...providerOptions
   }
-  // Options come from a definition that was kept as JSON.
+  // Options come from a definition that was stored as JSON.
   return Object.keys(options).length === 0
     ? undefined
     : { [optionsName]: options as SharedV4ProviderOptions[string] }
 }
 
-/** As many tools as both take. */
+/** The smaller of both models' tool limits. */
 const fewestOf = (model: AskedModel, fallback: Fallback | null): number | null => {
   const asked = fallback === null || "unavailable" in fallback ? [model] : [model, fallback]
   const limits = asked.map(({ provider }) => toolsMaxOf(provider)).filter((max) => max !== null)
@@ -335,7 +348,7 @@ const fewestOf = (model: AskedModel, fallback: Fallback | null): number | null =
 
 const nameOf = ({ name, provider }: ModelRef): string => `${provider}:${name}`
 
-/** An address without what may be secret in it: a name, a password, a query. */
+/** An address without its possible secrets: user name, password and query. */
 const addressOf = (address: string | null): string => {
   if (address === null || !URL.canParse(address)) return ""
   const { origin, pathname } = new URL(address)
@@ -344,7 +357,7 @@ const addressOf = (address: string | null): string => {
 
 type Compiled = ReturnType<typeof compileScript>
 
-/** Compiled scripts by the definition that they stand in: an agent's version is the same object for all of its runs. */
+/** Compiled scripts by definition: all runs of an agent version share the same object. */
 const compiled = new WeakMap<Script, Compiled>()
 
 const compiledOnce = (script: Script): Compiled => {
@@ -353,7 +366,7 @@ const compiledOnce = (script: Script): Compiled => {
   return known
 }
 
-/** A script that is followed is the same model for whoever asks it. */
+/** A script's model is shared by all callers. */
 const opened = new WeakMap<CompiledScript, ModelPort>()
 
 const openedOnce = (script: CompiledScript): ModelPort => {
@@ -370,7 +383,7 @@ const unavailable = (choice: ModelChoice, message: string): ModelUnavailable =>
 
 const isProvider = Schema.is(ModelProvider)
 
-/** Reads `provider:name`, or a provider alone; a name may hold further colons (`llama3.1:8b`). */
+/** Parses `provider:name`, or a provider alone; a name may contain more colons (`llama3.1:8b`). */
 const parseModelRef = (text: string, defaultModel: (provider: ModelProvider) => string): ModelRef | null => {
   const [provider = "", ...rest] = text.trim().split(":")
   if (!isProvider(provider)) return null
@@ -378,23 +391,22 @@ const parseModelRef = (text: string, defaultModel: (provider: ModelProvider) => 
   return { provider, name: name === "" ? defaultModel(provider) : name }
 }
 
-// Whom an agent asks after all: its definition, and what somebody set since where it works.
+// Merges an agent's model definition with the context's settings.
 //
-// What was set names a provider and a model and nothing else of the operator's.
-// Where it names a model that the definition names as well, it is that one, with
-// its script and its price; what it says of temperature and length comes first.
+// A setting names a provider and a model, and nothing of the operator's. Where it names a model of the definition it is that model, with
+// its script and price; the setting's temperature and length take precedence.
 
-/** What somebody set of the models, in one context. */
+/** The model settings of one context. */
 type ModelSettings = Pick<ContextConfig, "primary" | "fallback" | "retry" | "isRacing">
 
-/** One model that may be asked, with what it is asked with. */
+/** A chosen model with its parameters. */
 interface WantedModel extends ModelRef {
   readonly temperature?: number | null | undefined
   readonly maxOutputTokens?: number | null | undefined
   readonly reasoning?: ReasoningEffort | null | undefined
   readonly providerOptions?: ProviderOptions | null | undefined
   readonly maxConcurrency?: number | null | undefined
-  /** A script of its own. */
+  /** Its own script. */
   readonly script?: Script | null | undefined
   /** Set in a context: only a script of its name may answer for it. */
   readonly isSet?: boolean
@@ -405,7 +417,7 @@ export interface ChosenModels {
   readonly fallback: WantedModel | null
 }
 
-/** Chooses among the models of a definition (`own`: the one that it comes to by itself, if any) and those that were set. */
+/** Chooses among the definition's models (`own`: its effective one, if any) and those set in the context. */
 const chooseModels = (
   own: ModelRef | undefined,
   definition: ModelConfig | null,
@@ -414,7 +426,7 @@ const chooseModels = (
   const { fallback, ...first }: ModelConfig = definition ?? { provider: "scripted", name: "" }
   const { maxOutputTokens, providerOptions, reasoning, temperature } = first
   const shared = { temperature, maxOutputTokens, reasoning }
-  // Options are one provider's own words.
+  // Options are specific to one provider.
   const options = fallback?.provider === first.provider ? { providerOptions } : {}
   const ownFallback = fallback ? { ...shared, ...options, ...fallback } : null
   const ownPrimary = own && { ...(definition ? first : {}), ...own }
@@ -430,14 +442,12 @@ const asKnown = (set: LlmConfig, known: ReadonlyArray<WantedModel>): WantedModel
   return same ? { ...same, ...set } : { ...set, isSet: true }
 }
 
-// The `replay` model: answers as a recorded run was answered, request by request.
+// The `replay` model: answers as a recorded run did, request by request.
 //
-// It needs no network and reads nothing of what it is asked: the n-th request
-// of a run gets the n-th answer of the record. When the record is used up, the
-// request fails with a sentence. Nothing is spent, so no tokens are counted.
-// Where records lie is the asker's knowledge: it hands in a reader.
+// It uses no network and ignores the prompt: the n-th request gets the n-th recorded answer. After the last one a request fails with a
+// sentence. Nothing is spent, so no tokens are counted. The caller supplies the reader of records.
 
-/** Makes the model that answers each request by its number from 0. */
+/** Creates a model that answers each request by its number from 0. */
 const fromRecord =
   (runId: string, read: ReadRecord): ModelPort =>
   ({ step = 0 }) =>
@@ -483,14 +493,12 @@ const partsOf = ({
   }
 ]
 
-// The `scripted` model: a script that speaks like any other model.
+// The `scripted` model: a script behind the model port.
 //
-// It needs no network and is honest: whatever it answers is marked with the
-// provider `scripted`. Time passes through Clock, so a test or a simulation
-// decides how long an answer takes. Token counts are estimates, so that budgets
-// and charts have something to show.
+// It uses no network, and its answers are marked with the provider `scripted`. Time comes from Clock, so a test or a simulation controls
+// the duration of an answer. Token counts are estimates, so that budgets and charts work.
 
-/** Makes a model that follows a script. */
+/** Creates a model that follows a script. */
 export const fromScript =
   (script: CompiledScript): ModelPort =>
   ({ prompt, spoken, toolChoice, tools }) =>
@@ -530,7 +538,7 @@ const begun: Response.StreamPartEncoded = { type: "text-start", id: textId }
 const ended: Response.StreamPartEncoded = { type: "text-end", id: textId }
 const toDelta = (delta: string): Response.StreamPartEncoded => ({ type: "text-delta", id: textId, delta })
 
-/** A text without a pace. */
+/** The parts of a text without pacing. */
 const atOnce = (text: string): ReadonlyArray<Response.StreamPartEncoded> =>
   text === "" ? [] : [begun, toDelta(text), ended]
 

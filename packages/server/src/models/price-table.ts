@@ -1,22 +1,19 @@
 /**
- * What well-known models cost: dollars per million tokens, with where each figure was read and when.
+ * List prices of well-known models: dollars per million tokens, with the source and date of each figure.
  *
- * These are list prices of the plain, synchronous service. None was read in the
- * provider's own console, and prices change: an operator's file
- * (`TROPISM_PRICES`) or an agent's definition goes before this table. Where a
- * reduced price for cached input could not be confirmed it is left out, so that
- * such input counts in full and a budget ends early, not late. A model that is
- * missing here has no known price, which is better than a wrong one.
+ * Prices of the plain, synchronous service. None was read in the provider's own console, and prices change: an operator's file
+ * (`TROPISM_PRICES`) and an agent's definition take precedence. An unconfirmed discount for cached input is left out, so that such input
+ * counts in full and a budget ends early, not late. A missing model has no known price, which is better than a wrong one.
  */
 import type { ModelPrice } from "@tropism/domain/model-price"
 import type { RemoteProvider } from "./providers.ts"
 
-/** Models of one provider whose prices were read in one place. */
+/** Models of one provider whose prices have one source. */
 interface PriceSheet {
   readonly providers: ReadonlyArray<RemoteProvider>
-  /** Where the figures stand, and whether that is the provider's own page. */
+  /** The source, and whether it is the provider's own page. */
   readonly source: string
-  /** When the source was written. */
+  /** The date of the source. */
   readonly asOf: string
   readonly models: Readonly<Record<string, ModelPrice>>
 }
@@ -112,7 +109,7 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
     models: { "mistral-medium-3-5": price(1.5, 7.5) }
   },
   {
-    // Vertex AI's list prices are taken to be the same; its regional endpoints may cost more.
+    // Vertex AI's list prices are assumed to be the same; its regional endpoints may cost more.
     providers: ["google", "google-vertex"],
     source:
       "geotoolbox.ai/blog/gemini-api-pricing and morphllm.com/gemini-api-pricing, which cite ai.google.dev; not Google's own page",
@@ -128,7 +125,10 @@ export const priceSheets: ReadonlyArray<PriceSheet> = [
   }
 ]
 
-/** Context windows in tokens, with where they were read; only windows that a default prompt could come near, or that differ among a provider's models. */
+/**
+ * Context windows in tokens, with their source; only windows that a default prompt could come near, or that differ among a provider's
+ * models.
+ */
 export const windowSheets: ReadonlyArray<{
   readonly providers: PriceSheet["providers"]
   readonly source: string

@@ -1,43 +1,41 @@
 /**
- * What each model costs: the operator's file first, then the table.
+ * Looks up model prices: the operator's file first, then the table.
  *
- * A price in an agent's definition goes before both; `models.ts` sees to that.
- * The file is read once, when the server starts, and a server whose operator
- * wrote it wrongly does not start: money would be counted wrongly until somebody
- * noticed.
+ * A price in an agent's definition takes precedence over both (`models.ts`). The file is read once at the start, and an invalid one stops
+ * the server: otherwise money would be counted wrongly until someone noticed.
  */
 import { ModelPrice } from "@tropism/domain/model-price"
 import { Config, Effect, FileSystem, Option, Schema } from "effect"
 import { priceSheets, windowSheets } from "./price-table.ts"
 import { isRemoteName, type RemoteProvider, remoteProviders } from "./providers.ts"
 
-/** The file that `TROPISM_PRICES` names cannot be used; `message` says what to change. */
+/** The file in `TROPISM_PRICES` is not usable; `message` explains what to change. */
 export class PricesUnusable extends Schema.TaggedError<PricesUnusable>()("PricesUnusable", {
   message: Schema.String
 }) {}
 
-/** A model's price, and where the figure comes from. */
+/** A model's price and its source. */
 export interface KnownPrice {
   readonly provider: RemoteProvider
   readonly name: string
   readonly price: ModelPrice
   readonly source: string
-  /** When the source was written; null for the operator's own. */
+  /** The date of the source; null for the operator's own. */
   readonly asOf: string | null
 }
 
 export interface Prices {
-  /** Null where nobody knows. A dated snapshot (`gpt-4o-2024-08-06`) costs what its model does, unless it is listed. */
+  /** Null if unknown. A dated snapshot (`gpt-4o-2024-08-06`) costs the same as its model, unless it is listed. */
   readonly priceOf: (provider: string, name: string) => ModelPrice | null
   readonly known: ReadonlyArray<KnownPrice>
-  /** The context window in tokens, behind Azure, Bedrock and OpenRouter that of the model's maker; undefined where nobody knows. */
+  /** The context window in tokens, with Azure, Bedrock and OpenRouter that of the model's maker; undefined if unknown. */
   readonly windowOf: (provider: string, name: string) => number | undefined
 }
 
 const PriceFile = Schema.fromJsonString(Schema.Record(Schema.String, ModelPrice))
 const decodeFile = Schema.decodeUnknownEffect(PriceFile, { onExcessProperty: "error", errors: "all" })
 
-/** Reads the operator's prices, where there are any, and lays them over the table. */
+/** Reads the operator's prices, if any, and merges them over the table. */
 export const loadPrices = Effect.gen(function* () {
   const file = Option.getOrNull(yield* Config.option(Config.String("TROPISM_PRICES")))?.trim()
   const own = file ? yield* readFile(file) : []
@@ -69,13 +67,13 @@ const windows = new Map(
 const knownWindow = (provider: string, name: string): number | undefined =>
   windows.get(`${provider}:${name}`) ?? windows.get(`${provider}:${undated(name)}`)
 
-/** The window of a model behind another provider, whose name says who made it and which it is. */
+/** The window of a model at another provider, whose model name contains the maker and the model. */
 const windowOfMaker = (provider: string, name: string): number | undefined => {
   switch (provider) {
-    // A deployment may be called as its model is.
+    // A deployment may be named after its model.
     case "azure":
       return knownWindow("openai", name) ?? knownWindow("anthropic", name)
-    // `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, perhaps at the end of an ARN.
+    // `us.anthropic.claude-sonnet-4-5-20250929-v1:0`, possibly at the end of an ARN.
     case "amazon-bedrock": {
       const [, model = ""] = /(?:^|[./])anthropic\.(claude-[^/]+)$/.exec(name) ?? []
       return knownWindow("anthropic", model.replace(/-v\d+(?::\d+\w*)?$/, ""))
@@ -93,7 +91,7 @@ const windowOfMaker = (provider: string, name: string): number | undefined => {
   }
 }
 
-/** OpenRouter's names of those who made models. */
+/** OpenRouter's names of model makers. */
 const makers: ReadonlyMap<string, RemoteProvider> = new Map([
   ["anthropic", "anthropic"],
   ["google", "google"],

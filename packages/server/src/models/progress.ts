@@ -1,25 +1,25 @@
 /**
- * Progress of an attempt: its heartbeat asks whether there was any, whoever works for the attempt notes it.
+ * Tracks the progress of an attempt, for its heartbeat.
  *
- * A part of an answer, an event that is kept and a tool at work are progress. Noting
- * one costs an assignment and no write: the heartbeat alone carries it to the row.
+ * An answer part, a stored event and a running tool are progress. Recording it is an assignment, not a write: only the heartbeat writes the
+ * row.
  */
 import { Clock, Context, Effect } from "effect"
 
 export interface Progress {
-  /** Something has come. */
+  /** Records progress. */
   readonly note: () => void
-  /** Counts as progress while it takes, for at most so long. */
+  /** Counts as progress while the effect runs, for at most `mostMs`. */
   readonly during: <A, E, R>(effect: Effect.Effect<A, E, R>, mostMs: number) => Effect.Effect<A, E, R>
   /**
-   * Looks, and answers for how long nothing has come, as the looks have seen it.
+   * Returns for how long there was no progress, as far as the calls of this function observed it.
    *
-   * **Details** Between two looks at most `mostMs` count: a program that stood still for longer saw nothing because of that.
+   * The time between two calls counts for at most `mostMs`: a process that was frozen for longer could not see any.
    */
   readonly look: (nowMs: number, mostMs: number) => number
 }
 
-/** `begun` is called when something comes for the first time. */
+/** `begun` is called at the first progress. */
 export const makeProgress = (begun: () => void = () => undefined): Progress => {
   let isMade = true
   let hasBegun = false
@@ -58,7 +58,7 @@ export const makeProgress = (begun: () => void = () => undefined): Progress => {
   }
 }
 
-/** Of the attempt at work; outside any nobody asks. */
+/** The progress of the current attempt; outside any it is ignored. */
 export class CurrentProgress extends Context.Reference<Progress>("@tropism/server/model/CurrentProgress", {
   defaultValue: () => makeProgress()
 }) {}

@@ -1,11 +1,9 @@
 /**
- * The providers: where each finds its key and its server, and how its models are made.
+ * Configures the providers: key, server address and how to create a model.
  *
- * Keys and addresses come from the operator's environment and are read once,
- * when the server starts; a key stays `Redacted` until a provider package takes
- * it. An address is always given explicitly, so that no package looks for one
- * in the environment behind our back. A package is loaded when its provider is
- * first asked. Which provider an agent gets is decided in `models.ts`.
+ * Keys and addresses come from the operator's environment and are read once at the start; a key stays `Redacted` until a provider package
+ * takes it. Addresses are always passed explicitly, so that no package reads one from the environment on its own. A package is loaded on
+ * first use. `models.ts` chooses an agent's provider.
  */
 import type {
   JSONValue,
@@ -18,12 +16,18 @@ import { Config, Effect, Option, Redacted } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { encryptedReasoning } from "./ai-sdk-model.ts"
 import type { PicturePlace } from "./ai-sdk-prompt.ts"
-import { bedrockError, mistralError, withLenientAnswers, withReadableErrors } from "./lenient-wire.ts"
+import {
+  bedrockError,
+  mistralError,
+  withBodyEdits,
+  withLenientAnswers,
+  withReadableErrors
+} from "./lenient-wire.ts"
 
-/** A provider that is reached over the network. */
+/** A provider with a network server. */
 export type RemoteProvider = Exclude<ModelProvider, "scripted" | "replay">
 
-/** In the order in which a server without `TROPISM_MODEL` looks for one it can use. */
+/** In the order in which a server without `TROPISM_MODEL` looks for an available one. */
 export const remoteProviders: ReadonlyArray<RemoteProvider> = [
   "openai",
   "anthropic",
@@ -42,40 +46,42 @@ export const isRemoteName = (name: string): name is RemoteProvider =>
 export const isRemote = (provider: ModelProvider): provider is RemoteProvider => isRemoteName(provider)
 
 export interface Provider {
-  /** The model that is asked where nobody named one; empty where only the operator could know it. */
+  /** The model where none is named; empty where only the operator can know it. */
   readonly defaultModel: string
-  /** What to set before the provider can be used; null where it can. */
+  /** What to configure before the provider is available; null where it is. */
   readonly missing: string | null
-  /** Whether an agent must name it: its credentials may be there for other programs. */
+  /** Whether an agent must name it: its credentials may exist for other programs. */
   readonly mustBeNamed?: boolean
-  /** Where its server lies; null where the provider's package finds out. */
+  /** Its server's address; null where the package determines it. */
   readonly address: string | null
-  /** Whether that is the maker's own API of OpenAI's models. */
+  /** Whether that is OpenAI's own API. */
   readonly isOwnAddress?: boolean
-  /** Where its API takes pictures of tool results: most chat completions take them from the user only. */
+  /** Whether request bodies are signed and so cannot be edited later. */
+  readonly signsBodies?: boolean
+  /** Where its API takes pictures of tool results: most chat completions accept them only from the user. */
   readonly picturePlace: PicturePlace
-  /** Loads the provider's package and makes a model; fails where a setting is wrong. */
+  /** Loads the provider's package and creates a model; fails on a wrong setting. */
   readonly makeModel: (modelName: string) => Effect.Effect<LanguageModelV4, unknown>
-  /** The name that the AI SDK has for its options. */
+  /** The AI SDK's name for its options. */
   readonly optionsName: string
   /** Options of each request beside the model's parameters. */
   readonly requestOptions?: SharedV4ProviderOptions[string]
-  /** Options of each request to one model, by its name. */
+  /** Options of each request to a model, by its name. */
   readonly modelOptions?: (modelName: string) => SharedV4ProviderOptions[string]
-  /** The options that ask for an effort, where the provider's package does not do it by itself. */
+  /** The options for a reasoning effort, where the package does not set them. */
   readonly effortOptions?: (effort: ReasoningEffort, modelName: string) => SharedV4ProviderOptions[string]
 }
 
 export interface Providers {
   readonly byName: Readonly<Record<RemoteProvider, Provider>>
-  /** Takes every key of the environment out of a text. */
+  /** Removes every key of the environment from a text. */
   readonly scrub: (text: string) => string
 }
 
 const text = (name: string) =>
   Config.option(Config.String(name)).pipe(Config.map((value) => Option.getOrNull(value)?.trim() || null))
 
-/** A key as a file or a shell may hand it over: a line break at its end would make the header invalid. */
+/** A key without surrounding white space: a line break at its end would make the header invalid. */
 const key = (name: string) =>
   Config.option(Config.Redacted(name)).pipe(
     Config.map((value) => {
@@ -136,7 +142,8 @@ type Environment = Config.Success<typeof Environment>
 /** Reads the keys and addresses of all providers. */
 export const loadProviders = Effect.gen(function* () {
   const plainFetch = yield* FetchHttpClient.Fetch
-  const fetch = withReadableErrors(plainFetch)
+  const editing = withBodyEdits(plainFetch)
+  const fetch = withReadableErrors(editing)
   const env = yield* Environment
   const keys = Object.values(env).flatMap((each) =>
     Object.values(each).filter((value) => Redacted.isRedacted(value))
@@ -149,7 +156,7 @@ export const loadProviders = Effect.gen(function* () {
       "google-vertex": vertex(env.vertex, fetch),
       azure: azure(env.azure, fetch),
       "amazon-bedrock": bedrock(env.bedrock, withReadableErrors(plainFetch, bedrockError)),
-      mistral: mistral(env.mistral, withReadableErrors(plainFetch, mistralError)),
+      mistral: mistral(env.mistral, withReadableErrors(editing, mistralError)),
       openrouter: openrouter(env.openrouter, fetch),
       "openai-compatible": compatible(env.compatible, fetch)
     },
@@ -159,7 +166,7 @@ export const loadProviders = Effect.gen(function* () {
 
 const reveal = (key: Redacted.Redacted | null): string => (key === null ? "" : Redacted.value(key))
 
-/** Loads a package and makes a model with it. */
+/** Loads a package and creates a model with it. */
 const loaded = <Package>(
   load: () => Promise<Package>,
   make: (loaded: Package) => LanguageModelV4
@@ -173,7 +180,10 @@ const unknownApi = (api: string | null): string | null =>
     ? null
     : "set TROPISM_OPENAI_API to chat or to responses, or leave it out"
 
-/** Most servers behind OPENAI_BASE_URL speak chat completions only; OpenAI's own newer models refuse tools with reasoning there. The Responses API is asked to store nothing, which chat completions do by themselves. */
+/**
+ * Most servers at OPENAI_BASE_URL implement only chat completions; OpenAI's own newer models refuse tools with reasoning there. Requests to
+ * the Responses API ask it to store nothing, which is the default of chat completions.
+ */
 const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Provider => {
   const api = env.api ?? (env.baseUrl === null ? "responses" : "chat")
   return {
@@ -201,13 +211,13 @@ const openai = (env: Environment["openai"], fetch: typeof globalThis.fetch): Pro
   }
 }
 
-/** The package knows by its name whether a model reasons: it knows these, and no fine-tuned one or deployment. */
+/** The package detects reasoning models by name: it knows these, but no fine-tuned model or deployment. */
 const isOfFamily = (name: string): boolean => /^(?:gpt-\d|chatgpt|o\d)/.test(name)
 
-/** Fine-tuned models and deployments of these reason as little as the models themselves. */
+/** Fine-tuned models and deployments of these have no reasoning either. */
 const neverReasons = /^(?:ft:)?(?:gpt-(?:3|4)|chatgpt)/
 
-/** The encrypted reasoning of a model whose name says nothing; one that has none refuses, and is asked again without. */
+/** Requests encrypted reasoning from a model with an unknown name; one without it refuses and is asked again. */
 const encryptedOf = (name: string): SharedV4ProviderOptions[string] =>
   isOfFamily(name) || neverReasons.test(name) ? {} : { include: [encryptedReasoning] }
 
@@ -229,10 +239,10 @@ const anthropic = (env: Environment["anthropic"], fetch: typeof globalThis.fetch
         })(name)
     ),
   optionsName: "anthropic",
-  // Anthropic caches nothing unless asked: a conversation's next request reads what this one wrote, at a tenth of the price.
+  // Anthropic caches only on request: the next request of a conversation then reads the cache at a tenth of the price.
   requestOptions: {
     ...(env.promptCache === "off" ? {} : { cacheControl: { type: "ephemeral" } }),
-    // A field of Anthropic's own, which compatible servers refuse: `eager_input_streaming`.
+    // An Anthropic field that compatible servers refuse: `eager_input_streaming`.
     ...(isAnthropics(env.baseUrl) ? {} : { toolStreaming: false })
   }
 })
@@ -256,7 +266,7 @@ const google = (env: Environment["google"], fetch: typeof globalThis.fetch): Pro
   optionsName: "google"
 })
 
-/** With a key alone; or with a project and a location, where Google's own library finds the credentials. */
+/** With a key alone, or with a project and a location, where Google's own library finds the credentials. */
 const vertex = (env: Environment["vertex"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "gemini-3.5-flash",
   missing:
@@ -313,14 +323,14 @@ const azure = (env: Environment["azure"], fetch: typeof globalThis.fetch): Provi
     optionsName: "azure",
     requestOptions: { store: false },
     ...(isChat ? {} : { modelOptions: encryptedOf }),
-    // The package knows by its name what a model can, and a deployment's name tells it nothing.
+    // The package detects a model's abilities by name, and a deployment's name reveals none.
     effortOptions: () => ({ forceReasoning: true })
   }
 }
 
 const regionName = /^[a-z]{2,8}(?:-[a-z0-9]+){1,4}$/
 
-/** With a Bedrock API key, or with an access key, whose requests are signed. */
+/** With a Bedrock API key, or with an access key that signs requests. */
 const bedrock = (env: Environment["bedrock"], fetch: typeof globalThis.fetch): Provider => {
   const address = env.baseUrl ?? (env.region && `https://bedrock-runtime.${env.region}.amazonaws.com`)
   const signs = env.accessKeyId !== null && env.secretAccessKey !== null
@@ -334,6 +344,7 @@ const bedrock = (env: Environment["bedrock"], fetch: typeof globalThis.fetch): P
           : "set AWS_REGION to a region such as us-east-1",
     mustBeNamed: env.key === null,
     address,
+    signsBodies: true,
     picturePlace: "result",
     makeModel: (name) =>
       loaded(
@@ -344,7 +355,7 @@ const bedrock = (env: Environment["bedrock"], fetch: typeof globalThis.fetch): P
             baseURL: address ?? "",
             ...(env.key === null
               ? {
-                  // A text of blanks: the package looks for no key in the environment.
+                  // A blank key stops the package from looking for one in the environment.
                   apiKey: " ",
                   accessKeyId: reveal(env.accessKeyId),
                   secretAccessKey: reveal(env.secretAccessKey),
@@ -380,7 +391,7 @@ const mistral = (env: Environment["mistral"], fetch: typeof globalThis.fetch): P
 
 const openrouterAddress = "https://openrouter.ai/api/v1"
 
-/** Asks for usage; Anthropic's models behind it cache on request only, as at Anthropic itself. */
+/** Requests usage; Anthropic's models at OpenRouter cache only on request, as at Anthropic itself. */
 const openrouter = (env: Environment["openrouter"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: "openrouter/auto",
   missing: env.key === null ? "set OPENROUTER_API_KEY" : null,
@@ -407,18 +418,18 @@ const openrouter = (env: Environment["openrouter"], fetch: typeof globalThis.fet
   effortOptions: (effort) => ({ reasoning: { effort } })
 })
 
-/** A step in which a model thinks what it thought before has details that differ in nothing that the package compares. */
+/** Marks a reasoning detail: a step that repeats earlier reasoning has details that the package cannot tell apart. */
 const markOf = (message: number, detail: number): string => `\u{e0001}${message}.${detail}`
 const mark = /\u{e0001}\d+\.\d+$/u
 
-/** The fields by which the package holds two details for the same, in its order. */
+/** The fields by which the package deduplicates details, in its order. */
 const comparedFields = ["summary", "id", "data", "text", "signature"] as const
 
 /**
- * Sends back the reasoning details of every step.
+ * Sends the reasoning details of every step.
  *
- * **Details** The package (3.1.0) leaves out a detail whose text or id any earlier message of the request has, although
- * OpenRouter wants each message's own. So the compared fields are marked before it reads them, and unmarked on the wire.
+ * The package (3.1.0) drops a detail whose text or id is in an earlier message, although OpenRouter wants each message's own. So the
+ * compared fields are marked before the package reads them, and the marks are removed on the wire.
  */
 const withAllReasoning = (model: LanguageModelV4): LanguageModelV4 =>
   new Proxy(model, {
@@ -451,7 +462,7 @@ const withMarks = (
       }
     : message
 
-/** A detail whose compared fields are changed; an empty text has nothing to compare. */
+/** A detail with changed compared fields; an empty text is not compared. */
 const withChanged = (
   detail: Readonly<Record<string, JSONValue>>,
   change: (text: string) => string
@@ -465,7 +476,7 @@ const withChanged = (
   )
 })
 
-/** The same fetch for requests with marks. */
+/** A fetch that removes the marks from requests. */
 const withoutMarks = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =>
   Object.assign(
     (input: Parameters<typeof fetch>[0], init?: RequestInit) => {
@@ -489,7 +500,7 @@ const withoutMarks = (fetch: typeof globalThis.fetch): typeof globalThis.fetch =
     { preconnect: fetch.preconnect }
   )
 
-/** Any other server: the address makes it usable, since many local ones ask for no key. Nobody knows what its models are called. */
+/** Any other server: an address is enough, since many local ones need no key. Its model names are unknown. */
 const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fetch): Provider => ({
   defaultModel: env.model ?? "",
   missing:
@@ -514,7 +525,7 @@ const compatible = (env: Environment["compatible"], fetch: typeof globalThis.fet
   optionsName: "openai-compatible"
 })
 
-/** vLLM and OpenRouter call `reasoning` what DeepSeek and others call `reasoning_content`; each reads its own. */
+/** vLLM and OpenRouter call `reasoning` what DeepSeek and others call `reasoning_content`; each reads only its own. */
 const withBothReasoningNames = (body: Readonly<Record<string, unknown>>): Record<string, unknown> => ({
   ...body,
   messages: (body["messages"] as ReadonlyArray<Readonly<Record<string, unknown>>>).map((message) =>
@@ -522,7 +533,7 @@ const withBothReasoningNames = (body: Readonly<Record<string, unknown>>): Record
   )
 })
 
-/** A key of fewer characters is a placeholder for a local server; taking it out would only garble texts. */
+/** A shorter key is a placeholder for a local server; removing it would only garble texts. */
 const shortestSecretChars = 8
 
 const scrubber =

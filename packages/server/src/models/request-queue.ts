@@ -1,9 +1,9 @@
 /**
- * Limits how many requests this server has open at each model, and queues the others.
+ * Limits this server's open requests per model, and queues the rest fairly.
  *
- * One lane for each provider and model. Projects take turns in it, and within a project its agents, so a project with a thousand
- * requests delays another's by one. A provider that answers 429 halves its lane's limit, which grows back with answers and with time.
- * A queued request holds no connection. It counts as progress of its attempt, and ends with whatever ends the request.
+ * One lane per provider and model. Projects take turns, and within a project its agents, so a project with a thousand requests delays
+ * another's by one. A 429 halves the lane's limit, which grows back with answers and time. A queued request holds no connection. It counts
+ * as progress of its attempt, and is removed when the request is interrupted.
  */
 import type { ModelProvider } from "@tropism/domain/model-config"
 import { Cause, Clock, Context, Deferred, Effect, Exit, FiberMap, Option, Stream } from "effect"
@@ -12,39 +12,39 @@ import { knowModel } from "../telemetry/metrics.ts"
 import type { ModelFailure, ModelPart } from "./model-request.ts"
 import { CurrentProgress } from "./progress.ts"
 
-/** Requests that one server has open at one provider's model; `TROPISM_MODEL_CONCURRENCY`. */
+/** Maximum open requests of one server at one provider's model; `TROPISM_MODEL_CONCURRENCY`. */
 export class ModelConcurrency extends Context.Reference<number>("@tropism/server/model/ModelConcurrency", {
   defaultValue: () => modelLimits.concurrency
 }) {}
 
-/** Who asks: whose turn a request takes. */
+/** The project and agent of a request, for its turn. */
 export interface Asker {
   readonly projectId: string
   readonly agentId: string
 }
 
-/** The run that asks; requests outside any run share one turn. */
+/** The run of a request; requests outside any run share one turn. */
 export class CurrentAsker extends Context.Reference<Asker>("@tropism/server/model/CurrentAsker", {
   defaultValue: () => ({ projectId: "", agentId: "" })
 }) {}
 
-/** A lane as it is now. */
+/** The state of a lane. */
 export interface LaneState {
   readonly provider: ModelProvider
   readonly name: string
   readonly inFlight: number
   readonly waiting: number
-  /** Requests that may be open now. */
+  /** The current limit of open requests. */
   readonly limit: number
-  /** What the limit grows back to. */
+  /** The maximum that the limit grows back to. */
   readonly most: number
-  /** Waiting requests by their project. */
+  /** Queued requests by project. */
   readonly waitingOf: ReadonlyMap<string, number>
 }
 
 interface Waiter {
   readonly asker: Asker
-  /** The agent's own bound. */
+  /** The agent's own limit. */
   readonly most: number
   /** The request's number in its lane, once it may be sent. */
   number: number | undefined
@@ -56,27 +56,27 @@ interface Lane {
   readonly name: string
   limit: number
   inFlight: number
-  /** Requests that were sent so far. */
+  /** Requests sent so far. */
   sent: number
-  /** How many had been sent when the limit was lowered: a refusal of one of them was answered by that. */
+  /** The count of sent requests at the last reduction: a refusal of an earlier request does not lower the limit again. */
   loweredAt: number
   /** Answers since the limit changed. */
   answers: number
-  /** When it changed. */
+  /** When the limit changed. */
   changedAtMs: number
-  /** Waiting requests by project and agent; whoever was served last is last. */
+  /** Queued requests by project and agent; the last served is last. */
   readonly queues: Map<string, Map<string, Array<Waiter>>>
   /** Open requests by agent. */
   readonly ofAgents: Map<string, number>
 }
 
-/** What a request's turn is taken for. */
+/** A request for a turn in a lane. */
 export interface Turn {
   readonly provider: ModelProvider
   readonly name: string
-  /** How many requests of one agent may be open; the lane's limit holds as well. */
+  /** Maximum open requests of one agent, within the lane's limit. */
   readonly maxConcurrency: number | null
-  /** Checked after a wait: what was known of the provider may have changed. */
+  /** Checked after a wait: the provider may be down by then. */
   readonly admitted?: Effect.Effect<void, ModelFailure> | undefined
 }
 
@@ -109,7 +109,7 @@ export const makeRequestQueue = Effect.gen(function* () {
     return lane
   }
 
-  /** Forgets a lane of which there is nothing to know. */
+  /** Deletes an idle lane with a full limit. */
   const forget = (lane: Lane) => {
     if (lane.inFlight === 0 && lane.queues.size === 0 && lane.limit >= most)
       lanes.delete(keyOf(lane.provider, lane.name))
@@ -125,7 +125,7 @@ export const makeRequestQueue = Effect.gen(function* () {
     return lane.sent
   }
 
-  /** Admits whoever's turn it is, while there is room. */
+  /** Admits queued requests in turn, while there is room. */
   const admit = (lane: Lane) => {
     while (lane.inFlight < lane.limit) {
       const next = takeNext(lane, (waiter) => mayAsk(lane, waiter.asker, waiter.most))
@@ -144,7 +144,7 @@ export const makeRequestQueue = Effect.gen(function* () {
     forget(lane)
   }
 
-  /** Waits until the request may be sent, and answers its number; interrupted, it leaves the queue. */
+  /** Waits until the request may be sent and returns its number; an interrupt removes it from the queue. */
   const wait = Effect.fnUntraced(function* (lane: Lane, asker: Asker, ownMost: number) {
     const progress = yield* CurrentProgress
     const turn = yield* Deferred.make<void>()
@@ -171,7 +171,7 @@ export const makeRequestQueue = Effect.gen(function* () {
     admit(lane)
   }
 
-  /** Grows a limit back for the time since it changed. */
+  /** Raises a limit by the time since it changed. */
   const age = (lane: Lane) => {
     if (lane.limit >= most) return
     const passedMs = clock.currentTimeMillisUnsafe() - lane.changedAtMs
@@ -179,7 +179,7 @@ export const makeRequestQueue = Effect.gen(function* () {
     if (steps > 0) setLimit(lane, lane.limit + steps)
   }
 
-  /** The same for as long as requests wait: those that are open may take long. */
+  /** Repeats that while requests are queued: open ones may take long. */
   const ageWhileQueued = (key: string) =>
     Effect.gen(function* () {
       while (true) {
@@ -279,7 +279,7 @@ const withdraw = ({ queues }: Lane, waiter: Waiter): void => {
   if (agents?.size === 0) queues.delete(projectId)
 }
 
-/** Takes the first request of the next project and agent that may ask, and puts both at the end. */
+/** Takes the first request of the next admissible project and agent, and moves both to the end. */
 const takeNext = ({ queues }: Lane, may: (waiter: Waiter) => boolean): Waiter | undefined => {
   for (const [projectId, agents] of queues)
     for (const [agentId, queue] of agents) {

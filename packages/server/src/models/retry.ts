@@ -1,10 +1,8 @@
 /**
- * What happens when an attempt fails: the same model again, then the fallback; or both are asked at once.
+ * Retries a failed model request, then uses the fallback; or races both.
  *
- * Neither happens once a part was delivered, because what was said cannot be
- * unsaid. A pause that the server asks for is kept, unless it is
- * longer than anybody would wait. Every other retry in the server is a person's
- * or a declared policy's: there is none of tools and none of runs here.
+ * **Invariant**: nothing is retried after a part was delivered. A server's requested pause is respected, unless it is longer than a caller
+ * would wait. This is the only automatic retry: tools and runs are retried only by a person or a declared policy.
  */
 import type { RetryConfig } from "@tropism/domain/context-config"
 import { mapGrown } from "@tropism/domain/grown"
@@ -25,16 +23,16 @@ import {
 import { CurrentProgress } from "./progress.ts"
 import { withinWindow } from "./window.ts"
 
-/** The model that stands in for another, or why there is none after all. */
+/** A model's fallback, or why it is unavailable. */
 export type Fallback = AskedModel | { readonly unavailable: string }
 
-/** How patient the asker is, and whether the fallback is asked at the same time. */
+/** The retry policy, and whether to race the fallback. */
 export interface AskingTerms {
   readonly retry: RetryConfig
   readonly isRacing: boolean
 }
 
-/** How patient everybody is who says nothing else. */
+/** The default retry policy. */
 export const defaultRetry: RetryConfig = {
   maxRetries: modelLimits.maxRetries,
   baseMs: modelLimits.retryBaseMs,
@@ -42,7 +40,7 @@ export const defaultRetry: RetryConfig = {
   factor: 2
 }
 
-/** Asks a model, patiently, and then its fallback; or both of them at once. */
+/** Requests an answer with retries, then from the fallback; or races both. */
 export const askWithRetries = (
   model: AskedModel,
   fallback: Fallback | null,
@@ -58,14 +56,14 @@ export const askWithRetries = (
     )
   if (fallback === null) return patiently(model)
   if ("unavailable" in fallback || !isRacing) {
-    // Who was silent for minutes is not asked again where another may answer: the run would be abandoned before.
+    // A model that was silent for minutes is not retried where a fallback can answer: the run would be abandoned first.
     const first = patiently(model, ({ reason }) => "unavailable" in fallback || reason !== "silent")
     return orFallback(first, fallback, patiently)
   }
   return race(patiently(model), patiently(fallback))
 }
 
-/** The answer of a model, else of the one that stands in for it. */
+/** The answer of a model, otherwise of its fallback. */
 const orFallback = (
   first: Stream.Stream<ModelPart, ModelFailure>,
   fallback: Fallback,
@@ -99,7 +97,7 @@ const orFallback = (
           )
   )
 
-/** Pauses that grow, up to a bound; a pause that the server asks for is kept where it is longer. */
+/** Exponential backoff up to a limit; the server's requested pause counts where it is longer. */
 const backoffOf = (
   { baseMs, factor, maxMs, maxRetries }: RetryConfig,
   may: (failure: ModelFailure) => boolean
@@ -124,14 +122,12 @@ const backoffOf = (
 
 const nameOf = (failure: ModelFailure): string => `${failure.provider}:${failure.model}`
 
-// One attempt to get one answer out of one model.
+// One attempt at one answer from one model.
 //
-// Every model is asked through here, the script as well as the providers. An
-// attempt ends with a finish or a failure, never in silence: two clocks watch
-// it. What comes together is handed on together (`delivery.ts` says what of it).
-// No retry here.
+// Every model, scripted or remote, is called through here. An attempt ends with a finish or a failure: two timers guarantee it. Parts that
+// arrive together are delivered together (`delivery.ts` decides which). No retries here.
 
-/** Asks a model once. */
+/** Sends one request to a model. */
 export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> =>
   Stream.transformPull(streamParts(model, request), (pull) =>
     Effect.gen(function* () {
@@ -146,7 +142,7 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
       })
       const heard: Pull.Pull<Parts, ModelFailure> = Pull.matchEffect(watched, {
         onSuccess: (parts) => {
-          // A model that thinks, or writes arguments, says nothing that is delivered yet.
+          // Reasoning and streaming arguments are progress, although nothing is delivered yet.
           progress.note()
           const [first, ...others] = delivery.take(parts)
           const told: typeof next = first === undefined ? next : Effect.succeed([first, ...others])
@@ -162,24 +158,23 @@ export const attempt = (model: AskedModel, request: ModelRequest): Stream.Stream
 
 type Parts = readonly [ModelPart, ...Array<ModelPart>]
 
-/** Fails when a model has said nothing for too long, or is not through in time; counted anew for each part, and from the first. */
+/** Fails when a model is silent for too long or exceeds the total time; both are checked at each part, from the first on. */
 const makeClocks = (
   clock: Clock.Clock,
   request: ModelRequest,
-  { failure }: Delivery
+  { failure, silenceMs }: Delivery
 ): Effect.Effect<never, ModelFailure> => {
   const timeoutMs = request.timeoutMs ?? modelLimits.requestTimeoutMs
   const endMs = clock.currentTimeMillisUnsafe() + timeoutMs
   return Effect.suspend(() => {
     const leftMs = Math.max(0, endMs - clock.currentTimeMillisUnsafe())
-    return leftMs <= modelLimits.silenceTimeoutMs
+    const quietMs = silenceMs()
+    return leftMs <= quietMs
       ? Effect.flatMap(Effect.sleep(leftMs), () =>
           Effect.fail(failure("timeout", `The model did not finish within ${seconds(timeoutMs)}`))
         )
-      : Effect.flatMap(Effect.sleep(modelLimits.silenceTimeoutMs), () =>
-          Effect.fail(
-            failure("silent", `The model said nothing for ${seconds(modelLimits.silenceTimeoutMs)}`)
-          )
+      : Effect.flatMap(Effect.sleep(quietMs), () =>
+          Effect.fail(failure("silent", `The model said nothing for ${seconds(quietMs)}`))
         )
   })
 }
@@ -197,7 +192,7 @@ const streamParts = ({ port }: AskedModel, request: ModelRequest): PartStream =>
     )
   )
 
-/** Tools by the list that they were made of: effect builds schemas for each, and agents offer the same lists again and again. */
+/** Tools by their list: effect builds schemas for each, and agents offer the same lists again and again. */
 const known = new WeakMap<ModelRequest["tools"], ReadonlyArray<Tool.Any>>()
 
 const toolsOf = (tools: ModelRequest["tools"]): ReadonlyArray<Tool.Any> => {
@@ -219,13 +214,12 @@ const makeTools = (tools: ModelRequest["tools"]): ReadonlyArray<Tool.Any> =>
     ).tools
   )
 
-// Tells of each try of a model request how it went.
+// Reports every attempt of a model request.
 //
-// A try that fails, that is asked again or that is broken off costs time and
-// often money: whoever asks is told of every one of them, in order. Nothing is
-// written here, and the parts pass through as they come.
+// An attempt that fails, is retried or is cancelled costs time and often money, so the caller gets each in order. Nothing is stored here,
+// and parts pass through as they come.
 
-/** Asks a model once, and says afterwards how that went. */
+/** Sends one request and reports its outcome. */
 const observed = (model: AskedModel, request: ModelRequest): Stream.Stream<ModelPart, ModelFailure> => {
   const { tried } = request
   const parts = attempt(model, request)
@@ -277,15 +271,14 @@ const failureOf = (exit: Exit.Exit<unknown, ModelFailure>): ModelTry["failure"] 
   })
 }
 
-// Two models that are asked the same at the same time: the first that says anything is heard (S004-F07).
+// Races two models: the first to produce output wins (S004-F07).
 //
-// The other request is broken off at that moment, on the wire too. A model that
-// fails before either has spoken leaves the race to the other; what was said
-// cannot be unsaid, so a winner that breaks down later is not stood in for.
+// The other request is aborted at that moment, on the wire too. A model that fails before any output leaves the race to the other.
+// Delivered output cannot be withdrawn, so a winner that fails later has no fallback.
 
 type RacedParts = Stream.Stream<ModelPart, ModelFailure>
 
-/** Hears whoever speaks first; where nobody does, the failure tells of both. */
+/** Delivers the faster model; if both fail, the failure describes both. */
 const race = (first: RacedParts, second: RacedParts): RacedParts =>
   Stream.suspend(() => {
     const failures: Array<ModelFailure> = []
@@ -305,13 +298,12 @@ const race = (first: RacedParts, second: RacedParts): RacedParts =>
     })
   })
 
-// The messages of a context as effect's `Prompt`, which every model takes.
+// Converts messages to effect's `Prompt`.
 //
-// A message never changes and each request of a run sends all that went before
-// again, so each is translated once, and the prompt of a request is that of the
-// one before with what is new.
+// Messages never change and each request repeats all earlier ones, so each is converted once, and a request's prompt is the previous one
+// plus the new messages.
 
-/** The prompt of a request, equal to what effect makes of the messages in their JSON form. */
+/** The prompt of a request, equal to effect's decoding of the messages' JSON form. */
 export const toPrompt = (messages: ReadonlyArray<Message>): Effect.Effect<Prompt.Prompt, AiError.AiError> =>
   Effect.try({
     try: () => Prompt.fromMessages(translatedOf(messages)),

@@ -1,8 +1,7 @@
 /**
- * Templates that stand alone: the tags that read another template are no tags here.
+ * Forbids Liquid tags that read other templates.
  *
- * Refused when a template is parsed, whether the tag names a file or computes
- * the name, so that a save says it and not a run.
+ * They fail when a template is parsed, whether the tag names a file or computes the name, so the save fails and not a run.
  */
 import type { Spoken } from "@tropism/domain/context-window"
 import { foldGrown } from "@tropism/domain/grown"
@@ -14,7 +13,7 @@ import type { Prompt } from "effect/ai"
 import { Liquid, Context, Tokenizer, TokenKind, toValueSync, Value } from "liquidjs"
 import { modelLimits } from "../limits.ts"
 
-/** Refuses every tag of an engine that would read another template. */
+/** Removes every tag of an engine that would read another template. */
 export const standingAlone = (engine: Liquid): Liquid => {
   for (const tag of ["include", "render", "layout"])
     engine.registerTag(tag, {
@@ -28,11 +27,10 @@ export const standingAlone = (engine: Liquid): Liquid => {
   return engine
 }
 
-// A script made ready: its rules parsed once, then asked for one answer at a time.
+// Compiles a script: its rules are parsed once and then evaluated per request.
 //
-// The first rule whose condition holds answers. Where none holds, the script
-// says so plainly instead of inventing something. An answer is a plain value;
-// `scripted-model.ts` speaks it at its pace.
+// The first rule with a true condition answers. If none matches, the answer states that instead of inventing one. An answer is a plain
+// value; `models.ts` streams it at its pace.
 
 export interface ScriptAnswer {
   readonly text: string
@@ -49,11 +47,11 @@ export interface ScriptAnswer {
 
 export interface CompiledScript {
   readonly values: ScriptScope["values"]
-  /** Answers a request, or says which rule cannot be followed and why. */
+  /** Answers a request, or explains which rule failed. */
   readonly answer: (scope: ScriptScope, prompt: Prompt.Prompt) => Result.Result<ScriptAnswer, string>
 }
 
-/** Parses a script, or says which rule is wrong. */
+/** Parses a script; fails with the faulty rule. */
 export const compileScript = (script: Script): Result.Result<CompiledScript, string> => {
   const rules: Array<CompiledRule> = []
   for (const [index, rule] of script.rules.entries()) {
@@ -64,7 +62,7 @@ export const compileScript = (script: Script): Result.Result<CompiledScript, str
   return Result.succeed({ values: script.values ?? {}, answer: (scope) => answerWith(rules, scope) })
 }
 
-/** Finds the place of a script's text that cannot be parsed; `pointer` is the script's own place. */
+/** Finds the first text of a script that does not parse; `pointer` is the script's own place. */
 export const findScriptFault = (
   script: Script,
   pointer: string
@@ -115,7 +113,7 @@ const compileRule = (rule: ScriptRule): CompiledRule => {
   }
 }
 
-/** An answer of text alone, at once. */
+/** A text answer without pacing. */
 export const textAnswer = (text: string): ScriptAnswer => ({
   text,
   calls: [],
@@ -124,7 +122,7 @@ export const textAnswer = (text: string): ScriptAnswer => ({
   fault: null
 })
 
-/** The same place in the log always gives the same id, and no other place gives it. */
+/** A call id that is unique per position in the log and the same on every evaluation. */
 export const callId = (scope: ScriptScope, index: number): string =>
   `call_${scope.turn}_${scope.step}_${index}`
 
@@ -149,13 +147,11 @@ const tryRule = <A>(index: number, run: () => A): Result.Result<A, string> =>
       `rule ${index + 1} of the script: ${error instanceof Error ? error.message : String(error)}`
   })
 
-// The Liquid of scripts: expressions, templates, and values with templates inside.
+// The Liquid dialect of scripts: expressions, templates, and values with templates inside.
 //
-// A script may come from anyone who may write an agent, so its Liquid reads no
-// file, sees own properties only, and is bounded in length, time and memory.
-// Everything is parsed when the script is compiled, so a mistake is found
-// before the first run. These functions throw as Liquid does; `script.ts`
-// catches. What a script sees is in `script-scope.ts`.
+// Anyone who may write an agent can supply a script, so its Liquid reads no files, sees own properties only, and is bounded in length, time
+// and memory. Everything is parsed at compile time, so a mistake is found before the first run. These functions throw as Liquid does; the
+// compiler above catches.
 
 const engine = standingAlone(
   new Liquid({
@@ -169,18 +165,18 @@ const engine = standingAlone(
   })
 )
 
-/** Something parsed that is evaluated against a scope. */
+/** A parsed text that is evaluated against a scope. */
 type Evaluate<A> = (scope: object) => A
 
 const isJson = Schema.is(Schema.Json)
 
-/** Parses one expression, which gives a JSON value; what is not there is null. */
+/** Parses one expression, which evaluates to JSON; a missing value is null. */
 export const parseExpression = (text: string): Evaluate<Schema.Json> => {
   if (text.length > modelLimits.scriptParseMaxChars)
     throw new Error(`an expression has at most ${modelLimits.scriptParseMaxChars} characters`)
   const tokenizer = new Tokenizer(text, engine.options.operators, undefined, undefined, true)
   const token = tokenizer.readFilteredValue()
-  // Liquid stops at the first thing it does not understand and says nothing.
+  // Liquid silently stops at the first thing that it does not understand.
   const rest = text.slice(tokenizer.p).trim()
   if (rest !== "") throw new Error(`"${rest}" is not understood in "${text}"`)
   const value = new Value(token, engine)
@@ -193,7 +189,7 @@ export const parseExpression = (text: string): Evaluate<Schema.Json> => {
   }
 }
 
-/** Whether the operators of an expression use up its values; Liquid takes the first value otherwise. */
+/** Whether an expression's operators use all its values; Liquid otherwise takes the first value. */
 const isWhole = (value: Value): boolean => {
   let values = 0
   for (const token of value.initial.postfix) {
@@ -204,7 +200,7 @@ const isWhole = (value: Value): boolean => {
   return values === 1
 }
 
-/** Parses a condition; one that is neither true, false nor missing is a mistake of its author. */
+/** Parses a condition; a value other than true, false or missing is the author's mistake. */
 const parseCondition = (text: string): Evaluate<boolean> => {
   const expression = parseExpression(text)
   return (scope) => {
@@ -242,38 +238,36 @@ const parseValue = (value: Schema.Json): Evaluate<Schema.Json> => {
 
 const isJsonArray = (value: Schema.Json): value is ReadonlyArray<Schema.Json> => Array.isArray(value)
 
-// What the rules of a script see of a request.
+// The scope of a script's rules.
 //
-// All of it comes from the prompt and from counts that are folded with it, so
-// the same log always gives the same answer: a replay, or another node that takes
-// over, continues the script where it was.
-// A prompt that grew from that of an earlier request is read from there on.
+// **Invariant**: the scope depends only on the prompt and on counts folded with it, so the same log gives the same answer: a replay, or a
+// server that takes over, continues the script. A prompt that extends an earlier one is read from there on.
 
 export interface ScriptScope {
-  /** Answers of the assistant since the last message of the user: 0 at the first. */
+  /** Assistant answers since the last user message; 0 at the first. */
   readonly step: number
-  /** The text of the last message of the user. */
+  /** The text of the last user message. */
   readonly message: string
   /** The first fenced `json` block of that message, decoded; null without one. */
   readonly input: Schema.Json
-  /** Results of tools since then, in order. */
+  /** Tool results since then, in order. */
   readonly results: ReadonlyArray<{
     readonly tool: string
     readonly result: Schema.Json
     readonly isError: boolean
   }>
   readonly system: string
-  /** What the agent was reminded of last, from its other contexts; empty without any. */
+  /** The last recalled memory from the agent's other contexts; empty without any. */
   readonly recalled: string
-  /** Names of the tools that may be called. */
+  /** Names of the callable tools. */
   readonly tools: ReadonlyArray<string>
   /** The script's own constants. */
   readonly values: Readonly<Record<string, Schema.Json>>
-  /** Messages of the user so far: with the step, it names an answer uniquely within its context. */
+  /** User messages so far: with `step`, it identifies an answer within its context. */
   readonly turn: number
 }
 
-/** Reads the scope off a prompt. */
+/** Computes the scope of a prompt. */
 export const scopeOf = (
   prompt: Prompt.Prompt,
   tools: ReadonlyArray<string>,
@@ -285,11 +279,11 @@ export const scopeOf = (
   return { ...said, step, turn, system: said.system ?? "", tools, values }
 }
 
-/** What was said so far: the part of the scope that a prompt decides. */
+/** The part of the scope that depends on the prompt. */
 interface Said extends Omit<ScriptScope, "tools" | "values" | "step" | "system"> {
   step: number
   readonly results: Array<ScriptScope["results"][number]>
-  /** Null before anything was said. */
+  /** Null before the first message. */
   system: string | null
 }
 
@@ -302,7 +296,7 @@ const saidIn = foldGrown<Prompt.Message, Said>(
         return said
       case "user": {
         const text = message.content.map((part) => (part.type === "text" ? part.text : "")).join("")
-        // What is quoted is nobody's question.
+        // Quoted content is not the user's question.
         if (isQuoted(message)) return { ...said, recalled: text }
         return { ...said, turn: said.turn + 1, step: 0, message: text, input: inputOf(text), results: [] }
       }
@@ -332,7 +326,7 @@ export const toResult = (part: Prompt.ToolResultPart): ScriptScope["results"][nu
   isError: part.isFailure
 })
 
-/** A tool may answer JSON as text; a script would rather have the value. */
+/** A tool may return JSON as text; a script needs the value. */
 const decodeResult = (result: unknown): Schema.Json => {
   if (typeof result === "string") return Option.getOrElse(decodeJson(result), () => result)
   return isJson(result) ? result : null

@@ -143,8 +143,8 @@ describe("an attempt that fails before it said anything", () => {
       const seen = yield* timeline(scripted({ fault: { kind: "hang" } }))
       expect(seen[0]?.part).toMatchObject({ reason: "silent", message: expect.stringMatching(/\b240\b/) })
       const attempts = modelLimits.maxRetries + 1
-      expect(seen[0]?.atMs).toBeGreaterThanOrEqual(attempts * modelLimits.silenceTimeoutMs)
-      expect(seen[0]?.atMs).toBeLessThan(attempts * modelLimits.silenceTimeoutMs + 5_000)
+      expect(seen[0]?.atMs).toBeGreaterThanOrEqual(attempts * modelLimits.firstPieceTimeoutMs)
+      expect(seen[0]?.atMs).toBeLessThan(attempts * modelLimits.firstPieceTimeoutMs + 5_000)
     }).pipe(Effect.provide(modelsIn({})))
   )
 

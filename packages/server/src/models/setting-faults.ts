@@ -1,8 +1,8 @@
 /**
- * What is wrong with the environment, in a sentence, before anything starts.
+ * Checks environment settings before anything starts, with a sentence for the first fault.
  *
- * Addresses and choices that are read where they are used would be found wrong
- * there, late or in a library's words. Settings with a default are judged in `main.ts`.
+ * Addresses and choices that are read at their use would otherwise fail there, late or with a library's message. `main.ts` checks settings
+ * with a default.
  */
 import { Config, Effect, Option } from "effect"
 
@@ -27,7 +27,7 @@ const choices = [
   ["OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "http/protobuf"]
 ] as const
 
-/** The first setting that cannot be used, and what to set; null when there is none. The values are not told: an address may hold a password. */
+/** The first invalid setting, and what to set; null when there is none. Values are not shown: an address may contain a password. */
 export const findSettingFault = Effect.gen(function* () {
   for (const name of baseUrls) {
     const value = (yield* valueOf(name))?.trim() ?? ""

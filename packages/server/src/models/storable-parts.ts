@@ -1,10 +1,9 @@
 /**
- * Keeps what one answer brings within what the log can hold.
+ * Bounds and cleans an answer so that the log can store it.
  *
- * A model sends what it likes: characters that PostgreSQL keeps in no text,
- * counts of tokens beyond any column, ids beyond any index, text without an end.
- * Nobody behind this has to think of it. A character that comes in two pieces is put together;
- * arguments are judged elsewhere (`run/requested-call.ts`).
+ * A model may send anything: characters that PostgreSQL text cannot hold, token counts beyond any column, ids beyond any index, endless
+ * text. Nothing after this has to check again. A character split across two pieces is joined; arguments are checked in
+ * `runs/model-answer.ts`.
  */
 import { createHash } from "node:crypto"
 import { keptChars } from "@tropism/domain/kept-size"
@@ -12,21 +11,20 @@ import { type Usage, usageDetails } from "@tropism/domain/run"
 import type { Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 
-/** Text without what the database cannot keep: each such character is shown as U+FFFD. */
+/** Text that the database can store: each unsupported character becomes U+FFFD. */
 export const keepable = (text: string): string => text.replaceAll("\u0000", "\uFFFD").toWellFormed()
 
 /**
- * The id that a call goes by: its own, or a stand-in for one that is too long, always the same.
+ * A call's id, or a deterministic replacement for one that is too long.
  *
- * **Gotchas** Some servers write into an id what they want to see again (a thought signature, say): of an id that is too
- * long they see the stand-in.
+ * **Gotchas** Some servers put data that they want back (such as a thought signature) into an id; from a long id they get the replacement.
  */
 export const keepableCallId = (given: string): string => {
   const id = keepable(given)
   return Buffer.byteLength(id) <= modelLimits.callIdMaxBytes ? id : safeCallId(id)
 }
 
-/** Makes the pieces of one text keepable; half a character at the end of a piece waits for the next. */
+/** Cleans the pieces of one text; half a character at the end of a piece waits for the next. */
 export const makeKeepableText = () => {
   let half = ""
   return {
@@ -35,17 +33,17 @@ export const makeKeepableText = () => {
       half = endsInHalf.test(text) ? text.slice(-1) : ""
       return keepable(half === "" ? text : text.slice(0, -1))
     },
-    /** What still waits when no more comes. */
+    /** The half character that remains at the end. */
     rest: (): string => keepable(half)
   }
 }
 
 const endsInHalf = /[\uD800-\uDBFF]$/
 
-/** Counts of tokens that can be kept and added up. */
+/** Token counts that can be stored and added up. */
 export const keepableUsage = (usage: Usage): Usage => {
   const [inputTokens, outputTokens] = [keepableCount(usage.inputTokens), keepableCount(usage.outputTokens)]
-  // No more can come from a cache or go into it than was read, and no more be thought than was written.
+  // Cached and written tokens cannot exceed the input, nor reasoning the output.
   const cachedInputTokens = Math.min(keepableCount(usage.cachedInputTokens ?? 0), inputTokens)
   return {
     inputTokens,
@@ -61,7 +59,7 @@ export const keepableUsage = (usage: Usage): Usage => {
 const keepableCount = (tokens: number): number =>
   Number.isNaN(tokens) ? 0 : Math.min(Math.max(0, Math.round(tokens)), modelLimits.requestMaxTokens)
 
-/** Measures one answer while it comes, and says what is too much of it. */
+/** Measures one answer while it streams, and reports when it is too large. */
 export const makeMeasure = () => {
   let text = 0
   let argumentsOnTheirWay = 0
@@ -85,7 +83,10 @@ export const makeMeasure = () => {
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 const idChars = 9
 
-/** The replacement for a call id: nine letters and digits, which every provider takes (Mistral takes nothing else). The same id gives the same replacement. */
+/**
+ * The replacement for a call id: nine letters and digits, which every provider accepts (Mistral takes nothing else). The same id gives the
+ * same replacement.
+ */
 export const safeCallId = (id: string): string =>
   Array.from(
     createHash("sha256").update(id, "utf8").digest().subarray(0, idChars),

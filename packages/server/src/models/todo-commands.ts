@@ -1,9 +1,8 @@
 /**
  * TodoAssistant without a language model: a command parser for the five todo tools.
  *
- * It keeps no state between requests. The messages without an answer and the
- * tool results so far come from the prompt, and the same prompt always gives
- * the same next call or the same reply.
+ * It keeps no state between requests. The unanswered messages and the tool results so far come from the prompt, and the same prompt always
+ * gives the same next call or reply.
  */
 import { foldGrown } from "@tropism/domain/grown"
 import { shortened } from "@tropism/domain/text-beginning"
@@ -25,7 +24,7 @@ export const todoCommands: CompiledScript = {
   answer: (scope, prompt) => Result.succeed(answerTo(scope, pendingIn(prompt.content)))
 }
 
-/** A todo named by its number or by words of its title. */
+/** A todo identified by its number or by words of its title. */
 type Target = { readonly id: number } | { readonly words: string }
 
 type Status = "all" | "pending" | "completed"
@@ -132,7 +131,7 @@ type Tasks = typeof Listed.Type
 
 type Outcome = { readonly result: unknown; readonly isError: boolean }
 
-/** Yields the tool calls of a command, one at a time, and returns its reply. */
+/** Yields a command's tool calls, one at a time, and returns its reply. */
 type Steps<A> = Generator<Call, A, Outcome>
 
 function* run(command: Command): Steps<string> {
@@ -178,7 +177,7 @@ function* runChange({ fields, target, type }: Extract<Command, { type: Change }>
   return `Done: I changed the ${Object.keys(fields).join()} of ${nameOf(done.success)}.`
 }
 
-/** The number of the one todo with these words, or a reply that asks for it (S003-R16). */
+/** The number of the only todo with these words, or a reply that asks for it (S003-R16). */
 function* findId(words: string, type: Change): Steps<number | string> {
   const all = readListed(yield { tool: "list_tasks", arguments: { status: "all" } })
   if (Result.isFailure(all)) return failure("read your list", all.failure)
@@ -191,7 +190,7 @@ function* findId(words: string, type: Change): Steps<number | string> {
   return `Which one do you mean? Say it with the number, for example “${type} ${task.id}”:\n${lines.join("\n")}`
 }
 
-/** Todos whose title has all these words; the one whose title is the same text, if there is one. */
+/** Todos whose title has all these words; an exact match wins. */
 const matching = (tasks: Tasks, text: string): Tasks => {
   const same = tasks.filter(({ title }) => title.toLowerCase() === text.toLowerCase())
   if (same.length === 1) return same
@@ -208,7 +207,7 @@ const listedMax = 100
 const short = (text: string): string => shortened(text, 80)
 const nameOf = ({ task_id: id, title }: typeof Changed.Type): string => `#${id} “${short(title)}”`
 
-/** Reads a tool's answer, or its error. */
+/** Decodes a tool's result, or its error. */
 const read =
   <A>(isExpected: (result: unknown) => result is A) =>
   ({ isError, result }: Outcome): Result.Result<A, string> =>
@@ -223,7 +222,7 @@ const readListed = (outcome: Outcome): Result.Result<Tasks, string> =>
     "result" in list ? list.result : list
   )
 
-/** Tells a tool's error and what to do instead; the parser never repeats a call (S003-R50…R52, R57…R59). */
+/** Explains a tool's error and what to do instead; the parser never repeats a call (S003-R50…R52, R57…R59). */
 const failure = (action: string, error: string, id?: number): string => {
   if (id !== undefined && /^task not found|\/task_id\b/i.test(error))
     return `I couldn't find task #${id}. Say “list” to see your current tasks.`
@@ -245,7 +244,7 @@ const help = `${introduction} I understand these commands:
 - change the description of 2 to 2 litres
 - help`
 
-/** The messages that have no answer yet, and the outcomes of the calls that were made for them. */
+/** The unanswered messages, and the results of their calls. */
 interface Pending {
   messages: Array<string>
   readonly outcomes: Array<Outcome>
@@ -254,7 +253,7 @@ interface Pending {
 
 const empty = (): Pending => ({ messages: [], outcomes: [], isStarted: false })
 
-/** Unanswered messages in a row that one turn answers. */
+/** Consecutive unanswered messages that one turn answers. */
 const unansweredMax = 5
 
 const pendingIn = foldGrown<Prompt.Message, Pending>(empty, (pending, message) => {
@@ -278,7 +277,7 @@ const pendingIn = foldGrown<Prompt.Message, Pending>(empty, (pending, message) =
   }
 })
 
-/** Replays the commands over the outcomes so far: the call to make next, or the reply. */
+/** Replays the commands over the results so far; returns the next call or the reply. */
 const nextOf = ({ messages, outcomes }: Pending): Call | string => {
   const replies: Array<string> = []
   let used = 0

@@ -1,8 +1,8 @@
 /**
- * Rewrites the tools of a request into schemas that providers accept, and calls back into the tools' own keys.
+ * Rewrites tool schemas to what providers accept, and maps calls back to the tools' own keys.
  *
- * A provider refuses the whole request for one schema outside of its rules, so the agent could not work at all. The
- * rewritten schema may allow more than the tool does: each call is judged by the tool's own schema.
+ * A provider refuses the whole request for one schema outside its rules, so the agent could not work at all. The rewritten schema may allow
+ * more than the tool does: each call is validated against the tool's own schema.
  */
 import type { LanguageModelV4FunctionTool } from "@ai-sdk/provider"
 import { canonicalJson, isJsonObject } from "@tropism/domain/json"
@@ -12,11 +12,11 @@ import { Tool } from "effect/ai"
 
 type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Rules of one provider beside those that hold for all. */
+/** A provider's rules beside the common ones. */
 export interface SchemaRules {
-  /** OpenAI refuses a longer description of a function, and so do servers that copy its API. */
+  /** OpenAI, and servers that copy its API, refuse a longer function description. */
   readonly descriptionMaxChars?: number | undefined
-  /** Google refuses an enum of anything but text. */
+  /** Google refuses enums with values other than text. */
   readonly areEnumsText?: boolean | undefined
 }
 
@@ -59,7 +59,7 @@ export const toAiSdkTools = (
     }
   })
 
-/** The arguments of a call under the keys that the tool's own schema has. */
+/** A call's arguments with the keys of the tool's own schema. */
 export const withOwnKeys = (
   tools: ReadonlyArray<Tool.Any>,
   name: string,
@@ -74,11 +74,11 @@ const noKeys: ReadonlyMap<string, string> = new Map()
 
 interface Fitted {
   readonly schema: Record<string, unknown>
-  /** The tool's own keys, by those that are offered in their place. */
+  /** The tool's own keys, by the offered ones. */
   readonly keys: ReadonlyMap<string, string>
 }
 
-/** By the schema of the tool, so that a list that is offered again is not rewritten again. */
+/** Cached by schema, so that a list that is offered again is not rewritten. */
 const known = { text: new WeakMap<object, Fitted>(), any: new WeakMap<object, Fitted>() }
 
 const fittedOf = (schema: JsonSchema, areEnumsText: boolean): Fitted => {
@@ -88,7 +88,7 @@ const fittedOf = (schema: JsonSchema, areEnumsText: boolean): Fitted => {
   return found
 }
 
-/** Anthropic's rule for a key, which is the strictest one. */
+/** Anthropic's rule for keys, which is the strictest. */
 const isPlainKey = (key: string): boolean => /^[A-Za-z0-9_.-]{1,64}$/.test(key)
 
 const fit = (root: JsonSchema, areEnumsText: boolean): Fitted => {
@@ -127,7 +127,7 @@ const fit = (root: JsonSchema, areEnumsText: boolean): Fitted => {
   }
 }
 
-/** Every name of a property in a schema. */
+/** All property names in a schema. */
 const keysIn = (part: unknown): ReadonlyArray<string> =>
   Array.isArray(part)
     ? part.flatMap(keysIn)
@@ -140,7 +140,7 @@ const keysIn = (part: unknown): ReadonlyArray<string> =>
 
 type Walk = (part: unknown) => JsonSchema
 
-/** A keyword as it is offered; none where its value is invalid, since a schema that demands less is better than none. */
+/** A keyword as it is offered; dropped where its value is invalid, since a weaker schema is better than none. */
 const fitKeyword = (
   keyword: string,
   value: unknown,
@@ -179,7 +179,7 @@ const fitKeyword = (
       return Array.isArray(value) && value.length > 0 ? [[keyword, value.map(walk)]] : []
     case "not":
     case "if": {
-      // One of which nothing is left holds for everything.
+      // An empty condition matches everything.
       const condition = walk(value)
       return Object.keys(condition).length === 0 ? [] : [[keyword, condition]]
     }
@@ -194,7 +194,7 @@ const fitKeyword = (
       return [[keyword, isJsonObject(value) ? walk(value) : value !== false]]
     case "enum":
       return Array.isArray(value) && value.length > 0 ? [[keyword, distinct(value)]] : []
-    // A list's parts are put together in `listed`.
+    // `listed` handles a list's items.
     case "items":
     case "prefixItems":
     case "additionalItems":
@@ -209,11 +209,11 @@ const isBoolean = (value: unknown): boolean => typeof value === "boolean"
 const isNumber = (value: unknown): boolean => Number.isFinite(value)
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0
 
-/** A regular expression as JSON Schema has them: those of ECMA-262, with Unicode. */
+/** A regular expression as JSON Schema defines it: ECMA-262 with Unicode. */
 const isPattern = (value: unknown): boolean =>
   typeof value === "string" && Result.isSuccess(Result.try(() => new RegExp(value, "u")))
 
-/** Keywords that are left as they are or left out. */
+/** Keywords that are kept unchanged or dropped. */
 const validity = new Map<string, (value: unknown) => boolean>(
   Object.entries({
     $anchor: isText,
@@ -248,7 +248,7 @@ const validity = new Map<string, (value: unknown) => boolean>(
   })
 )
 
-/** The types of JSON Schema, by the names that programs have for them. */
+/** JSON Schema's types, by the names that other programs use for them. */
 const types = new Map(
   Object.entries({
     array: ["array", "list"],
@@ -261,7 +261,7 @@ const types = new Map(
   }).flatMap(([type, names]) => names.map((name) => [name, type] as const))
 )
 
-/** A type, or several; none where one of them is unknown, which may stand for any value. */
+/** A type, or several; none where one is unknown, which may mean any value. */
 const typeOf = (value: unknown): ReadonlyArray<string | ReadonlyArray<string>> => {
   if (!Array.isArray(value)) {
     const type = types.get(String(value).toLowerCase())
@@ -272,7 +272,7 @@ const typeOf = (value: unknown): ReadonlyArray<string | ReadonlyArray<string>> =
   return known.length === 0 || known.length < found.length ? [] : [distinct(known) as ReadonlyArray<string>]
 }
 
-/** A keyword whose value has names for its parts. */
+/** A keyword whose value maps names to schemas. */
 const mapped = (
   keyword: string,
   value: unknown,
@@ -294,25 +294,25 @@ const mapped = (
 const textsIn = (value: unknown): ReadonlyArray<string> =>
   Array.isArray(value) ? [...new Set(value.filter((each): each is string => typeof each === "string"))] : []
 
-/** Each value once, as JSON Schema wants the values of an enum. */
+/** Unique values, as JSON Schema requires for an enum. */
 const distinct = (values: ReadonlyArray<unknown>): ReadonlyArray<unknown> => [
   ...new Map(values.map((value) => [JSON.stringify(value), value])).values()
 ]
 
-/** A pointer whose steps into properties have the keys that are offered. */
+/** A pointer with its property segments replaced by the offered keys. */
 const withKeys = (ref: string, keyOf: (key: string) => string): string =>
   ref.replace(/(\/(?:properties|dependentSchemas)\/)([^/]+)/g, (whole, before: string, step: string) => {
     const key = keyIn(step)
     return key === undefined || isPlainKey(key) ? whole : `${before}${keyOf(key)}`
   })
 
-/** A step of a pointer in a URL; undefined where it is none. */
+/** A decoded pointer segment of a URL; undefined where it is invalid. */
 const keyIn = (step: string): string | undefined =>
   Result.getOrUndefined(
     Result.try(() => decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~"))
   )
 
-/** What follows from a condition is nothing without it. */
+/** `then` and `else` are meaningless without `if`. */
 const conditional = (schema: JsonSchema): JsonSchema => {
   if ("if" in schema) return schema
   const { else: _else, then: _then, ...rest } = schema
@@ -322,7 +322,7 @@ const conditional = (schema: JsonSchema): JsonSchema => {
 const isListType = (type: unknown): boolean =>
   type === "array" || (Array.isArray(type) && type.includes("array"))
 
-/** OpenAI refuses an array without `items`, others one with several. */
+/** OpenAI refuses an array without `items`, others refuse several. */
 const listed = (fitted: JsonSchema, { items, prefixItems }: JsonSchema, walk: Walk): JsonSchema => {
   const places = Array.isArray(items) ? items : Array.isArray(prefixItems) ? prefixItems : []
   if (places.length > 0) {
@@ -333,7 +333,7 @@ const listed = (fitted: JsonSchema, { items, prefixItems }: JsonSchema, walk: Wa
   return isJsonObject(items) || isListType(fitted["type"]) ? { ...fitted, items: walk(items) } : fitted
 }
 
-/** Draft 4 says by a boolean whether a bound is exclusive. */
+/** Draft 4 marks an exclusive bound with a boolean. */
 const bounded = (schema: JsonSchema): JsonSchema => {
   const fitted: Record<string, unknown> = { ...schema }
   for (const [exclusive, inclusive] of [
@@ -362,7 +362,7 @@ const demanding = (schema: JsonSchema): JsonSchema => {
   }
 }
 
-/** An enum of other values is named in the description. */
+/** The description lists the values of an enum that is not text. */
 const withTextEnum = (schema: JsonSchema): JsonSchema => {
   const values = schema["enum"]
   if (!Array.isArray(values) || values.every((value) => typeof value === "string")) return schema
@@ -371,7 +371,7 @@ const withTextEnum = (schema: JsonSchema): JsonSchema => {
   return { ...rest, description: typeof description === "string" ? `${description}\n${choice}` : choice }
 }
 
-/** What the root of a tool's schema may not be: OpenAI and Anthropic refuse the whole request for it. */
+/** Keywords that OpenAI and Anthropic refuse at the root of a tool's schema, with the whole request. */
 const rootChoices: ReadonlySet<string> = new Set([
   "$ref",
   "allOf",
@@ -386,11 +386,11 @@ const rootChoices: ReadonlySet<string> = new Set([
   "dependentSchemas"
 ])
 
-/** Whether the root of a schema is an object and no choice. */
+/** Whether the root of a schema is an object without alternatives. */
 export const isObjectAtRoot = (schema: JsonSchema): boolean =>
   !Object.keys(schema).some((key) => rootChoices.has(key))
 
-/** One object with the fields of all branches; required is what every way through them requires. */
+/** One object with the fields of all branches; a field is required if every alternative requires it. */
 export const asObject = (schema: JsonSchema): JsonSchema & { readonly type: "object" } => {
   const { fields, required } = fieldsOf(schema)
   const rest = Object.fromEntries(
@@ -439,7 +439,7 @@ const fieldsOf = (schema: unknown): Fields => {
 
 const partsOf = (part: unknown): ReadonlyArray<unknown> => (Array.isArray(part) ? part : [])
 
-/** One schema for a field that branches describe in several ways. */
+/** One schema for a field that branches describe differently. */
 const anyOf = (found: ReadonlyArray<unknown>): unknown => {
   const distinct = [...new Map(found.map((each) => [canonicalJson(each as never), each])).values()]
   return distinct.length === 1 ? distinct[0] : { anyOf: distinct }

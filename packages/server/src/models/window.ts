@@ -1,8 +1,8 @@
 /**
- * Keeps requests within the window of their model: what does not fit is left out, and the record says so.
+ * Fits requests into their model's context window: what does not fit is left out and recorded.
  *
- * A model that refuses a prompt as too long would refuse the same prompt for ever. What it took
- * is remembered until the server restarts, so only the first request to it is refused.
+ * A model that refuses a prompt as too long would refuse it every time. The accepted size is remembered until the server restarts, so only
+ * the first request is refused.
  */
 import { sizeBounds } from "@tropism/domain/message-size"
 import { fitPrompt, promptSize } from "@tropism/domain/prompt-fit"
@@ -10,16 +10,16 @@ import { Effect, Stream } from "effect"
 import { modelLimits } from "../limits.ts"
 import { ModelFailure, type ModelPart, type ModelRequest } from "./model-request.ts"
 
-/** What is known of how much a model takes, in estimated tokens of prompt and tools. */
+/** A model's known window, in estimated tokens of prompt and tools. */
 export interface KnownWindow {
   readonly now: () => number | undefined
-  /** Called when the model answered a prompt that was cut after a refusal. */
+  /** Called when the model accepted a prompt that was cut after a refusal. */
   readonly learned: (tokens: number) => void
 }
 
 type Parts = Stream.Stream<ModelPart, ModelFailure>
 
-/** Asks with what fits; after a refusal as too long with less, a bounded number of times. */
+/** Sends what fits; after each refusal as too long sends less, a bounded number of times. */
 export const withinWindow = (
   window: KnownWindow | undefined,
   request: ModelRequest,
@@ -58,7 +58,7 @@ const tokensOf = ({ messages, tools }: ModelRequest): number => promptSize(messa
 /** Agents offer the same lists again and again. */
 const toolSizes = new WeakMap<ReadonlyArray<unknown>, number>()
 
-/** The estimated tokens of what a request declares of its tools. */
+/** The estimated tokens of a request's tools. */
 export const toolTokens = (tools: ReadonlyArray<unknown>): number => {
   if (tools.length === 0) return 0
   const tokens = toolSizes.get(tools) ?? Math.ceil(JSON.stringify(tools).length / sizeBounds.charsPerToken)
@@ -74,7 +74,7 @@ const tooSmall = (failure: ModelFailure, { messages, tools }: ModelRequest): Mod
   })
 }
 
-/** What a prompt of so many estimated tokens is cut to after a refusal; the refusal's own figures correct the estimate. */
+/** The size that a refused prompt is cut to; figures in the refusal correct the estimate. */
 const tokensAfter = (refusal: string, tokens: number): number => {
   const { asked, window } = figuresIn(refusal)
   if (window !== undefined && asked !== undefined && asked > window)
@@ -82,15 +82,16 @@ const tokensAfter = (refusal: string, tokens: number): number => {
   return Math.floor(Math.min(tokens, window ?? tokens) * cutToBlindly)
 }
 
-/** Below the bound, because estimates are never exact. */
+/** Below the limit, because estimates are never exact. */
 const cutTo = 0.9
 
-/** Where the refusal does not say how long the prompt was. */
+/** Used where the refusal does not state the prompt's length. */
 const cutToBlindly = 0.7
 
 /**
- * How providers word that a prompt is beyond the window. Sources, as of 2026-11: platform.openai.com (error codes), docs.anthropic.com
- * (errors), ai.google.dev (troubleshooting), docs.mistral.ai, docs.aws.amazon.com (Bedrock), and the sources of vLLM, llama.cpp and LM Studio.
+ * The wordings of providers for a prompt beyond the window. Sources, as of 2026-11: platform.openai.com (error codes), docs.anthropic.com
+ * (errors), ai.google.dev (troubleshooting), docs.mistral.ai, docs.aws.amazon.com (Bedrock), and the sources of vLLM, llama.cpp and LM
+ * Studio.
  */
 const refusals: ReadonlyArray<RegExp> = [
   /context_length_exceeded|exceed_context_size/i,
@@ -105,7 +106,7 @@ const refusals: ReadonlyArray<RegExp> = [
   /inputs`? tokens \+ `?max_new_tokens`? must be/i
 ]
 
-/** Whether a provider's sentence says that the prompt is beyond the model's window. */
+/** Whether a provider's message means that the prompt exceeds the model's window. */
 export const saysTooLong = (message: string): boolean => refusals.some((pattern) => pattern.test(message))
 
 const number = String.raw`(\d[\d,]*)`
@@ -130,7 +131,7 @@ const askedFigures: ReadonlyArray<RegExp> = [
   new RegExp(String.raw`Given: ${number}`, "i")
 ]
 
-/** What a refusal says of the window and of the prompt, in the provider's tokens. */
+/** The window and the prompt's length in a refusal, in the provider's tokens. */
 const figuresIn = (refusal: string) => {
   const first = (patterns: ReadonlyArray<RegExp>): number | undefined => {
     for (const pattern of patterns) {

@@ -11,6 +11,7 @@ import {
   streaming
 } from "../../testing/fake-model-server.ts"
 import { modelsIn, textOf } from "../../testing/models.ts"
+import { naming } from "../../testing/naming.ts"
 import { formats } from "../../testing/providers/formats.ts"
 import { gemini, geminiLimitByMinute } from "../../testing/providers/gemini.ts"
 import { openaiChat } from "../../testing/providers/openai-chat.ts"
@@ -174,13 +175,27 @@ for (const format of formats) {
         const server = yield* serveAnswers({ kind: "silence" }, good)
         const asking = yield* Effect.forkChild(gather(format, server))
         yield* Deferred.await(server.asked)
-        yield* TestClock.adjust(modelLimits.silenceTimeoutMs - 1)
+        yield* TestClock.adjust(modelLimits.firstPieceTimeoutMs - 1)
         expect(yield* Deferred.isDone(server.hungUp)).toBe(false)
         yield* TestClock.adjust(1)
         yield* Deferred.await(server.hungUp)
         yield* TestClock.adjust(modelLimits.retryMaxMs)
         expect(textOf((yield* Fiber.join(asking)).parts)).toBe("Hello")
         expect(server.requests).toHaveLength(2)
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("a definition's pause counts twice before the first word", () =>
+      Effect.gen(function* () {
+        const server = yield* serveAnswers({ kind: "silence" }, good)
+        const asking = yield* Effect.forkChild(gather(format, server, { silenceTimeoutMs: 2_000 }))
+        yield* Deferred.await(server.asked)
+        yield* TestClock.adjust(3_999)
+        expect(yield* Deferred.isDone(server.hungUp)).toBe(false)
+        yield* TestClock.adjust(1)
+        yield* Deferred.await(server.hungUp)
+        yield* TestClock.adjust(2 * modelLimits.retryBaseMs)
+        expect(textOf((yield* Fiber.join(asking)).parts)).toBe("Hello")
       }).pipe(Effect.scoped)
     )
 
@@ -194,7 +209,7 @@ for (const format of formats) {
         })
         const asking = yield* Effect.forkChild(gather(format, server))
         yield* Deferred.await(server.asked)
-        yield* TestClock.adjust(modelLimits.silenceTimeoutMs - 1)
+        yield* TestClock.adjust(modelLimits.firstPieceTimeoutMs - 1)
         yield* server.letBegin
         expect(textOf((yield* Fiber.join(asking)).parts)).toBe("Hello")
         expect(server.requests).toHaveLength(1)
@@ -221,6 +236,38 @@ for (const format of formats) {
 
     it.live("the connection is closed when nobody waits any more", () =>
       hangsUp(format, hanging, (_server, heard) => heard)
+    )
+
+    it.effect("an answer whose words stop coming ends sooner than one that has not begun", () =>
+      Effect.gen(function* () {
+        for (const [more, silenceMs] of [
+          [{}, modelLimits.silenceTimeoutMs],
+          [{ silenceTimeoutMs: 3_000 }, 3_000]
+        ] as const) {
+          const server = yield* serveAnswers(hanging)
+          const heard = yield* Deferred.make<void>()
+          const asking = yield* Effect.gen(function* () {
+            const resolved = yield* (yield* Models).resolve({
+              agentName: "tester",
+              model: { ...format.model, ...more }
+            })
+            return yield* Stream.runForEach(resolved.request(conversation), () =>
+              Deferred.succeed(heard, undefined)
+            )
+          }).pipe(Effect.flip, Effect.provide(modelsIn(format.env(server.url, key))), Effect.forkChild)
+          yield* Deferred.await(heard)
+          yield* TestClock.adjust(silenceMs - 1)
+          expect(yield* Deferred.isDone(server.hungUp)).toBe(false)
+          // The pause may have begun a moment after the word was heard.
+          yield* TestClock.adjust(silenceMs)
+          expect(yield* Fiber.join(asking)).toMatchObject({
+            reason: "silent",
+            message: naming(silenceMs / 1_000),
+            outputBegan: true
+          })
+          yield* Deferred.await(server.hungUp)
+        }
+      }).pipe(Effect.scoped)
     )
 
     it.effect("an answer that takes longer than it may is broken off, and the connection is closed", () =>

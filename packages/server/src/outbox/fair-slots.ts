@@ -1,39 +1,37 @@
 /**
- * Places for work that takes its time: so many in all, shared by the projects that have some.
+ * Slots for slow work, shared fairly between projects.
  *
- * A round gives each project a part of what is free, beginning behind the one
- * that was served last, and waits for nothing that it began. The last free places
- * are for projects that have none, so that nobody waits for what is slow with
- * another.
+ * A round gives each project a share of the free slots, starting after the one that was served last, and does not wait for the work it
+ * starts. The last free slots are reserved for projects without any, so that one project's slow work delays no other.
  */
 import type { ProjectId } from "@tropism/domain/ids"
 import { Effect, FiberSet, type Scope } from "effect"
 
 export interface SlotBounds {
   readonly places: number
-  /** Of those, kept free for projects that have none. */
+  /** Of those, reserved for projects that have none. */
   readonly sparePlaces: number
   readonly placesPerProject: number
 }
 
 export interface Places {
-  /** Begins work in a place of a project, which is free again when it has ended. */
+  /** Starts work in a slot of a project; the slot is free again when the work ends. */
   readonly occupy: (projectId: ProjectId, work: Effect.Effect<unknown>) => Effect.Effect<void>
-  /** Lets each project begin as much as it may, and answers whether one of them began something. */
+  /** Lets each project start its share, and returns whether any work was started. */
   readonly round: <R>(
     projects: ReadonlyArray<{ readonly projectId: ProjectId }>,
     begin: (projectId: ProjectId, atMost: number) => Effect.Effect<number, never, R>
   ) => Effect.Effect<boolean, never, R>
 }
 
-/** Makes places; what is under way in them ends with the scope. */
+/** Creates slots; work in them ends with the scope. */
 export const makeFairSlots = ({
   places,
   placesPerProject,
   sparePlaces
 }: SlotBounds): Effect.Effect<Places, never, Scope.Scope> =>
   Effect.map(FiberSet.make(), (working) => {
-    /** Places that are taken, by project; a project without any is not in it. */
+    /** Used slots by project; projects without any are absent. */
     const takenBy = new Map<ProjectId, number>()
     let lastServed: ProjectId | undefined
 
@@ -79,7 +77,7 @@ export const makeFairSlots = ({
     return { occupy, round }
   })
 
-/** The projects, which are sorted by their ids, beginning behind the one that was served last. */
+/** The projects, sorted by id, starting after the one that was served last. */
 export const inTurn = <A extends { readonly projectId: ProjectId }>(
   projects: ReadonlyArray<A>,
   lastServed: ProjectId | undefined

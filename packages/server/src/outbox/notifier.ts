@@ -1,9 +1,8 @@
 /**
- * Tells whoever waits that something is due, here and through the courier at other servers.
+ * Notifies waiting loops and callers that work may be due, here and on other servers.
  *
- * A wake-up carries no work and may be lost or doubled without harm: whoever is
- * woken reads the rows, and the lookout (`cluster/lookout.ts`) finds what no
- * wake-up told of. Wake-ups that come while nobody looks are one.
+ * **Invariant**: a notification carries no work, and may be lost or duplicated without harm: listeners read the rows, and the work poller
+ * (`cluster/work-poller.ts`) finds what a lost one was about. Pending notifications of a topic are merged into one.
  */
 import { PgConnection } from "@effect/sql-pg"
 import { Cause, Context, Effect, Layer, Queue, type Scope, type Redacted, Schema } from "effect"
@@ -17,10 +16,13 @@ import { countLoopFaults } from "../telemetry/metrics.ts"
 import { reportOutage } from "./outages.ts"
 
 /**
- * What may be due. `context:…` is said when that context's log has grown, `run:…` when that run has come to rest,
- * goes on after it, or something that waited for a person was decided, `taken:…` when somebody else than its attempt has brought it there, `subscribed:…`
- * when that session of an MCP client wants to be told of other resources than before, `server:…` when that foreign server is kept otherwise,
- * `key:…` when a request under that key has ended.
+ * What may be due.
+ * - `context:…`: the context's log has grown.
+ * - `run:…`: the run has paused, ended or resumed, or a person has decided something that it waited for.
+ * - `taken:…`: something other than the run's attempt has changed its state.
+ * - `subscribed:…`: the MCP session's resource subscriptions have changed.
+ * - `server:…`: the external MCP server's row has changed.
+ * - `key:…`: a request under the idempotency key has ended.
  */
 export type Topic =
   | "events"
@@ -39,22 +41,22 @@ export type Topic =
   | `subscribed:${string}`
   | `server:${string}`
   | `key:${string}`
-  /** Anything: what had to be told was too much, or nobody knows what was missed. */
+  /** Anything: there were too many topics, or notifications may have been missed. */
   | "*"
 
-/** What only the server that said it needs to know: it does the work itself at once. */
+/** Topics that only the signalling server needs: it does the work itself at once. */
 const ownBusiness: ReadonlySet<Topic> = new Set<Topic>(["events", "releases", "deliveries"])
 
 export class Notifier extends Context.Service<
   Notifier,
   {
-    /** Wakes whoever listens to the topic, here and at other servers. */
+    /** Notifies listeners of the topic, here and on other servers. */
     readonly signal: (topic: Topic) => Effect.Effect<void>
-    /** A mailbox that holds at most one wake-up of the topic, until the scope ends. */
+    /** A queue with at most one pending notification of the topic, until the scope ends. */
     readonly listen: (topic: Topic) => Effect.Effect<Queue.Dequeue<void>, never, Scope.Scope>
-    /** Wakes whoever listens here and nowhere else: to what another server has said, or the lookout has found. */
+    /** Notifies only listeners here: about another server's notification, or a finding of the work poller. */
     readonly hear: (topics: ReadonlyArray<string>) => Effect.Effect<void>
-    /** What was signalled here and no other server was told, each topic once; waits until there is any. */
+    /** Topics signalled here and not sent to other servers yet, each once; waits until there are any. */
     readonly untold: Effect.Effect<ReadonlyArray<Topic>>
   }
 >()("@tropism/server/outbox/Notifier") {
@@ -71,7 +73,7 @@ export class Notifier extends Context.Service<
         for (const queues of woken) for (const queue of queues) Queue.offerUnsafe(queue, undefined)
       }
 
-      /** Nothing is noted where nobody tells it on: a server that is alone. */
+      /** Without a relay, as on a single server, nothing is recorded. */
       const note = (topic: Topic) => {
         if (!isTelling || ownBusiness.has(topic) || toTell.has("*")) return
         if (toTell.size >= outboxLimits.untoldTopics) {
@@ -118,31 +120,30 @@ export class Notifier extends Context.Service<
   )
 }
 
-/** Waits for a wake-up, but no longer than so many milliseconds where there is a number. */
+/** Waits for a notification, at most a number of milliseconds where there is one. */
 export const nextNotification = (
   mailbox: Queue.Dequeue<void>,
   atMostMs: number | undefined
 ): Effect.Effect<void> =>
   atMostMs === undefined ? Queue.take(mailbox) : Effect.raceFirst(Queue.take(mailbox), Effect.sleep(atMostMs))
 
-/** How long a loop waits whose rows the lookout looks at: it has no sweep of its own. */
+/** The pause of a loop whose rows the work poller checks: it has no sweep of its own. */
 export const untilNotified = (): undefined => undefined
 
 /**
- * Does what is due at once, and then whenever the topic is signalled, for ever.
+ * Runs a loop's due work at once, and then at each notification, endlessly.
  *
- * **Details** A loop whose rows the lookout looks at begins when that has found some, so that a server that starts asks once
- * for all of them, and needs no connection for each. `work` answers whether there may be more. A defect in it (the
- * database is away, say) is logged and ends only that round: whoever looks at
- * the rows next, the lookout or a sweep, has it done again.
+ * A loop whose rows the work poller checks starts when that finds some, so that a starting server queries once for all loops and needs no
+ * connection for each. `work` returns whether there may be more. A defect in it (such as a database outage) is logged and ends only that
+ * round: the work poller or a sweep starts the next.
  */
 export const drive = <R>(
   name: string,
   topic: Topic,
-  /** A sweep's interval, or what answers how long to wait at most after the round that was. */
+  /** A sweep's interval, or a function that returns the longest pause after the last round. */
   pauseMs: number | (() => number | undefined),
   work: Effect.Effect<boolean, never, R>,
-  /** Which of many loops of the name it is. */
+  /** Identifies one of several loops with this name. */
   whose?: string
 ) =>
   Effect.gen(function* () {
@@ -156,7 +157,7 @@ export const drive = <R>(
     }
   }).pipe(Effect.scoped, Effect.withSpan(calledOf(name, whose)))
 
-/** Does one project's share of a round: a defect in it is logged, and the other projects have their turn. */
+/** Runs one project's share of a round: a defect is logged, and the other projects have their turn. */
 export const share = <R>(
   name: string,
   projectId: string,
@@ -164,8 +165,8 @@ export const share = <R>(
 ): Effect.Effect<number, never, R> => survive(name, work, 0, `project ${projectId}`)
 
 /**
- * Does it; a defect in it is logged and counted under the name, and answered for by another value. That the database is away is
- * told for all together and counted by nobody.
+ * Runs an effect; a defect is logged and counted under the name, and replaced by another value. A database outage is reported once for all
+ * and not counted.
  */
 export const survive = <A, R>(
   name: string,
@@ -190,23 +191,21 @@ export const survive = <A, R>(
 const calledOf = (name: string, whose: string | undefined): string =>
   whose === undefined ? name : `${name} of ${whose}`
 
-// Carries wake-ups between the servers on one database.
+// Relays notifications between the servers of one database, through PostgreSQL's NOTIFY.
 //
-// PostgreSQL is the messenger, after the commit and from a connection of this
-// file's own: NOTIFY inside a write would take a lock that all writers share.
-// What is said within a moment goes out together. A courier that lost its
-// connection does not know what it missed, so once it is back it wakes everybody
-// here, and they read. Without a courier the lookout finds everything a little later.
+// NOTIFY runs after the commit, on a connection of its own: inside a write it would take a lock that all writers share. Notifications
+// within a moment are sent together. A relay that lost its connection does not know what it missed, so on reconnection it notifies every
+// listener here. Without a relay the work poller finds everything a little later.
 
 const channel = "tropism_wake_ups"
 
-/** Some topics, and the server that says them; `*` is every topic. */
+/** Topics and the server that sends them; `*` is every topic. */
 const Letter = Schema.fromJsonString(
   Schema.Struct({ from: Schema.String, topics: Schema.Array(Schema.String) })
 )
 const readLetter = Schema.decodeUnknownOption(Letter)
 
-/** Carries wake-ups to and fro for ever; a broken connection is opened again. */
+/** Sends and receives notifications endlessly; reconnects when the connection breaks. */
 export const relayNotifications = Effect.fn("relayNotifications")(function* (options: {
   readonly url: Redacted.Redacted
   readonly startupParameters: Readonly<Record<string, string>>
@@ -252,10 +251,10 @@ export const relayNotifications = Effect.fn("relayNotifications")(function* (opt
   )
 })
 
-/** A letter without a topic, which no one gets: its answer shows that the connection is heard. */
+/** A message without topics, which is ignored: its delivery proves that the connection works. */
 const nothingToSay = Effect.as(Effect.sleep(poolLimits.silentMs), [] as ReadonlyArray<Topic>)
 
-/** Topics in letters that are short enough for NOTIFY, which takes less than 8,000 bytes. */
+/** Groups topics so that each message fits NOTIFY's limit of less than 8,000 bytes. */
 const pack = (topics: ReadonlyArray<Topic>): ReadonlyArray<ReadonlyArray<Topic>> => {
   const size = outboxLimits.letterTopics
   return Array.from({ length: Math.ceil(topics.length / size) }, (_, index) =>

@@ -1,15 +1,14 @@
 /**
- * Says in the log that the database is away: once, then seldom, and when it is back.
+ * Logs a database outage: once, then seldom, and when it is over.
  *
- * Every loop of a server finds it out by itself, again and again, and one cause
- * is told once for all of them. What breaks for another reason is told each time.
- * That it is back says the lookout alone: of all loops it is the one that always asks.
+ * Every loop notices the outage repeatedly, and one cause is logged once for all. Other failures are logged each time. Only the work poller
+ * logs the end: it is the loop that always queries.
  */
 import { Cause, Clock, Context, Effect, Fiber } from "effect"
 import { SqlError } from "effect/sql"
 import { isBrokenByAway } from "../database/connection-errors.ts"
 
-/** What the log was told last. */
+/** What was logged last. */
 interface Telling {
   isAway: boolean
   awayAtMs: number
@@ -17,12 +16,12 @@ interface Telling {
 
 export const nothingTold = (): Telling => ({ isAway: false, awayAtMs: -Infinity })
 
-/** Of each server its own; whoever starts several in one program provides one to each. */
+/** One per server; a process that starts several provides one to each. */
 export class Outage extends Context.Reference<Telling>("@tropism/server/outbox/Outage", {
   defaultValue: nothingTold
 }) {}
 
-/** Tells that somebody found the database away, unless that was told a moment ago. */
+/** Logs that the database is away, unless that was logged a moment ago. */
 export const reportOutage = Effect.fnUntraced(function* (cause: unknown) {
   const telling = yield* Outage
   const nowMs = yield* Clock.currentTimeMillis
@@ -37,10 +36,10 @@ export const reportOutage = Effect.fnUntraced(function* (cause: unknown) {
 })
 
 /**
- * Does an effect again until the database is back that was away when it was done, for so long at most, and tells whether it was.
+ * Repeats an effect during a database outage, up to a time limit, and logs the outage.
  *
- * **Details** What broke may be done all the same, as where only its answer was lost. Whoever interrupts waits for a try and for no pause.
- * Behind each pause there is a try, however late: a program that stood still meanwhile asks once more before it gives up.
+ * A failed effect may still have committed, if only its answer was lost. An interrupt waits for an attempt but not for a pause. Every pause
+ * is followed by an attempt, however late: a process that was frozen meanwhile tries once more before it gives up.
  */
 export const reportingOutages = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
@@ -60,45 +59,42 @@ export const reportingOutages = <A, E, R>(
     })
   )
 
-/** The same for what does nothing a second time. */
+/** The same for an effect that does nothing the second time. */
 export const retryDuringOutages = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.map(reportingOutages(effect), ({ value }) => value)
 
-/** Tells that it is back, where it was told that it is away. */
+/** Logs that the database is back, if the outage was logged. */
 export const tellBack = Effect.flatMap(Outage, (telling) => {
   if (!telling.isAway) return Effect.void
   telling.isAway = false
   return Effect.logWarning("The database answers again", { code: "databaseBack" })
 })
 
-// The bounds of a database that is away: how it is told, and how what matters is tried again.
-//
+// Limits of an outage: how it is logged, and how important work is retried.
 
 export const outageLimits = {
-  /** Between two lines of the log that say so. */
+  /** Between two log lines about it. */
   tellIntervalMs: 60_000,
-  /** Before what did not reach it is tried again, where that matters: heartbeats, and what was paid for. */
+  /** Between attempts of important writes: heartbeats, and paid model answers. */
   retryMs: 1_000,
-  /** For so long, however long each try takes; where the database answers others meanwhile, what it does not take is no outage. */
+  /** Total time for retries; if the database answers others meanwhile, a refused write is no outage. */
   tryForMs: 30_000,
-  /** For so long whoever has waited for an answer asks for it once more, however late. */
+  /** Time of the final read for a caller who has waited for an answer, however late. */
   lastTryMs: 5_000,
-  /** Runs that it broke again and again are given back more slowly: this often four times as long. */
+  /** Runs that it interrupts repeatedly are returned to the queue more slowly: the delay quadruples this many times. */
   slowings: 2
 } as const
 
-// How whoever waits for an answer reads what there is of it.
+// Reads an answer for a waiting caller, during outages too.
 //
-// What he waits for was begun before. Told of an outage he would begin it again, so
-// he waits through it, but not for ever: behind his own time he is told what is
-// known, by a database, too, that neither answers nor breaks. Reads alone go
-// through here, for they are left behind.
+// The work began earlier. A caller who got an error would start it again, so the read waits through an outage, up to the caller's own time
+// limit; then the caller gets what is known, even if the database neither answers nor fails. For reads only, because they may be abandoned.
 
 /**
- * Makes the way in which somebody reads who waits so long from now.
+ * Creates the reader for a caller who waits this long from now.
  *
- * **Details** It breaks like one of a database that is away where no answer came half a minute behind that time; a program that stood
- * still until then asks once more all the same. Whoever does not wait tries once.
+ * It fails as with a database that is away if no answer came half a minute after that time; a process that was frozen until then tries once
+ * more. A caller who does not wait gets one attempt.
  */
 export const makeWaitBudget = Effect.fnUntraced(function* (waitMs: number) {
   const endMs = (yield* Clock.currentTimeMillis) + waitMs + outageLimits.tryForMs
@@ -111,7 +107,7 @@ export const makeWaitBudget = Effect.fnUntraced(function* (waitMs: number) {
     )
 })
 
-/** Lets whoever is interrupted go at once: a transaction ends first when PostgreSQL has answered. */
+/** Lets an interrupt return at once: a transaction otherwise ends only when PostgreSQL has answered. */
 const leavable = <A, E, R>(read: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(Effect.forkDetach(read, { startImmediately: true }), (fiber) =>

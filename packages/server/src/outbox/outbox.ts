@@ -1,14 +1,11 @@
 /**
- * The committed events of the graph: written with the change, claimed once,
- * and read as a feed.
+ * The committed events of the graph: written with the change, claimed once, and read as a feed.
  *
- * An event is claimed by its mark, never by a cursor over `seq`: sequence
- * numbers are taken before commit, so such a cursor loses what commits late.
- * Whoever holds the lock of the feed's row marks events, alone, and gives each
- * its place in the project's feed, 1, 2, 3 …, so readers may go by place. The
- * events' own rows are not locked for it: one that somebody refers to in an
- * open transaction would be passed over, and an object's later change told
- * before it. Nobody else marks events, and nobody changes what an event says.
+ * **Invariant**: an event is claimed by its mark, never by a cursor over `seq`: sequence numbers are taken before commit, so such a cursor
+ * loses events that commit late. Only the holder of the lock on the feed's row marks events, and gives each its position in the project's
+ * feed, 1, 2, 3 …, so readers may use positions as cursors. The events' own rows are not locked for this: an event that an open transaction
+ * refers to would be skipped, and a later change of its object would come before it. Nothing else marks events, and their content never
+ * changes.
  */
 import type { ChangeType, GraphEvent, NotedRefusal, EntityType } from "@tropism/domain/graph"
 import type { GraphEventId } from "@tropism/domain/ids"
@@ -16,12 +13,12 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { Database, orDie, ProjectTransaction, onlyRow } from "../database/database.ts"
 
-/** An event that the dispatcher holds under lock. */
+/** An event that the dispatcher has locked. */
 export type ClaimedEvent = Omit<GraphEvent, "position" | "refusals" | "createdAt"> & {
   readonly createdAt: Date
 }
 
-/** What the dispatcher decided about one event. */
+/** The dispatcher's decision about one event. */
 export interface Dispatched {
   readonly id: GraphEventId
   readonly refusals: ReadonlyArray<NotedRefusal>
@@ -30,37 +27,37 @@ export interface Dispatched {
 export class Outbox extends Context.Service<
   Outbox,
   {
-    /** Takes up to `limit` events that nobody has dispatched, oldest first, for this transaction; none while another one holds the project's feed. */
+    /** Takes up to `limit` undispatched events, oldest first, for this transaction; none while another one holds the project's feed. */
     readonly claim: (limit: number) => Effect.Effect<ReadonlyArray<ClaimedEvent>, never, ProjectTransaction>
-    /** Marks claimed events as dispatched and gives each its place in the feed, in the order given. */
+    /** Marks claimed events as dispatched and gives each its position in the feed, in the given order. */
     readonly settle: (dispatched: ReadonlyArray<Dispatched>) => Effect.Effect<void, never, ProjectTransaction>
-    /** Notes that dispatched events wake an agent no more, and why. */
+    /** Records that dispatched events no longer trigger an agent, and why. */
     readonly refuse: (
       refused: ReadonlyArray<NotedRefusal & { readonly id: GraphEventId }>
     ) => Effect.Effect<void, never, ProjectTransaction>
-    /** The feed after a place, in order. */
+    /** The feed after a position, in order. */
     readonly feed: (
       after: number,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
     readonly get: (id: GraphEventId) => Effect.Effect<GraphEvent | undefined, never, ProjectTransaction>
-    /** The events of these ids that are kept, in the order of the ids. */
+    /** The existing events with these ids, in the order of the ids. */
     readonly getAll: (
       ids: ReadonlyArray<GraphEventId>
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
-    /** The events of a chain after an id, in the order in which they came to be. */
+    /** The events of a chain after an id, in order of creation. */
     readonly chain: (
       rootEventId: GraphEventId,
       after: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
-    /** Events of the feed behind one position and before another, the newest first. */
+    /** Events of the feed between two positions, newest first. */
     readonly newest: (
       after: number,
       before: number | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
-    /** The place of the newest event of the feed. */
+    /** The position of the newest event of the feed. */
     readonly lastPosition: Effect.Effect<number, never, ProjectTransaction>
   }
 >()("@tropism/server/outbox/Outbox") {
@@ -72,7 +69,7 @@ export class Outbox extends Context.Service<
 
       const claim = Effect.fn("Outbox.claim")(function* (limit: number) {
         const { projectId } = yield* ProjectTransaction
-        // The second statement looks when the first has the lock; without the lock its events are another server's.
+        // The second statement runs after the first has the lock; without the lock its events belong to another server.
         const [feed, events] = yield* database.together(
           sql`select 1 from kb.feeds where project_id = ${projectId} for update skip locked`,
           sql<ClaimedEvent>`
@@ -176,7 +173,7 @@ export class Outbox extends Context.Service<
 /** Before every id. */
 const nil = "00000000-0000-0000-0000-000000000000"
 
-/** An event as its row has it. */
+/** An event in its row's form. */
 interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt"> {
   readonly undoes: NonNullable<GraphEvent["undoes"]>
   readonly position: bigint | null
@@ -184,7 +181,7 @@ interface EventRow extends Omit<GraphEvent, "position" | "undoes" | "createdAt">
   readonly createdAt: Date
 }
 
-/** An event as it is told. */
+/** An event in the form for readers. */
 const toEvent = (row: EventRow): GraphEvent => ({
   id: row.id,
   position: row.position === null ? null : Number(row.position),
@@ -208,12 +205,11 @@ const toEvent = (row: EventRow): GraphEvent => ({
   createdAt: row.createdAt.toISOString()
 })
 
-// Looks for events of one kind in a stretch of the feed, and for the place of an instant in it.
+// Searches a range of the feed for events of one kind, and for the position of an instant.
 //
-// A stretch is bounded by places, so what a look costs follows how long the
-// stretch is and not what the feed holds.
+// A range is bounded by positions, so the cost depends on its length and not on the size of the feed.
 
-/** Events of one kind, of one type of thing or of one thing where these are said. */
+/** Events of one kind, optionally of one type or one entity. */
 export interface SoughtEvents {
   readonly entityType: EntityType
   readonly change: ChangeType
@@ -221,7 +217,7 @@ export interface SoughtEvents {
   readonly entityId: string | null
 }
 
-/** A part of the feed: behind a place, and up to another. */
+/** A range of the feed: after one position, up to another. */
 export interface Stretch {
   readonly after: number
   readonly upTo: number
@@ -230,18 +226,18 @@ export interface Stretch {
 export class FeedSearch extends Context.Service<
   FeedSearch,
   {
-    /** The first events of a kind in a stretch, in order. */
+    /** The first matching events of a range, in order. */
     readonly find: (
       sought: SoughtEvents,
       stretch: Stretch,
       limit: number
     ) => Effect.Effect<ReadonlyArray<GraphEvent>, never, ProjectTransaction>
-    /** The ids of the things of one kind that events of a stretch are about, each once. */
+    /** The distinct ids of entities of one kind with events in a range. */
     readonly touched: (
       entityType: EntityType,
       stretch: Stretch
     ) => Effect.Effect<ReadonlyArray<string>, never, ProjectTransaction>
-    /** The place in a stretch behind which events are of an instant or later; the instant as PostgreSQL reads it, to the microsecond. */
+    /** The position in a range after which events are at or after an instant; the instant in PostgreSQL's text form, with microseconds. */
     readonly placeBefore: (
       instant: string,
       stretch: Stretch
@@ -280,7 +276,7 @@ export class FeedSearch extends Context.Service<
         return rows.map(({ entityId }) => entityId)
       }, orDie)
 
-      // Places follow the instants but for those that committed at once: halving finds one in as many looks as its number has bits.
+      // Positions follow the instants except for concurrent commits, so a binary search needs as many queries as the number has bits.
       const placeBefore = Effect.fn("FeedSearch.placeBefore")(function* (
         instant: string,
         { after, upTo }: Stretch

@@ -1,9 +1,8 @@
 /**
- * How agents stand: what they have at work, and how many runs they may begin now.
+ * Counts an agent's live and recent runs and computes how many it may begin now.
  *
- * Counted through partial indexes of live and recent runs, so the cost follows
- * the bound that is counted against and not an agent's history. A count is only
- * as true as the lock that its reader holds.
+ * The queries use partial indexes of live and recent runs and count only up to the limit that matters, so their cost does not grow with the
+ * agent's history. A count is reliable only while the caller holds the agent's lock.
  */
 import type { AgentId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
@@ -16,7 +15,7 @@ import { Admission } from "../runs/admission.ts"
 import { isStopped } from "../runs/kill-switches.ts"
 import type { NewEntry } from "../runs/processing-log.ts"
 
-/** An agent as it is now, with what it has at work. */
+/** An agent's current state, with its live runs. */
 export interface Standing {
   readonly agentId: AgentId
   readonly agentVersion: number
@@ -28,10 +27,10 @@ export interface Standing {
   /** Whether a kill switch is on. */
   readonly isStopped: boolean
   readonly maxPendingRuns: number
-  /** Queued and running runs, whatever began them; counted no further than a bound that matters. */
+  /** Queued and running runs, whatever triggered them; counted only up to the limit that matters. */
   readonly liveRuns: number
   readonly liveReactions: number
-  /** Runs of events that began within the window of the rate limit or are yet to, as if now; and the first of them. */
+  /** Event runs that began within the rate limit's window or have yet to begin, as if now; and the time of the first. */
   readonly begunRuns: number
   readonly begunFirstAt: Date | null
   readonly hasWaiting: boolean
@@ -41,10 +40,11 @@ export interface Standing {
 }
 
 /**
- * Holds the waiting work of agents for this transaction, in the order of their ids, and answers of which; told so, passes over what another holds.
+ * Locks the waiting work of agents for this transaction, in the order of their ids, and returns the locked agents; with `"pass"` it skips
+ * those that another transaction holds.
  *
- * **Details** One lock keeps those who release apart. The other is the agent's row, shared: whoever changes the agent or
- * counts its runs waits, and a run of the agent that writes, which shares the row too, does not.
+ * **Details** One lock separates concurrent releasers. The other is a shared lock of the agent's row: a transaction that changes the agent
+ * or counts its runs waits for it, while a writing run of the agent, which shares the lock, does not.
  */
 export const lockAgents = Effect.fn("lockAgents")(function* (
   ids: ReadonlyArray<AgentId>,
@@ -65,7 +65,7 @@ export const lockAgents = Effect.fn("lockAgents")(function* (
   return rows.map((row) => row.id)
 }, orDie)
 
-/** How each of the agents stands. */
+/** Returns the current state of each agent. */
 export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArray<AgentId>) {
   if (ids.length === 0) return []
   const sql = yield* SqlClient.SqlClient
@@ -105,15 +105,15 @@ export const standingsOf = Effect.fn("standingsOf")(function* (ids: ReadonlyArra
     where agent.project_id = ${projectId} and agent.id = any(${ids}::uuid[])`
 }, orDie)
 
-/** How many runs may begin now, and what holds back the others. */
+/** How many runs may begin now, and what blocks the others. */
 export interface Allowance {
   readonly runs: number
   readonly wait: Wait
-  /** When a run may begin again, where that follows from time alone. */
+  /** When a run may begin again, if that depends on time alone. */
   readonly opensAtMs: number | null
 }
 
-/** What an agent's limits leave to begin. */
+/** Returns what an agent's limits allow to begin. */
 export const allowanceOf = (standing: Standing): Allowance => {
   const { config, liveRuns, liveReactions, maxPendingRuns, begunRuns, begunFirstAt } = standing
   const limits: Array<Allowance> = [
@@ -133,25 +133,24 @@ export const allowanceOf = (standing: Standing): Allowance => {
   return { ...least, runs: Math.max(0, least.runs) }
 }
 
-/** Whether there is anything to do for what waits: a run may begin, or the first entry does not say yet why none may. */
+/** Whether waiting work needs an action: a run may begin, or the first entry does not state yet why none may. */
 export const mayMove = (standing: Standing): boolean => {
   const { runs, wait } = allowanceOf(standing)
   return runs > 0 || standing.firstReason !== waitSentences[wait]
 }
 
-/** Places below the cap; a long queue is filled up in portions, since each portion costs a transaction. */
+/** Free places below the cap; a long queue is filled in portions, since each portion costs a transaction. */
 const pendingPlaces = (maxPendingRuns: number, liveRuns: number): number => {
   const free = maxPendingRuns - liveRuns
   return free >= Math.max(1, Math.min(dispatchLimits.releaseRuns, Math.floor(maxPendingRuns / 10))) ? free : 0
 }
 
-// How many runs of an agent a person's wish may begin now, and what makes the others wait.
+// Counts the runs that a person's request may begin now, with the limit that blocks the others.
 //
-// For wishes about events: their runs count in `maxConcurrency` and `rateLimit`.
-// The agent's row is held from the first count on, so that nobody takes the same
-// place; whoever releases what waits counts under a lock that this excludes.
+// This is for requests about events: their runs count in `maxConcurrency` and `rateLimit`. The agent's row is locked from the first count
+// on, so that no other transaction takes the same place; it also excludes the releaser's lock.
 
-/** How many runs may begin now, none where it is not positive, and what holds back the others. */
+/** How many runs may begin now (zero or less for none), and what blocks the others. */
 export interface FreePlaces {
   readonly count: number
   readonly wait: Wait
@@ -161,7 +160,7 @@ export const makeFreePlaces = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const admission = yield* Admission
 
-  /** At least one place below `maxPendingRuns`, or a refusal; the bounds of the rule hold for an agent that reacts. */
+  /** Returns at least one place below `maxPendingRuns`, or fails; the rule's limits apply to an agent that reacts. */
   const placesOf = Effect.fn("placesOf")(function* (agentId: AgentId) {
     const places: Array<FreePlaces> = [{ count: yield* admission.places(agentId), wait: "pendingRuns" }]
     const [standing] = yield* Effect.provideService(standingsOf([agentId]), SqlClient.SqlClient, sql)
@@ -176,11 +175,11 @@ export const makeFreePlaces = Effect.gen(function* () {
   return { placesOf }
 })
 
-// How an entry begins to wait: until when, and why.
+// Computes until when, and why, a new entry waits.
 //
-// Only the beginning: what may begin at once is released at the end of the same transaction.
+// What may begin at once is released at the end of the same transaction.
 
-/** The part of a waiting entry that follows from its agent's rule; `isFirst` where nothing of the agent waits yet. */
+/** Returns the fields of a waiting entry that follow from its agent's rule; `isFirst` when the agent has no other waiting entry. */
 export const beginningToWait = (
   config: ReactionConfig,
   standing: Standing,
@@ -196,7 +195,7 @@ export const beginningToWait = (
   }
 }
 
-/** For others of its kind, else for what holds the agent back now. */
+/** The entry waits for others to batch with, otherwise for the limit that blocks the agent now. */
 const firstReasonOf = (config: ReactionConfig, standing: Standing): Wait => {
   const first = firstWait(config)
   const { runs, wait } = allowanceOf(standing)

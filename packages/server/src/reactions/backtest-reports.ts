@@ -1,9 +1,8 @@
 /**
- * What came of a backtest: event by event, and as a report.
+ * Reports the results of a backtest, event by event and in total.
  *
- * Nothing of it is kept: it is read from what the runs would have suggested and
- * from the suggestions of the runs that handled the same events then. So it is
- * right while the backtest is under way, and when somebody decides later.
+ * Nothing is stored: the results are computed from the suggestions that its runs would have made and those of the original runs for the
+ * same events. They are therefore current while the backtest runs and after later decisions.
  */
 import type { BacktestReport, BacktestResult, Rate } from "@tropism/domain/backtest"
 import { meet, comparedProperties, type Earlier, type Met } from "@tropism/domain/backtest-agreement"
@@ -21,13 +20,13 @@ import { objectNamed } from "../graph/objects.ts"
 export class BacktestReading extends Context.Service<
   BacktestReading,
   {
-    /** The events after a number, with what was suggested then and now. */
+    /** Returns the events after a number, with the original suggestions and the new ones. */
     readonly page: (
       id: BacktestId,
       after: number,
       limit: number
     ) => Effect.Effect<ReadonlyArray<BacktestResult>, never, ProjectTransaction>
-    /** What the backtest has come to so far. */
+    /** Returns the results of the backtest so far. */
     readonly report: (id: BacktestId) => Effect.Effect<BacktestReport, never, ProjectTransaction>
   }
 >()("@tropism/server/dispatch/BacktestReading") {
@@ -46,7 +45,7 @@ export class BacktestReading extends Context.Service<
           left join kb.agent_runs run on run.id = chosen.run_id
           where chosen.backtest_id = ${id} and chosen.number > ${after} order by chosen.number limit ${limit}`
 
-      /** What a change is of that names an object or a relationship by its id. */
+      /** The type that a change affects when it names an object or a relationship by id. */
       const typeOf = sql`coalesce(
         task.payload #>> '{suggestedChanges,objectType}', task.payload #>> '{suggestedChanges,relationship,type}',
         (select object.type from kb.graph_objects object where object.id = (task.payload #>> '{suggestedChanges,objectId}')::uuid),
@@ -59,7 +58,7 @@ export class BacktestReading extends Context.Service<
         (select properties from kb.graph_relationship_versions where relationship_id = (task.outcome ->> 'entityId')::uuid
           and version = (task.outcome ->> 'version')::int - ${back}::int))`
 
-      /** The suggestions of these runs, with the events that each run handled. */
+      /** Selects the suggestions of these runs, with the events that each run handled. */
       const suggestionsOf = (runs: ReadonlyArray<RunId>) =>
         sql<SuggestionRow>`
           select task.id as task_id, task.number::int, task.status, task.run_id, task.payload -> 'suggestedChanges' as change, ${typeOf} as object_type,
@@ -151,7 +150,7 @@ interface SuggestionRow {
   readonly outcome: string | null
 }
 
-/** Of several events that a run handled: the one of the object that it suggested to change, else the newest. */
+/** Picks among the events of a run the one of the object to change, otherwise the newest. */
 const eventOf = ({ change, events }: SuggestionRow): string | undefined => {
   const target = "objectId" in change ? change.objectId : undefined
   return (events.findLast(({ objectId }) => objectId === target) ?? events.at(-1))?.id
@@ -178,7 +177,7 @@ const toEarlier = ({
       : { before: outcome === "created" ? {} : (before ?? {}), after }
 })
 
-/** Whether a run does nothing any more; nobody resumes one of a backtest. */
+/** Whether a run has ended for good; a paused backtest run is never resumed. */
 const isOver = ({ pauseReason, runStatus }: EventRow): boolean =>
   runStatus === "paused"
     ? pauseReason !== null && isResumable(pauseReason)
@@ -210,16 +209,16 @@ const toResult = ({ fresh, isOver, met, row }: EventOutcome): BacktestResult => 
 
 const shown = ({ change, confidence, reasoning }: WouldBeSuggestion) => ({ change, confidence, reasoning })
 
-// The figures of a backtest, from what was suggested earlier and now.
+// Computes the figures of a backtest from the original and the new suggestions.
 //
-// Pure. Only events whose run is over count; a run that failed, or was stopped,
-// has said nothing of what it would not suggest and is left out of agreement.
+// Pure. Only events whose run has ended count; a run that failed or was stopped does not show what it would not suggest and is excluded
+// from the agreement.
 
-/** A suggestion that a run made earlier. */
+/** A suggestion of the original run. */
 interface EarlierSuggestion extends Earlier {
   readonly taskId: TaskId
   readonly number: number
-  /** What it would change: the type of its object, or of its relationship. */
+  /** The type of the object or relationship to change. */
   readonly objectType: string
 }
 
@@ -230,7 +229,7 @@ interface WouldBeSuggestion {
   readonly reasoning: string | null
 }
 
-/** One event with what was suggested earlier and now. */
+/** One event with the original and the new suggestions. */
 interface EventOutcome {
   readonly row: EventRow
   readonly isOver: boolean

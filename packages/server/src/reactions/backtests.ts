@@ -1,9 +1,8 @@
 /**
- * Backtests as people ask for them: begin one, look at it, end it.
+ * Starts, lists and cancels backtests.
  *
- * Begun is a row and nothing more; the backtester does the rest. That an agent has
- * one at a time is a unique key. Whether the agent is enabled is no matter: a
- * backtest asks what it would have done.
+ * Starting one only inserts a row; the backtester does the rest. A unique key allows one backtest per agent at a time. The agent need not
+ * be enabled: a backtest shows what it would have done.
  */
 import type { Agent } from "@tropism/domain/agent"
 import {
@@ -45,11 +44,11 @@ import { Runs } from "../runs/run-store.ts"
 import { Projects } from "../tenancy/projects.ts"
 import { reactionRun } from "./reaction-run.ts"
 
-/** Why a backtest was not begun, or not ended. */
+/** Why a backtest was not started or not cancelled. */
 export class BacktestRefused extends Schema.TaggedError<BacktestRefused>()("BacktestRefused", {
   reason: Schema.Literals(["noVersion", "noReaction", "noObject", "noWindow", "underWay", "over"]),
   detail: Schema.String,
-  /** The place of an object that is not there. */
+  /** The index of the missing object. */
   index: Schema.optional(Schema.Int)
 }) {}
 
@@ -60,13 +59,13 @@ export class Backtests extends Context.Service<
   {
     readonly begin: (agent: Agent, input: BacktestInput, by: UserId) => InProject<Backtest, BacktestRefused>
     readonly get: (agentId: AgentId, id: BacktestId) => InProject<Backtest | undefined>
-    /** Those of an agent, the newest first. */
+    /** Returns an agent's backtests, newest first. */
     readonly list: (
       agentId: AgentId,
       before: string | undefined,
       limit: number
     ) => InProject<ReadonlyArray<Backtest>>
-    /** Ends one with all of its runs; undefined when there is none. */
+    /** Cancels a backtest with all its runs; undefined when there is none. */
     readonly cancel: (agentId: AgentId, id: BacktestId) => InProject<Backtest | undefined, BacktestRefused>
   }
 >()("@tropism/server/dispatch/Backtests") {
@@ -112,7 +111,7 @@ export class Backtests extends Context.Service<
         return rows.map(toBacktest)
       }, orDie)
 
-      /** The version that is tried out; over days, if it is one that events wake. */
+      /** Returns the version to test; over days it must react to events. */
       const checkVersion = Effect.fnUntraced(function* (agent: Agent, number: number, isOverDays: boolean) {
         const version = yield* agents.version(agent.id, number)
         if (!version)
@@ -128,7 +127,7 @@ export class Backtests extends Context.Service<
           )
       })
 
-      /** Says of the first object that has no event here that it is not there. */
+      /** Fails for the first object that has no event here. */
       const checkObjects = Effect.fnUntraced(function* (objectIds: ReadonlyArray<ObjectId>) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ id: ObjectId }>`
@@ -139,7 +138,7 @@ export class Backtests extends Context.Service<
           return yield* new BacktestRefused({ reason: "noObject", detail: "There is no such object", index })
       })
 
-      /** What it runs over: days, or objects, and not both. */
+      /** Checks that the input names either days or objects. */
       const checkChoice = Effect.fnUntraced(function* ({ days, objectIds }: BacktestInput) {
         if ((days ?? null) === null && (objectIds ?? null) === null)
           return yield* refuse(
@@ -244,14 +243,13 @@ const toBacktest = (row: BacktestRow): Backtest => ({
   completedAt: row.completedAt?.toISOString() ?? null
 })
 
-// Brings backtests along: chooses their events, gives each its run, and ends them.
+// Advances backtests: selects their events, gives each its run, and ends them.
 //
-// A backtest is its row, so whichever server holds that for a moment does the next
-// thing: a server that dies has done all of it or nothing. An event and its run
-// are one statement apart in one transaction, so each event is run once. Only a
-// few runs wait at a time; what is spent is asked before more are queued.
+// The backtest's row lock decides which server takes the next step, so a server that dies has done all of it or nothing. An event and its
+// run are written in one transaction, so each event is run once. Only a few runs are queued at a time, and the budget is checked before
+// more are queued.
 
-/** A backtest that is not over, held for this transaction. */
+/** A backtest that has not ended, locked for this transaction. */
 interface DueBacktest {
   readonly id: BacktestId
   readonly agentId: AgentId
@@ -279,9 +277,9 @@ interface NextEvent {
 export class Backtester extends Context.Service<
   Backtester,
   {
-    /** Brings backtests along for ever. */
+    /** Advances backtests until interrupted. */
     readonly run: Effect.Effect<never>
-    /** One turn of each project that has a backtest; true when anything moved. */
+    /** Takes one turn for each project with a backtest; true when anything changed. */
     readonly round: Effect.Effect<boolean>
   }
 >()("@tropism/server/dispatch/Backtester") {
@@ -307,7 +305,7 @@ export class Backtester extends Context.Service<
           order by test.id limit ${backtestLimits.batchBacktests} for no key update of test skip locked`
       })
 
-      /** Chooses the events, once: the state that is left decides. */
+      /** Selects the events; the state transition ensures that this happens once. */
       const begin = Effect.fnUntraced(function* (test: DueBacktest) {
         const version = yield* agents.version(test.agentId, test.agentVersion)
         const config = version?.definition.reactionConfig ?? null
@@ -325,7 +323,7 @@ export class Backtester extends Context.Service<
           from kb.backtest_events chosen join kb.graph_events event on event.id = chosen.event_id
           where chosen.backtest_id = ${test.id} and chosen.run_id is null order by chosen.number limit ${limit}`
 
-      /** Queues a run for each event. It is a chain of its own, which nobody is told of. */
+      /** Queues a run for each event, as a chain of its own without notifications. */
       const queue = Effect.fnUntraced(function* (test: DueBacktest, events: ReadonlyArray<NextEvent>) {
         const begun: Array<{ readonly number: number; readonly runId: RunId; readonly event: NextEvent }> = []
         for (const event of events)
@@ -347,7 +345,7 @@ export class Backtester extends Context.Service<
         yield* CrashPoint.hit("backtest.beforeQueued")
       })
 
-      /** Queues what may be queued, or ends a backtest of which nothing is left to do; answers whether anything moved. */
+      /** Queues more runs, or ends a backtest that has nothing left to do; returns whether anything changed. */
       const goOn = Effect.fnUntraced(function* (test: DueBacktest) {
         const live = yield* countLive(test.id)
         const spent = test.maxCostMicros === null ? 0 : yield* spentMicros(test.id)
@@ -408,22 +406,20 @@ export class Backtester extends Context.Service<
   )
 }
 
-// Chooses the events of a backtest, by the rule by which the dispatcher wakes the agent.
+// Selects the events of a backtest by the dispatcher's own rule.
 //
-// What is committed counts, whether the dispatcher has come to it or not: first
-// the events that have no place in the feed yet, then the feed, backwards in
-// pages of places, so that the cost follows the window and not what lies behind
-// it. What would have woken the version under test is judged by the same pure
-// rule, actor and depth included.
+// Committed events count, dispatched or not: first those without a position in the feed, then the feed, backwards in pages of positions, so
+// the cost follows the window and not the history before it. The same pure rule decides what would have triggered the version under test,
+// including actor and depth.
 
-/** Which events are wanted. */
+/** The events to select. */
 export interface Wanted {
   readonly id: BacktestId
   readonly agentId: AgentId
   readonly fromAt: Date
   readonly toAt: Date
   readonly maxEvents: number
-  /** Chosen by somebody, instead of the window; null where the window counts. */
+  /** Objects that a person chose instead of a window; null for the window. */
   readonly objectIds: ReadonlyArray<ObjectId> | null
 }
 
@@ -448,15 +444,15 @@ const makeBacktestEvents = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const projects = yield* Projects
 
-  /** Places of the feed, newest first. */
+  /** Selects positions of the feed, newest first. */
   const ofFeed = (projectId: ProjectId, first: number, last: number): Page => sql`
     select *, position as place from kb.graph_events
     where project_id = ${projectId} and position >= ${first} and position <= ${last}`
 
   /**
-   * Events that had no place when the feed ended there, before one of them in the order in which they were written.
+   * Selects events that had no position at this end of the feed, before `before` in the order of writing.
    *
-   * **Details** One that is given its place meanwhile is among them still, and so in no page of the feed.
+   * **Details** An event that gets its position meanwhile is still included, and therefore in no page of the feed.
    */
   const behindFeed = (projectId: ProjectId, end: number, before: string | null): Page => {
     const earlier = before === null ? sql`true` : sql`seq < ${before}::bigint`
@@ -469,7 +465,7 @@ const makeBacktestEvents = Effect.gen(function* () {
       ) event order by seq desc limit ${backtestLimits.pagePlaces}`
   }
 
-  /** How many events of the window lie in a page, where the page ends, and whether it reaches behind the window. */
+  /** Counts a page's events in the window and returns where the page ends and whether it goes past the window. */
   const measure = ({ fromAt, toAt }: Wanted, page: Page) =>
     Effect.flatMap(
       sql<{ looked: number; isPast: boolean; first: string | null }>`
@@ -479,7 +475,7 @@ const makeBacktestEvents = Effect.gen(function* () {
       onlyRow
     )
 
-  /** The events of a page whose kind the rule names, the newest first. */
+  /** Selects the events of a page whose kind the rule names, newest first. */
   const ofKind = (
     { fromAt, toAt }: Wanted,
     { events, objectTypes, relationshipTypes }: ReactionConfig,
@@ -501,7 +497,7 @@ const makeBacktestEvents = Effect.gen(function* () {
       order by place desc`
   }
 
-  /** The newest events that would have woken the agent, and how many there were of how many. */
+  /** Returns the newest events that would have triggered the agent, with the number of matching and of examined events. */
   const choose = Effect.fnUntraced(function* (wanted: Wanted, config: ReactionConfig) {
     const { projectId } = yield* ProjectTransaction
     const { chainLimits } = yield* projects.settings
@@ -510,7 +506,7 @@ const makeBacktestEvents = Effect.gen(function* () {
     const end = Number(feed?.last ?? 0)
     const chosen: Array<GraphEventId> = []
     let [looked, matched] = [0, 0]
-    /** Looks at a page; answers where it ends. */
+    /** Examines a page and returns where it ends. */
     const look = Effect.fnUntraced(function* (page: Page) {
       const measured = yield* measure(wanted, page)
       looked += measured.looked
@@ -536,7 +532,7 @@ const makeBacktestEvents = Effect.gen(function* () {
     return { looked, matched, chosen: chosen.toReversed() }
   })
 
-  /** The newest event of each chosen object that was not purged since, the oldest first, and how many would have woken the agent. */
+  /** Returns the newest event of each chosen object that was not purged, oldest first, and how many would have triggered the agent. */
   const chooseByObjects = Effect.fnUntraced(function* (
     wanted: Wanted,
     objectIds: ReadonlyArray<ObjectId>,
@@ -566,7 +562,7 @@ const makeBacktestEvents = Effect.gen(function* () {
     }
   })
 
-  /** The agent's own runs that handled these events when they happened. */
+  /** Returns the agent's original runs for these events. */
   const handlersOf = Effect.fnUntraced(function* (wanted: Wanted, events: ReadonlyArray<GraphEventId>) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<{ eventId: GraphEventId; runs: ReadonlyArray<RunId> }>`
@@ -580,7 +576,7 @@ const makeBacktestEvents = Effect.gen(function* () {
     return new Map(rows.map(({ eventId, runs }) => [eventId, runs]))
   })
 
-  /** Chooses the events and keeps which they are. */
+  /** Selects and stores the events of a backtest. */
   const keepChosen = Effect.fn("BacktestEvents.keep")(function* (
     wanted: Wanted,
     config: ReactionConfig | null
@@ -603,17 +599,16 @@ const makeBacktestEvents = Effect.gen(function* () {
   return { keepChosen }
 })
 
-// The runs of a backtest, and its end.
-//
+// Tracks and cancels the runs of a backtest.
 
-/** What lets a run rest for good: nobody resumes one of a backtest. */
+/** Pause reasons that are final: a backtest run is never resumed. */
 const final = PauseReason.literals.filter(isResumable)
 
 const makeBacktestRuns = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const endings = yield* RunCancellation
 
-  /** The condition, on a row of kb.agent_runs called `run`, that it has not come to its rest. */
+  /** The condition, on a row of kb.agent_runs called `run`, that the run is still live. */
   const isLive = sql`(run.status in ('queued', 'running') or (run.status = 'paused' and not ${sql.in("run.pause_reason", final)}))`
 
   const countLive = Effect.fnUntraced(function* (id: BacktestId) {
@@ -625,7 +620,7 @@ const makeBacktestRuns = Effect.gen(function* () {
     return live
   })
 
-  /** What its model requests have cost. */
+  /** Returns the cost of its model requests. */
   const spentMicros = Effect.fnUntraced(function* (id: BacktestId) {
     const { projectId } = yield* ProjectTransaction
     const [spent] = yield* sql<{ costMicros: bigint }>`
@@ -633,7 +628,7 @@ const makeBacktestRuns = Effect.gen(function* () {
     return Number(spent?.costMicros ?? 0)
   })
 
-  /** Ends a backtest, once; false when it had ended. */
+  /** Ends a backtest; false when it had already ended. */
   const end = Effect.fnUntraced(function* (
     id: BacktestId,
     status: Extract<BacktestStatus, "completed" | "cancelled" | "failed">,
@@ -645,7 +640,7 @@ const makeBacktestRuns = Effect.gen(function* () {
     return ended.length > 0
   })
 
-  /** Cancels the runs that wait or are at work. */
+  /** Cancels the queued and running runs. */
   const cancelLive = Effect.fnUntraced(function* (id: BacktestId, because: string) {
     const live = yield* sql<{ id: RunId; contextName: string }>`
       select run.id, run.context_name from kb.agent_runs run where run.backtest_id = ${id} and ${isLive} order by run.id`
@@ -656,16 +651,15 @@ const makeBacktestRuns = Effect.gen(function* () {
   return { cancelLive, countLive, end, isLive, spentMicros }
 })
 
-// Every bound of backtests, with its unit in its name; what a person may ask for stands in `domain/backtest.ts`.
-//
+// The limits of backtests, with their units in their names; limits on a person's input are in `domain/backtest.ts`.
 
 const backtestLimits = {
-  /** Backtests of one project that are looked at in one transaction. */
+  /** Backtests of one project per transaction. */
   batchBacktests: 20,
-  /** Runs of one backtest that are in the queue or at work at once: what was not begun is easily not run. */
+  /** Queued and running runs of one backtest; keeping few makes it cheap to stop. */
   liveRuns: 8,
-  /** Places of the feed that are looked at in one query. */
+  /** Positions of the feed per query. */
   pagePlaces: 2_000,
-  /** Events of the window that are looked at in all. */
+  /** Events of the window that are examined in all. */
   lookedEvents: 500_000
 } as const

@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Result } from "effect"
-import { readCron } from "../agents/schedule.ts"
+import { readCron } from "../agents/cron-schedules.ts"
 import { dispatchLimits } from "../limits.ts"
 import { type OwingSchedule, settle } from "./schedules.ts"
 

@@ -1,9 +1,8 @@
 /**
- * Reads a chain: what descends from one root event, and what it has used.
+ * Reads a chain: everything that descends from one root event, and its usage.
  *
- * Every part is found by the root through an index, so the cost follows the
- * chain and not what lies beside it. Nothing is counted here that decides
- * anything: the caps are judged on the row under lock, in `run/chain-places.ts`.
+ * Every part is found by the root through an index, so the cost follows the size of the chain. These counts decide nothing: the caps are
+ * checked on the locked row, in `runs/chain-caps.ts`.
  */
 import {
   type Chain,
@@ -26,7 +25,7 @@ import { runsOfChain } from "../runs/run-queries.ts"
 import { Runs } from "../runs/run-store.ts"
 import { Projects } from "../tenancy/projects.ts"
 
-/** What began a chain, what it has used, what it may use and what stopped it. */
+/** A chain's origin, usage, limits and stops. */
 export type ChainHead = Omit<Chain, "items" | "nextCursor">
 
 type Stop = ChainHead["stops"][number]
@@ -34,16 +33,16 @@ type Stop = ChainHead["stops"][number]
 export class Chains extends Context.Service<
   Chains,
   {
-    /** What began a chain, what it has used and what stopped it; undefined when nothing of that id began one. */
+    /** Returns a chain's origin, usage and stops; undefined when no chain has this root. */
     readonly find: (
       rootEventId: GraphEventId
     ) => Effect.Effect<ChainHead | undefined, never, ProjectTransaction>
-    /** Chains in which an agent ran, those of the newest roots first, before an id. */
+    /** Returns chains in which an agent ran, newest roots first, before an id. */
     readonly list: (
       before: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<ChainSummary>, never, ProjectTransaction>
-    /** Events, runs and tasks of a chain after an id, in the order in which they came to be. */
+    /** Returns events, runs and tasks of a chain after an id, in the order of creation. */
     readonly links: (
       rootEventId: GraphEventId,
       after: string | undefined,
@@ -122,7 +121,7 @@ export class Chains extends Context.Service<
         return rows.map(toTask)
       })
 
-      /** The undos that have taken events back, by the events; found by what each has put back. */
+      /** Returns the undos of events, by event; an undo is found by the events that it reverted. */
       const undosOf = Effect.fnUntraced(function* (events: ReadonlyArray<GraphEvent>) {
         const { projectId } = yield* ProjectTransaction
         const entities = [...new Set(events.map(({ entityId }) => entityId))]
@@ -168,7 +167,7 @@ export class Chains extends Context.Service<
 
       const list = Effect.fn("Chains.list")(function* (before: string | undefined, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        // A run of a reaction counts in the chain's row before it begins, one that a person asked for when it first spends.
+        // A reaction's run counts in the chain's row before it begins; one that a person triggered counts at its first use of tokens.
         const rows = yield* sql<SummaryRow>`
           select chain.scope_id as id, chain.runs, chain.input_tokens, chain.output_tokens, chain.cost_micros,
             ran.agents, ran.open_runs, ran.all_runs, ran.first_run_at, told.events, told.depth, told.is_stopped
@@ -218,7 +217,7 @@ export class Chains extends Context.Service<
   )
 }
 
-/** The rules that stop a chain, whoever was to wake. */
+/** The rules that stop a chain for every agent. */
 const stopRules = ["chainDepth", "chainRuns", "chainTokens", "chainCost", "oscillation"]
 
 const nil = "00000000-0000-0000-0000-000000000000"
@@ -233,11 +232,11 @@ interface Counts {
 
 interface SummaryRow extends UseRow {
   readonly id: GraphEventId
-  /** Null where what ran is gone. */
+  /** Null when the runs have been deleted. */
   readonly agents: ReadonlyArray<string> | null
   readonly openRuns: number
   readonly allRuns: number
-  /** Null where what ran is gone. */
+  /** Null when the runs have been deleted. */
   readonly firstRunAt: Date | null
   readonly events: number
   readonly depth: number

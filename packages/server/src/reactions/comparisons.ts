@@ -1,9 +1,8 @@
 /**
- * Puts one question to several variants of a context, and reads what came of each side by side.
+ * Sends one question to several variants of a context and reads their answers side by side.
  *
- * All variants begin in one transaction or none does: their forks, what they
- * differ in, their questions and their runs. What they were compared from is
- * told last and wakes nobody, so it goes on as if nothing had happened.
+ * All variants begin in one transaction or none does: their forks, their settings, their questions and their runs. The event in the
+ * original context comes last and triggers no run, so the original continues unchanged.
  */
 import type { Agent } from "@tropism/domain/agent"
 import { microsPerDollar } from "@tropism/domain/chain"
@@ -25,21 +24,21 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { Admission, type TriggerRefused } from "../runs/admission.ts"
 import { ContextBeginnings, type ForkRefused } from "./new-contexts.ts"
-import { openToPeople, Triggers } from "./triggers.ts"
+import { openToPeople, Triggers } from "./manual-triggers.ts"
 
 type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 
 export class Comparisons extends Context.Service<
   Comparisons,
   {
-    /** Asks every variant; nothing is kept where one of them cannot be asked. */
+    /** Starts every variant; nothing is written when one of them cannot start. */
     readonly start: (
       from: ContextHead,
       agent: Agent,
       input: ComparisonInput,
       by: UserId
     ) => InProject<ComparisonId, ContextExists | PromptFailed | ForkRefused | TriggerRefused>
-    /** What has come of the variants so far. */
+    /** Returns the results of the variants so far. */
     readonly get: (from: ContextName, id: ComparisonId) => InProject<Comparison | undefined>
   }
 >()("@tropism/server/dispatch/Comparisons") {
@@ -53,7 +52,7 @@ export class Comparisons extends Context.Service<
       const triggers = yield* Triggers
       const admission = yield* Admission
 
-      /** The runs that were queued just now, by their contexts. */
+      /** Returns the runs just queued, by context. */
       const runsOn = Effect.fnUntraced(function* (names: ReadonlyArray<ContextName>) {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql<{ id: RunId; contextName: ContextName }>`
@@ -69,7 +68,7 @@ export class Comparisons extends Context.Service<
         by: UserId
       ) {
         yield* openToPeople(from)
-        // The agent is held before any log is, as by everybody who speaks with it.
+        // Lock the agent before any log, in the order of every incoming message.
         yield* admission.places(agent.id)
         const short = (yield* ids.next).slice(-8)
         const names = variants.map(({ label }) => nameOf(from.name, short, label))
@@ -98,7 +97,7 @@ export class Comparisons extends Context.Service<
         return comparison
       })
 
-      /** The event that began it: at most a few lie between it and the event at which its variants begin. */
+      /** Finds the comparison's event, which is within a few events of the point where its variants fork. */
       const begun = Effect.fnUntraced(function* (from: ContextName, id: ComparisonId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<BegunRow>`
@@ -169,7 +168,7 @@ interface OutcomeRow extends Omit<ComparedVariant, "label" | "context" | "runId"
   readonly calls: ComparedVariant["toolCalls"]
 }
 
-/** What an unfinished answer has said stands in the run. */
+/** The text of an unfinished answer is in the run's row. */
 const toVariant = (row: OutcomeRow): Omit<ComparedVariant, "label" | "context"> => ({
   runId: row.id,
   status: row.status,
@@ -183,13 +182,13 @@ const toVariant = (row: OutcomeRow): Omit<ComparedVariant, "label" | "context"> 
   toolCalls: row.calls
 })
 
-/** A name that says where the fork comes from; a long one is cut, for names have an end. */
+/** Returns a name for the fork; the original's name is cut to fit the maximum length. */
 const nameOf = (from: ContextName, short: string, label: string): ContextName =>
   ContextName.make(`${from.slice(0, nameMaxChars - short.length - label.length - 2)}.${short}.${label}`)
 
 const nameMaxChars = 100
 
-/** What is set in the fork of a variant before it is asked. */
+/** Returns the settings of a variant, appended to its fork before the question. */
 const differencesOf = ({ model, systemPrompt }: VariantInput): ReadonlyArray<NewEvent> => [
   ...(systemPrompt ? [{ type: "SystemPromptEvent", content: systemPrompt } as const] : []),
   ...(model ? [{ type: "SetLlmConfigEvent", role: "primary", ...model } as const] : [])

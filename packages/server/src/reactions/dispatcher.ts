@@ -1,12 +1,11 @@
 /**
- * Turns committed events into processing entries and queued runs: event × agent, once.
+ * Turns committed events into processing entries and queued runs, once for each event and agent.
  *
- * One transaction claims events, opens their processing entries, queues the runs
- * that may begin at once and marks the events; what must wait is an entry
- * without a run, and the releaser's business later. Who may take an agent's last
- * places holds it while it counts. Dying before the commit
- * leaves everything to be done again, dying after it leaves nothing to do. A unique key, not this code,
- * keeps an agent from handling an event twice. Projects take turns.
+ * One transaction claims events, opens their processing entries, queues the runs that may begin at once and marks the events; an entry that
+ * must wait has no run, and the releaser starts it later. Agents with few places left are locked while their runs are counted. A crash
+ * before the commit leaves everything to do again, one after it nothing.
+ *
+ * **Invariant** A unique key, not this code, keeps an agent from handling an event twice. Projects take turns.
  */
 import { isPurged, type NotedRefusal } from "@tropism/domain/graph"
 import type { AgentId, EntryId, ProjectId, RunId, GraphEventId } from "@tropism/domain/ids"
@@ -31,18 +30,18 @@ import { beginningToWait, allowanceOf, lockAgents, type Standing, standingsOf } 
 import { reactionRun } from "./reaction-run.ts"
 import { makeReleases } from "./releases.ts"
 
-/** How long events gather after a round before the next one; a round costs nearly the same for one event and for many. */
+/** How long events collect between rounds; a round costs nearly the same for one event and for many. */
 export class DispatchPauseMs extends Context.Reference<number>("@tropism/server/dispatch/DispatchPauseMs", {
   defaultValue: () => dispatchLimits.roundPauseMs
 }) {}
 
-/** An agent that an event wakes. */
+/** An agent that an event triggers. */
 interface Match {
   readonly event: ClaimedEvent
   readonly candidate: Candidate
 }
 
-/** A match that has its run at once. */
+/** A match that gets its run at once. */
 interface Immediate extends Match {
   readonly entryId: EntryId
   readonly runId: RunId
@@ -54,9 +53,12 @@ type Refusals = Map<ClaimedEvent["id"], Array<NotedRefusal>>
 export class Dispatcher extends Context.Service<
   Dispatcher,
   {
-    /** Dispatches for ever. */
+    /** Dispatches until interrupted. */
     readonly run: Effect.Effect<never>
-    /** One batch of each project that has events; true when there was any: another server that came for its events meanwhile found the feed locked, and left them to this one's next look. */
+    /**
+     * Dispatches one batch of each project that has events; true when there were any. A server that found the feed locked meanwhile leaves
+     * the new events to this one's next round.
+     */
     readonly round: Effect.Effect<boolean>
   }
 >()("@tropism/server/dispatch/Dispatcher") {
@@ -76,7 +78,7 @@ export class Dispatcher extends Context.Service<
 
       const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
-      /** Judges each candidate and notes why the others are refused. */
+      /** Judges each candidate and records why the others are refused. */
       const judge = Effect.fnUntraced(function* (events: ReadonlyArray<ClaimedEvent>, refusals: Refusals) {
         const byId = new Map(events.map((event) => [event.id, event]))
         const [{ chainLimits }, candidates] = yield* database.together(
@@ -103,7 +105,7 @@ export class Dispatcher extends Context.Service<
         return awake.toSorted((a, b) => (place.get(a.event.id) ?? 0) - (place.get(b.event.id) ?? 0))
       })
 
-      /** Opens entries that wait; what may begin at once is released at the end of the transaction. */
+      /** Opens waiting entries; those that may begin at once are released at the end of the transaction. */
       const openWaiting = Effect.fnUntraced(function* (
         matches: ReadonlyArray<Match & { readonly entryId?: EntryId }>,
         standings: ReadonlyMap<AgentId, Standing>
@@ -156,7 +158,7 @@ export class Dispatcher extends Context.Service<
         yield* runs.queue(granted.map(newRun))
       })
 
-      /** How the agents that are woken stand: which of them begin all of it at once, and which of the others are held. */
+      /** Returns the state of the triggered agents: which begin all their runs at once, and which of the others are locked. */
       const standingsFor = Effect.fnUntraced(function* (matches: ReadonlyArray<Match>) {
         const counts = Map.groupBy(matches, ({ candidate }) => candidate.agentId)
         const countOf = ({ agentId }: Standing): number => counts.get(agentId)?.length ?? 0
@@ -166,9 +168,10 @@ export class Dispatcher extends Context.Service<
         const idsOf = (standings: ReadonlyArray<Standing>) => standings.map(({ agentId }) => agentId)
         const seen = yield* withSql(standingsOf([...counts.keys()]))
         const unsure = seen.filter((standing) => !isSure(standing))
-        // Agents before chains, as whoever releases holds them; what is not had is released when the commit is told, and holds up nobody here.
+        // Lock agents before chains, in the releaser's order. An agent locked elsewhere is released after the commit, and does not delay
+        // the others.
         const held = new Set(yield* withSql(lockAgents(idsOf(unsure), "pass")))
-        // How many of the last places are left knows only who holds the agent: a door may have taken one just now.
+        // Only under the agent's lock is the number of its last places certain: a trigger may have just taken one.
         const last = unsure.filter((standing) => held.has(standing.agentId) && begins(standing))
         const counted = yield* withSql(standingsOf(idsOf(last)))
         const atOnce = new Set(idsOf([...seen.filter(isSure), ...counted.filter(begins)]))
@@ -194,7 +197,7 @@ export class Dispatcher extends Context.Service<
         return events.length
       }).pipe(orDie)
 
-      /** Whether the last round left events of a project behind. */
+      /** Whether the last round left undispatched events in a project. */
       let hasBacklog = false
 
       const round = Effect.gen(function* () {
@@ -232,7 +235,7 @@ export class Dispatcher extends Context.Service<
   )
 }
 
-/** Whether a purge took what an event said: nobody is woken to look at nothing. A deletion says nothing else. */
+/** Whether a purge erased the event's content, so that a run would find nothing. A deletion event has no other content and still counts. */
 const isEmptied = (event: ClaimedEvent): boolean => isPurged(event) && event.type !== "deleted"
 
 const note = (refusals: Refusals, event: ClaimedEvent, { agentId }: Candidate, told: Told): void => {
@@ -240,14 +243,14 @@ const note = (refusals: Refusals, event: ClaimedEvent, { agentId }: Candidate, t
   refusals.set(event.id, [...(refusals.get(event.id) ?? []), noted])
 }
 
-/** Whether all that an agent is woken by may begin now: nothing in its rule waits, nothing of it waits, and there are places. */
+/** Whether all of an agent's matches may begin now: its rule requires no delay, it has no waiting entries, and there are places. */
 const beginsAtOnce = (standing: Standing, count: number): boolean =>
   standing.config !== null &&
   isImmediate(standing.config) &&
   !standing.hasWaiting &&
   allowanceOf(standing).runs >= count
 
-/** Whether so many runs leave more places than anybody else takes in the same moment. */
+/** Whether enough places remain after these runs for any concurrent triggers. */
 const hasPlenty = ({ liveRuns, maxPendingRuns }: Standing, count: number): boolean =>
   maxPendingRuns - liveRuns - count >= dispatchLimits.sparePlaces
 
@@ -277,7 +280,7 @@ const isDropped = ({ candidate, event }: Match): boolean => isDroppedAtWork(cand
 const waitingEntry = (id: EntryId, match: Match, standing: Standing, isFirst: boolean): NewEntry => ({
   ...entryOf(id, match),
   ...beginningToWait(match.candidate.config, standing, isFirst),
-  // A run that a kill switch paused is not at work: what comes meanwhile is kept until it is released.
+  // A run that a kill switch paused does not count as active: events are kept until it is released.
   skips: isDropped(match) && !standing.isStopped
 })
 
@@ -297,20 +300,19 @@ const newRun = ({ event, candidate, runId }: Immediate): NewRun =>
 
 // Finds the agents that may react to events.
 //
-// Asked by type and kind of event through an index, once for each that occurs,
-// so the cost follows the agents that listen and not those that exist. The rules of each are judged
-// afterwards, by the pure judgement of the domain.
+// One index query per type and kind of event that occurs, so the cost follows the listening agents and not all agents. The pure rules of
+// the domain judge the matches afterwards.
 
 /** An agent that listens to events of this kind. */
 interface Candidate {
   readonly agentId: AgentId
   readonly agentVersion: number
   readonly config: ReactionConfig
-  /** Those of the events that it listens to. */
+  /** The events that it listens to. */
   readonly eventIds: ReadonlyArray<GraphEventId>
 }
 
-/** The enabled agents that listen to any of the events, by id; an agent hears nothing from before it was enabled. */
+/** Returns the enabled agents that listen to any of the events, by id; events from before an agent was enabled are excluded. */
 const findCandidates = Effect.fn("findCandidates")(function* (events: ReadonlyArray<ClaimedEvent>) {
   if (events.length === 0) return []
   const sql = yield* SqlClient.SqlClient
@@ -350,13 +352,12 @@ const findCandidates = Effect.fn("findCandidates")(function* (events: ReadonlyAr
     order by agent.id`
 }, orDie)
 
-// Finds changes by which agents only take back what other agents did.
+// Finds changes by which agents only revert what other agents did.
 //
-// One query for a batch, and a bounded number of versions for each event: the
-// cost does not follow the history of an object. Only changes of agents that no
-// person approved are asked about; what a person said begins the count anew.
+// One query for a batch, and a limited number of versions for each event, so the cost does not follow an object's history. Only agents'
+// changes without a person's approval are considered; a change by a person restarts the count.
 
-/** The events by which a property goes back and forth, with the sentence that says so. */
+/** Returns the events by which a property oscillates, with a sentence that describes it. */
 const findOscillations = Effect.fn("findOscillations")(function* (
   events: ReadonlyArray<ClaimedEvent>
 ): Effect.fn.Return<ReadonlyMap<GraphEventId, Told>, never, SqlClient.SqlClient | ProjectTransaction> {
@@ -371,11 +372,11 @@ const findOscillations = Effect.fn("findOscillations")(function* (
   return found
 })
 
-/** Before so many versions nothing can have come back often enough. */
+/** With fewer versions no value can have returned often enough. */
 const isByAgentAlone = ({ actorType, approvedBy, type, version }: ClaimedEvent): boolean =>
   type === "updated" && actorType === "agent" && approvedBy === null && version > oscillationBounds.returns
 
-/** The values of each property that an event changed, as agents alone have set it lately. */
+/** Reads the recent values of each changed property, as set by agents alone. */
 const readTurns = Effect.fnUntraced(function* (eventIds: ReadonlyArray<GraphEventId>) {
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction

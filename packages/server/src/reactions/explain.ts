@@ -1,9 +1,8 @@
 /**
- * Finds what `explain` judges: the agents as they were when an event was
- * dispatched, and what the processing log says of them.
+ * Collects the input of `explain`: the agents as of an event's dispatch, and their processing entries.
  *
- * One agent or a page of them is the same three queries, and one more where the object was purged. Definitions come from
- * the versions, by the instant of the dispatch; nothing is judged here.
+ * One agent or a page of them takes the same three queries, and one more when the object was purged. Definitions come from the versions at
+ * the time of the dispatch. Nothing is judged here.
  */
 import type { Explanation } from "@tropism/api/explanations-api"
 import type { Agent } from "@tropism/domain/agent"
@@ -35,11 +34,14 @@ type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 export class Explanations extends Context.Service<
   Explanations,
   {
-    /** Explains an event to one agent, also one that is deleted; undefined when there is no such agent. */
+    /** Explains an event to one agent, even a deleted one; undefined when there is no such agent. */
     readonly one: (event: GraphEvent, agentId: AgentId) => Read<Explanation | undefined>
-    /** The same of what a foreign server told; undefined when there is no such occurrence or agent. */
+    /** Does the same for an event of an external server; undefined when there is no such occurrence or agent. */
     readonly ofOccurrence: (id: GraphEventId, agentId: AgentId) => Read<Explanation | undefined>
-    /** What a foreign server told, to the agents of the project that were not deleted before it, newest first; undefined when it told no such thing. */
+    /**
+     * Explains an external event to the agents of the project that were not deleted before it, newest first; undefined when there is no
+     * such occurrence.
+     */
     readonly listOfOccurrence: (
       id: GraphEventId,
       before: string | undefined,
@@ -136,7 +138,7 @@ export class Explanations extends Context.Service<
         )
       }, orDie)
 
-      /** What a foreign server told was dispatched in the instant in which it was kept. */
+      /** An external event counts as dispatched when it was stored. */
       const occurrenceTo = Effect.fnUntraced(function* (
         id: GraphEventId,
         where: Statement.Fragment,
@@ -211,7 +213,7 @@ interface AgentRow {
 
 const toExplained = Effect.fnUntraced(function* (row: AgentRow, dispatchedAt: Date | null) {
   const definition = row.version === null ? null : yield* Effect.orDie(decodeDefinition(row.definition))
-  // What disabled the agent by itself left its reason in the row; a person leaves none.
+  // An automatic disabling stores its reason in the row; a person's does not.
   const isStopped =
     !row.enabled && row.disabledReason !== null && row.updatedAt <= (dispatchedAt ?? row.updatedAt)
   const agent: ExplainedAgent = {
@@ -247,16 +249,15 @@ const runOf = (handling: Handling | undefined): Explanation["run"] =>
     ? { id: handling.entry.runId, status: handling.runStatus }
     : null
 
-// Lists what an agent has not handled, and why.
+// Lists the events that an agent has not handled, with the reasons.
 //
-// Enabling an agent never replays old events; here they are found. What the
-// agent's rule leaves out of itself (its own changes, other properties) is not
-// pending, and neither is what is on its way.
+// Enabling an agent never replays old events; they are found here. Events that the agent's own rule excludes (its own changes, other
+// properties) are not pending, nor are those in progress.
 
 export class PendingEvents extends Context.Service<
   PendingEvents,
   {
-    /** A page of at most `limit` objects, newest first, and the object after which the next page begins. */
+    /** Returns a page of at most `limit` objects, newest first, and the object after which the next page begins. */
     readonly page: (
       agent: Agent,
       before: string | undefined,
@@ -289,7 +290,7 @@ export class PendingEvents extends Context.Service<
         const { lookedTo, subjects: found } = yield* subjects.page(agent, before, limit)
         const items = found.flatMap((subject) => {
           const refusal = findRefusal(agent.id, reactionConfig, subject, chainLimits)
-          // A chain's cap keeps an event back that the agent's own rule is about.
+          // The cap of a chain withheld an event that matches the agent's own rule.
           return refusal === undefined || refusal.rule === "chainDepth"
             ? [toPendingEvent(subject, agent, row?.enabledAt ?? null)]
             : []
@@ -331,14 +332,13 @@ const whyOf = (
     : { why: "notConcerned", reason: "The agent did not have this rule when this came" }
 }
 
-// What an agent may have left undone: objects, each with the event that stands for it.
+// Finds the objects that an agent may not have handled, each with its representative event.
 //
-// For an object that is the event of its newest version of a kind that the agent
-// reacts to. How the agent stands to it is read from its newest entry, or from
-// the number that is left when the entry is no longer kept. A page looks at a
-// bounded number of objects, by index, however much the agent has handled.
+// The event is that of the object's newest version of a kind that the agent reacts to. Its status comes from the newest entry, or from the
+// version number that remains when the entry is deleted. A page reads a limited number of objects by index, however many the agent has
+// handled.
 
-/** An event and how an agent stands to it. */
+/** An event with its status for an agent. */
 export interface Subject extends Omit<
   GraphEvent,
   "id" | "position" | "approvedBy" | "runId" | "toolCallId" | "taskId" | "createdAt"
@@ -346,7 +346,7 @@ export interface Subject extends Omit<
   readonly eventId: GraphEventId
   readonly createdAt: Date
   readonly isDispatched: boolean
-  /** The newest attempt, when there was any and it is still kept. */
+  /** The newest attempt, if there was one and it is still stored. */
   readonly entryId: EntryId | null
   readonly entryStatus: EntryStatus | null
   readonly attempt: number | null
@@ -354,25 +354,25 @@ export interface Subject extends Omit<
   readonly tries: number | null
   readonly entryReason: string | null
   readonly entryError: string | null
-  /** Whether an entry of this version or a later one was completed and is no longer kept. */
+  /** Whether an entry of this version or a later one was completed and has been deleted. */
   readonly wasHandled: boolean
 }
 
 /** A part of the objects of an agent's types. */
 interface Looked {
-  /** Those that the agent has not handled, newest object first. */
+  /** The objects that the agent has not handled, newest first. */
   readonly subjects: ReadonlyArray<Subject & { readonly subject: NamedObject }>
-  /** The object up to which was looked, when there are more behind it. */
+  /** The last object that was examined, when there are more after it. */
   readonly lookedTo: ObjectId | null
 }
 
 export interface Subjects {
-  /** Objects that the agent has not handled, after a given one; fewer than `limit` when the look was at its bound. */
+  /** Returns objects that the agent has not handled, after the given one; fewer than `limit` when the search reached its limit. */
   readonly page: (agent: Agent, before: string | undefined, limit: number) => Read<Looked>
-  /** The events that stand for objects; none for an object that is not there or has no event that concerns the agent. */
+  /** Returns the events of objects; none for an object that is missing or has no event of interest to the agent. */
   readonly ofObjects: (agent: Agent, ids: ReadonlyArray<ObjectId>) => Read<ReadonlyArray<Subject>>
   readonly ofEvents: (agent: Agent, ids: ReadonlyArray<GraphEventId>) => Read<ReadonlyArray<Subject>>
-  /** The newest events of objects and relationships, of whatever kind, in the order of the ids. */
+  /** Returns the newest events of objects and relationships, of any kind, in the order of the ids. */
   readonly ofNewest: (agent: Agent, ids: ReadonlyArray<string>) => Read<ReadonlyArray<Subject>>
 }
 
@@ -388,7 +388,7 @@ export const makeSubjects = Effect.gen(function* () {
     ${entry}.agent_id = ${agent.id} and ${entry}.graph_object_id = event.entity_id
       and ${entry}.object_version = event.version and ${entry}.event_type = event.type`
 
-  // Each is asked by index for each row: the limits keep the planner from reading whole tables for a page.
+  // The limits make the planner use an index for each row instead of reading whole tables for a page.
   const stand = (agent: Agent) => sql`
     left join lateral (
       select id, status, attempt, reason, error_message, attempt - case when attempt = 1 then (status = 'skipped')::int else (
@@ -402,7 +402,7 @@ export const makeSubjects = Effect.gen(function* () {
       where handled.agent_id = ${agent.id} and handled.graph_object_id = event.entity_id limit 1
     ) handled on true`
 
-  /** The newest version of an object whose event is of a kind that the agent reacts to. */
+  /** Selects an object's newest version whose event is of a kind that the agent reacts to. */
   const concerning = ({ reactionConfig }: Agent) => {
     const events = reactionConfig?.events ?? []
     return sql`case when ${events.includes("updated")} and object.version > 1 then object.version when ${events.includes("created")} then 1 end`
@@ -420,7 +420,7 @@ export const makeSubjects = Effect.gen(function* () {
       select object.id, ${concerning(agent)} as version from kb.graph_objects object
       where object.project_id = ${projectId} and object.deleted_at is null and object.id < ${last} ${condition}
       order by object.id desc limit ${dispatchLimits.pendingLookObjects}`
-    // Each type by its own index, so that a rare one is found among many others.
+    // Query each type by its own index, so that a rare type is found among many objects.
     const objects =
       types.length === 0
         ? ofType(sql``)

@@ -1,10 +1,9 @@
 /**
- * Asks foreign servers what happened, for the agents that listen.
+ * Polls external servers for events, for the agents that listen.
  *
- * A claim is a transaction, the question is none, and keeping the answer is
- * another one that the claim guards. So a program may die anywhere, and two never
- * tell the same. A slow server holds up nobody: questions are asked side by side,
- * a bounded number, of one project too, and projects take turns.
+ * The claim is one transaction, the request runs outside any, and storing the answer is another that the claim fences. A crash therefore
+ * loses nothing, and two servers never store the same event. A slow server does not delay others: a limited number of requests run
+ * concurrently, also per project, and projects take turns.
  */
 import type { ProjectId, McpServerId, AgentId, EntryId, GraphEventId } from "@tropism/domain/ids"
 import { isAllowedEvent } from "@tropism/domain/mcp-server"
@@ -28,7 +27,7 @@ import { makeReleases } from "./releases.ts"
 export class SourcePoller extends Context.Service<
   SourcePoller,
   {
-    /** Asks for ever. */
+    /** Polls until interrupted. */
     readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/dispatch/SourcePoller") {
@@ -48,15 +47,15 @@ export class SourcePoller extends Context.Service<
           return yield* answered(`The project has no MCP server named ${serverName} that is enabled`)
         if (!isAllowedEvent(server.config, name))
           return yield* answered(`The allowedEvents of ${serverName} do not name ${name} any more`)
-        // A cursor of another server of the same name says nothing to this one.
+        // The cursor of another server with the same name is meaningless to this one.
         const cursor = source.serverId === server.id ? source.cursor : null
-        // What happens elsewhere is told to agents, and to no member.
+        // External events are for agents and never use a member's account.
         const whom = { ...server, member: null }
         const telling = yield* foreign.ask(whom, { name, arguments: source.arguments, cursor })
         return { serverId: server.id, telling }
       })
 
-      /** One question, and what comes of it; whoever leaves in the middle lets others ask at once. */
+      /** Makes one request and handles its outcome; an interruption releases the claim so that others may poll at once. */
       const turn = Effect.fnUntraced(
         function* (projectId: ProjectId, source: ClaimedSource, server: KeptServer | undefined) {
           yield* CrashPoint.hit("source.afterClaim")
@@ -93,7 +92,7 @@ export class SourcePoller extends Context.Service<
           sparePlaces: sourceLimits.sparePolls,
           placesPerProject: sourceLimits.pollsPerProject
         })
-        // Whatever is taken is under way behind it, so that whoever leaves lets it go.
+        // Start the fiber within the claim, so that an interruption releases every claimed source.
         const begin = Effect.fnUntraced(function* (projectId: ProjectId, atMost: number) {
           const taken = yield* database.inProject(projectId, take(atMost))
           for (const { server, source } of taken)
@@ -101,7 +100,7 @@ export class SourcePoller extends Context.Service<
               projectId,
               Effect.andThen(
                 share("Source poller", projectId, turn(projectId, source, server)),
-                // Its place is free, and there may be more to ask.
+                // A slot is free, and there may be more to poll.
                 notifier.signal("sources")
               )
             )
@@ -118,26 +117,25 @@ export class SourcePoller extends Context.Service<
   )
 }
 
-// The sources of foreign events: which is asked next, by whom, and how that went.
+// Manages the sources of external events: claims, cursors and failures.
 //
-// One program asks for a source at a time; what it writes is guarded by its claim,
-// on the database's clock. A source that no enabled agent hears any more falls
-// asleep here and forgets its cursor, so whoever hears it again begins with then.
+// One process polls a source at a time; its writes are fenced by its claim, on the database's clock. A source without an enabled listening
+// agent becomes inactive and loses its cursor, so a later listener starts at that time.
 
-/** A source that this program may ask for now. */
+/** A source that this process may poll now. */
 interface ClaimedSource {
   readonly id: string
   readonly claimToken: string
   readonly claimedAt: Date
   readonly serverName: string
-  /** Whose cursor it is. */
+  /** The server that the cursor belongs to. */
   readonly serverId: McpServerId | null
   readonly name: string
   readonly arguments: unknown
   readonly cursor: string | null
 }
 
-/** The reads and writes of sources, but for what is told. */
+/** The queries of sources, except storing events. */
 export const makeEventSources = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -147,7 +145,7 @@ export const makeEventSources = Effect.gen(function* () {
     }>`select project_id from kb.projects_with_due_sources() as project_id order by project_id`
   )
 
-  /** Takes at most so many that are due, the longest due first; none while a kill switch is on. */
+  /** Claims up to `limit` due sources, the longest due first; none while a kill switch is on. */
   const claim = Effect.fn("EventSources.claim")(function* (limit: number) {
     const { projectId } = yield* ProjectTransaction
     const claimed = yield* sql<ClaimedSource>`
@@ -160,7 +158,7 @@ export const makeEventSources = Effect.gen(function* () {
       ))
       returning source.id, claim_token, now() as claimed_at, server_name, server_id, name, arguments, cursor`
     if (claimed.length === 0) return []
-    // A statement of its own: who began to hear has held the row before, and is seen now.
+    // A separate statement, so that a listener added while this waited for the row lock is visible.
     const asleep = yield* sql<{ readonly id: string }>`
       update kb.mcp_event_sources source set due_at = null, cursor = null, claim_token = null, claimed_until = null
       where id = any(${claimed.map(({ id }) => id)}::uuid[]) and not exists (
@@ -171,7 +169,7 @@ export const makeEventSources = Effect.gen(function* () {
     return claimed.filter(({ id }) => !sleeping.has(id))
   }, orDie)
 
-  /** Notes that a question had no answer that could be used; the next waits, longer each time. */
+  /** Records a failed request; the next waits, longer each time. */
   const noteFault = Effect.fn("EventSources.noteFault")(function* (
     { claimToken, id }: ClaimedSource,
     fault: string
@@ -185,7 +183,7 @@ export const makeEventSources = Effect.gen(function* () {
       where id = ${id} and project_id = ${projectId} and claim_token = ${claimToken}::uuid`
   }, orDie)
 
-  /** Lets a claim go whose question nobody will hear the answer of: it may be asked again at once. */
+  /** Releases the claim of an interrupted request, so that the source may be polled at once. */
   const release = Effect.fn("EventSources.release")(function* ({ claimToken, id }: ClaimedSource) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`
@@ -196,15 +194,13 @@ export const makeEventSources = Effect.gen(function* () {
   return { due, claim, noteFault, release }
 })
 
-// Keeps what a foreign server told, and wakes the agents that hear it: once.
+// Stores external events and triggers the agents that listen, once.
 //
-// One transaction keeps the occurrences, opens an entry for each agent and
-// occurrence, and moves the cursor. Dying before the commit leaves the question to
-// be asked again; dying after it leaves nothing to do. What was told before is
-// known by the server's id of it, and the agents are held before the source, as a
-// save of theirs holds them.
+// One transaction stores the occurrences, opens an entry for each agent and occurrence, and advances the cursor. A crash before the commit
+// repeats the request, one after it leaves nothing to do. The server's own event id identifies duplicates. The agents are locked before the
+// source, in the order of a save of an agent.
 
-/** An occurrence that was kept just now. */
+/** An occurrence that was just stored. */
 interface Kept {
   readonly id: GraphEventId
   readonly number: number
@@ -221,7 +217,7 @@ const makeTelling = Effect.gen(function* () {
   const { release } = yield* makeReleases
   const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
-  /** Agents that heard the source before it was asked. */
+  /** Returns the agents that listened to the source before the request. */
   const hearersOf = Effect.fnUntraced(function* ({ claimedAt, id }: ClaimedSource) {
     const rows = yield* sql<{ readonly agentId: AgentId }>`
       select heard.agent_id from kb.agent_mcp_events heard join kb.agents agent on agent.id = heard.agent_id
@@ -230,7 +226,7 @@ const makeTelling = Effect.gen(function* () {
     return rows.map(({ agentId }) => agentId)
   })
 
-  /** Keeps what was not told before, numbered on. */
+  /** Stores new events with consecutive numbers. */
   const keep = Effect.fnUntraced(function* (source: ClaimedSource, last: number, events: Telling["events"]) {
     if (events.length === 0) return []
     const { projectId } = yield* ProjectTransaction
@@ -248,7 +244,7 @@ const makeTelling = Effect.gen(function* () {
     return kept.toSorted((a, b) => a.number - b.number)
   })
 
-  /** Opens an entry for each occurrence and agent, in the order in which it was told. */
+  /** Opens an entry for each occurrence and agent, in the order of the events. */
   const open = Effect.fnUntraced(function* (
     source: ClaimedSource,
     kept: ReadonlyArray<Kept>,
@@ -264,7 +260,7 @@ const makeTelling = Effect.gen(function* () {
     yield* sql.afterCommit(notifier.signal("releases"))
   })
 
-  /** Moves the cursor on and lets the claim go. */
+  /** Advances the cursor and releases the claim. */
   const move = (source: ClaimedSource, serverId: McpServerId, telling: Telling, kept: number) => sql`
     update kb.mcp_event_sources set server_id = ${serverId}, cursor = ${telling.cursor},
       last_number = last_number + ${telling.events.length}, claim_token = null, claimed_until = null,
@@ -273,7 +269,7 @@ const makeTelling = Effect.gen(function* () {
       due_at = now() + make_interval(secs => ${pauseMs(telling, kept) / 1_000}::float8)
     where id = ${source.id}`
 
-  /** Keeps an answer, whoever it wakes; false when another program asks for the source now. */
+  /** Stores an answer, even when it triggers no agent; false when another process holds the source now. */
   const tell = Effect.fn("telling")(function* (
     source: ClaimedSource,
     serverId: McpServerId,
@@ -303,10 +299,10 @@ const makeTelling = Effect.gen(function* () {
 const isHearer = (standing: Standing): standing is Hearer => standing.isActive && standing.config !== null
 
 /**
- * The entry of an agent for an occurrence.
+ * Returns an agent's entry for an occurrence.
  *
- * **Details** An occurrence is about nothing that could be looked at again, so none is skipped because the agent is busy:
- * it is a thing of its own. Where the rule gathers or works on one after the other, the source is what it does that for.
+ * **Details** An occurrence has no object whose state could be read again, so none is skipped while the agent is busy. Rules that gather
+ * events or handle them one at a time apply per source.
  */
 const entryOf = (
   id: EntryId,
@@ -330,7 +326,9 @@ const entryOf = (
 const isOneLine = ({ concurrencyStrategy, debounceMs }: ReactionConfig): boolean =>
   concurrencyStrategy === "latest" || concurrencyStrategy === "queue" || debounceMs > 0
 
-/** When to ask again: at once while there is more, as long as the server tells anything new; else as it wishes, within bounds. */
+/**
+ * When to poll again: at once while there is more, as long as the server sends anything new; otherwise as the server asks, within limits.
+ */
 const pauseMs = ({ hasMore, nextPollMs }: Telling, kept: number): number => {
   if (hasMore) return kept > 0 ? 0 : sourceLimits.pollMinMs
   const wished = nextPollMs ?? sourceLimits.pollMs

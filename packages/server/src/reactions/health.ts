@@ -1,8 +1,7 @@
 /**
- * How the agents of a project fare: each with its latest runs, its next fire and what it cost.
+ * Reports the status of a project's agents: the latest runs, the next scheduled run and the cost of each.
  *
- * One statement for a page of agents, each part found through an index and no
- * more of it read than is told, so the cost follows the page.
+ * One statement for a page of agents; each part uses an index and reads only what is shown, so the cost follows the page.
  */
 import { type AgentHealth, agentHealthRuns } from "@tropism/api/agents-api"
 import { countedMaxEntries, type ReactionQueue } from "@tropism/api/processing-api"
@@ -24,7 +23,7 @@ import { restReason } from "../tenancy/restore.ts"
 export class AgentHealths extends Context.Service<
   AgentHealths,
   {
-    /** The agents, or one of them, the newest first, before an id. */
+    /** Returns the agents, or one of them, newest first, before an id. */
     readonly list: (
       before: string | undefined,
       limit: number,
@@ -38,7 +37,7 @@ export class AgentHealths extends Context.Service<
       const sql = yield* SqlClient.SqlClient
       const models = yield* Models
 
-      /** A recorded run is looked for when it is asked: nobody knows before whether it is there. */
+      /** A recorded run is looked up only when it is replayed, so its absence is not known here. */
       const missingOf = ({ agentName, model }: HealthRow) =>
         model?.provider === "replay"
           ? Effect.succeed(null)
@@ -111,16 +110,15 @@ const toHealth = (row: HealthRow, modelMissing: string | null): AgentHealth => (
   acceptance: { decided: reviewsIn(row), rate: acceptanceRate(row) }
 })
 
-// How the agents of a project keep up with the graph: each agent that reacts, with what waits for it.
+// Reports for each reacting agent what waits for it.
 //
-// One statement for a page of agents. What is counted is found by the partial
-// indexes of what is not done yet, and no more than a bound of it, so the cost
-// follows the agents of the page and not what they have done.
+// One statement for a page of agents. Counts use partial indexes of unfinished work and stop at a limit, so the cost follows the page and
+// not the agents' history.
 
 export class ReactionQueues extends Context.Service<
   ReactionQueues,
   {
-    /** The agents that react, the newest first, before an id. */
+    /** Returns the agents that react, newest first, before an id. */
     readonly list: (
       before: string | undefined,
       limit: number
@@ -200,15 +198,14 @@ const toQueue = ({
       : { status: newestStatus, reason: newestReason, createdAt: newestAt.toISOString() }
 })
 
-// Reads the signs by which the health of a project is judged.
+// Reads the vital signs by which a project's health is judged.
 //
-// Everything is counted up to a bound through the indexes that the work itself
-// goes by, so a look costs about the same however much there is. Nothing is
-// judged here (`domain/vital-signs.ts`).
+// Everything is counted up to a limit through the indexes that the work itself uses, so the cost is nearly constant. Nothing is judged here
+// (`domain/vital-signs.ts`).
 
 const { countedMax, deadLetterSeconds, failures, modelsMax, namedMax } = healthBounds
 
-/** Reads them in the project's transaction; whether the server itself is whole, its caller knows. */
+/** Reads them in the project's transaction; the caller adds the server's own state. */
 export const readVitalSigns = Effect.fn("readVitalSigns")(function* () {
   const switches = yield* KillSwitches
   const stopped = (yield* switches.find) ?? null
@@ -224,7 +221,7 @@ export const readVitalSigns = Effect.fn("readVitalSigns")(function* () {
   >
 })
 
-/** The breakers that runs of the project wait for. */
+/** Returns the breakers that runs of the project wait for. */
 const readOutages = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
@@ -235,7 +232,7 @@ const readOutages = Effect.gen(function* () {
     from kb.provider_outages_here outage order by outage.since, outage.route limit ${namedMax}`
   return rows.map(({ nextTryAt, reason, route, since, ...row }) => ({
     ...row,
-    // The address is the operator's.
+    // The provider's address is for the operator only.
     models: route.replaceAll(/ at \S+(?=, model )/g, ""),
     failure: outageSentence(reason),
     since: since.toISOString(),
@@ -252,7 +249,7 @@ interface OutageRow {
   readonly runs: number
 }
 
-/** The models for which requests of the project wait on this server. */
+/** Returns the models for which requests of the project queue on this server. */
 const readCrowded = Effect.gen(function* () {
   const { lanes } = yield* Models
   const { projectId } = yield* ProjectTransaction
@@ -353,7 +350,7 @@ const readAgents = Effect.gen(function* () {
   return { disabled, atRest, failing, deadLetters }
 }).pipe(orDie)
 
-/** Whom a run would fail at once, by the same rule by which it would: nobody is asked anything. */
+/** Returns the agents whose runs would fail at once, by the same rule; makes no model request. */
 const readVoiceless = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { resolve } = yield* Models
@@ -375,7 +372,7 @@ const readVoiceless = Effect.gen(function* () {
 const readServers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
-  // A server that tells what happens is there, whatever its tools said when they were tried last.
+  // A server that delivers events is reachable, whatever the last attempt at its tools returned.
   const silentServers = yield* sql<VitalSigns["silentServers"][number]>`
     select server.id, server.name, coalesce(source.last_fault, server.last_error) as error from kb.mcp_servers server
     left join lateral (

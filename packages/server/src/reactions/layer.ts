@@ -1,4 +1,4 @@
-/** What begins runs: events, schedules, external events, webhooks and people. It needs the run engine. */
+/** Provides everything that triggers runs: events, schedules, external events, webhooks and people. It needs the run engine. */
 import { Layer } from "effect"
 import { BacktestReading } from "./backtest-reports.ts"
 import { Backtester, Backtests } from "./backtests.ts"
@@ -10,9 +10,9 @@ import { SourcePoller } from "./external-events.ts"
 import { AgentHealths, ReactionQueues } from "./health.ts"
 import { ContextBeginnings } from "./new-contexts.ts"
 import { Releaser } from "./releases.ts"
-import { Reruns, Resumptions, Retries } from "./retries.ts"
+import { Reruns, Resumptions, Retries } from "./manual-retries.ts"
 import { Scheduler } from "./schedules.ts"
-import { BatchTriggers, Triggers } from "./triggers.ts"
+import { BatchTriggers, Triggers } from "./manual-triggers.ts"
 import { Deliveries, Webhooks } from "./webhooks.ts"
 export const reactionsLayer = Layer.mergeAll(
   Dispatcher.layer,

@@ -1,9 +1,8 @@
 /**
- * Contexts in which people speak with an agent: begun anew, or at an event of another.
+ * Creates conversations with an agent, new ones or forks at an event of another context.
  *
- * A fork copies nothing: it reads the events before it from where they lie. What
- * was open at that event is closed in the fork's own log, so both go on each by
- * itself.
+ * A fork copies nothing: it reads the earlier events from the original. What was open at that event is closed in the fork's own log, so
+ * both continue independently.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { ReducedContext } from "@tropism/domain/context"
@@ -17,15 +16,15 @@ import type { ProjectTransaction } from "../database/database.ts"
 import { forkClosing } from "../runs/stopping.ts"
 import { Projects } from "../tenancy/projects.ts"
 
-/** An event at which no fork can begin. */
+/** A fork cannot begin at this event. */
 export class ForkRefused extends Schema.TaggedError<ForkRefused>()("ForkRefused", {
   detail: Schema.String
 }) {}
 
-/** Of which context what is forked. */
+/** The context to fork, and where. */
 export interface ForkTerms {
   readonly from: ContextHead
-  /** The number of the last shared event; the last one where absent. */
+  /** The number of the last shared event; the last event when absent. */
   readonly at: number | undefined
 }
 
@@ -34,19 +33,22 @@ type InProject<A, E> = Effect.Effect<A, E, ProjectTransaction>
 export class ContextBeginnings extends Context.Service<
   ContextBeginnings,
   {
-    /** Makes a context in which people speak with an agent, or only the one who owns it; its log begins with the agent's system prompt. */
+    /** Creates a conversation with an agent, private to its owner if one is given; its log begins with the agent's system prompt. */
     readonly open: (
       name: ContextName,
       agent: Agent,
       owner?: UserId | null
     ) => InProject<ContextHead, ContextExists | PromptFailed>
-    /** Makes a context whose log is that of another up to an event, and whose it is; another agent brings its own system prompt (S004-F11…F13). */
+    /**
+     * Creates a context whose log is that of another up to an event, with its owner; another agent brings its own system prompt
+     * (S004-F11…F13).
+     */
     readonly fork: (
       name: ContextName,
       agent: Agent,
       terms: ForkTerms
     ) => InProject<ContextHead, ContextExists | PromptFailed | ForkRefused>
-    /** Makes several at the same event; of a context without any, contexts that begin as it did. */
+    /** Creates several forks at the same event; forks of an empty context begin as it did. */
     readonly forkAll: (
       names: ReadonlyArray<ContextName>,
       agent: Agent,
@@ -60,7 +62,7 @@ export class ContextBeginnings extends Context.Service<
       const contexts = yield* Contexts
       const projects = yield* Projects
 
-      /** What an agent brings into a context: who is asked and who watches, how much is shown, and what it was told to be. */
+      /** Returns the first events that an agent brings into a context: model settings, guard, context window and system prompt. */
       const firstWords = Effect.fnUntraced(function* (agent: Agent) {
         const settings = firstSettings(agent)
         if (agent.systemPrompt === null) return settings
@@ -133,7 +135,7 @@ const noEvent = ({ eventCount, name }: ContextHead, number: number): string =>
     ? `The context ${name} has no event yet`
     : `The context ${name} has the events 1 to ${eventCount}, and no ${number}`
 
-/** The first events of a fork's own: where it comes from, and the end of whatever was open there. */
+/** Returns the fork's own first events: its origin, and the end of whatever was open there. */
 const forkEvents = (from: ContextName, at: number, shared: ReducedContext): ReadonlyArray<NewEvent> => {
   const below = (id: typeof shared.lastEventId) =>
     Option.match(id, { onNone: () => ({}), onSome: (parentEventId) => ({ parentEventId }) })

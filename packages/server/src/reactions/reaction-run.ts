@@ -1,7 +1,4 @@
-/**
- * The run that handles one or several events of the graph, or of foreign servers.
- *
- */
+/** Builds the run that handles one or several events of the graph, or of external servers. */
 import { ContextName } from "@tropism/domain/context-event"
 import type { EntityType } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId, RunId, UserId } from "@tropism/domain/ids"
@@ -10,12 +7,12 @@ import type { HandledChange, HandledType } from "@tropism/domain/processing"
 import type { Trigger } from "@tropism/domain/run"
 import type { NewRun } from "../runs/run-types.ts"
 
-/** What a run needs to know of an event that it handles. */
+/** An event that a run handles. */
 export interface HandledEvent {
   readonly eventId: GraphEventId
   readonly eventType: HandledChange
   readonly entityType: HandledType
-  /** Of an event of a foreign server. */
+  /** For an event of an external server. */
   readonly occurrence?: TriggeringOccurrence | null
   readonly graphObjectId: string
   readonly objectType: string
@@ -24,7 +21,7 @@ export interface HandledEvent {
   readonly depth: number
 }
 
-/** A run of an agent for events, oldest first; it belongs to the chain of the deepest of them. */
+/** Returns an agent's run for events, oldest first; it belongs to the chain of the deepest of them. */
 export const reactionRun = (
   id: RunId,
   agent: { readonly agentId: AgentId; readonly agentVersion: number },
@@ -46,7 +43,7 @@ export const reactionRun = (
   }
 }
 
-/** Events of the graph and of foreign servers are never gathered into one run. */
+/** Graph events and external events are never combined into one run. */
 const triggerOf = (events: ReadonlyArray<HandledEvent>): Trigger => {
   const occurrences = occurrencesOf(events)
   return occurrences.length > 0
@@ -57,7 +54,7 @@ const triggerOf = (events: ReadonlyArray<HandledEvent>): Trigger => {
 const occurrencesOf = (events: ReadonlyArray<HandledEvent>): ReadonlyArray<TriggeringOccurrence> =>
   events.flatMap(({ occurrence }) => occurrence ?? [])
 
-/** What comes from outside is untrusted, whatever is said of its server's tools. */
+/** External events are untrusted, whatever trust the server's tools have. */
 const taintedBy = (occurrences: ReadonlyArray<TriggeringOccurrence>): Pick<NewRun, "taintedBy"> =>
   occurrences.length === 0 ? {} : { taintedBy: taintOfOccurrences(occurrences) }
 

@@ -1,12 +1,10 @@
 /**
  * Turns waiting entries into queued runs, as far as their agents' rules allow.
  *
- * Decides under the agents' locks: what was counted cannot change before the
- * commit. One run for the entries that belong together; each takes a place in
- * the chain of every root among its events. What may not begin waits on, with
- * the reason. Agents that react no more release nothing: their entries end. An
- * entry that is gone when it would get its run has the release decided anew, and
- * so has an object at which the agent was put to work meanwhile.
+ * Decisions are made under the agents' locks, so counts cannot change before the commit. Entries that belong together get one run, which
+ * takes a place in the chain of every root among its events. An entry that may not begin keeps waiting, with the reason. The entries of
+ * agents that no longer react end. The release is repeated when an entry has disappeared before it got its run, or when a run has started
+ * on its object meanwhile.
  */
 import type { AgentId, RunId, ProjectId } from "@tropism/domain/ids"
 import type { ReactionConfig } from "@tropism/domain/reaction"
@@ -47,7 +45,7 @@ const tooOld = "The agent was disabled while this entry waited; enabling it agai
 
 type Active = Standing & { readonly config: ReactionConfig }
 
-/** A run to be, with the entries that it would handle. */
+/** A planned run with the entries that it would handle. */
 interface Group {
   readonly agent: Active
   readonly runId: RunId
@@ -63,7 +61,7 @@ export const makeReleases = Effect.gen(function* () {
   const waiting = yield* WaitingEntries
   const withSql = Effect.provideService(SqlClient.SqlClient, sql)
 
-  /** Queues the runs whose chains have a place for them, and ends the entries whose chain has none. */
+  /** Queues the runs whose chains have a place and ends the entries of the others. */
   const begin = Effect.fnUntraced(function* (groups: ReadonlyArray<Group>) {
     const caps = yield* withSql(
       takePlaces(groups.map(({ entries }) => entries.map((entry) => entry.rootEventId)))
@@ -80,11 +78,11 @@ export const makeReleases = Effect.gen(function* () {
       entries: group.entries.filter((entry) => !capped.has(entry.id))
     }))
     const links = granted.flatMap(linksOf)
-    // What was purged since it was looked at has no run, and no place in a chain.
+    // An entry that was purged since it was read gets no run and no place in a chain.
     if ((yield* waiting.link(links)) < links.length) return yield* retryTransaction
     yield* runs.queue(granted.flatMap(newRuns))
     yield* waiting.skip(refused.map(({ entry, cap }) => ({ ...entry, reason: cap.reason })))
-    // What a foreign server told has its reason in the entry alone.
+    // The refusal of an external event is recorded in its entry alone.
     const noted = refused.filter(({ entry }) => entry.occurrence === null)
     if (noted.length > 0)
       yield* outbox.refuse(
@@ -128,13 +126,13 @@ export const makeReleases = Effect.gen(function* () {
     const groups: Array<Group> = []
     for (const { agent, groups: found } of decided)
       for (const members of found) groups.push({ agent, runId: (yield* ids.next) as RunId, entries: members })
-    // Before the runs begin: what is parked behind one that its chain refuses is let go with it.
+    // Before the runs begin, so that entries parked behind a run that its chain refuses are unparked with it.
     const postponed = yield* waiting.postpone(decided.flatMap((decision) => decision.postponed))
     yield* begin(groups)
     return stale + postponed + groups.reduce((sum, group) => sum + group.entries.length, 0)
   })
 
-  /** Releases what may begin now of the agents that this transaction holds, and answers how many entries moved. */
+  /** Releases what may begin now of the agents that this transaction has locked and returns the number of entries changed. */
   const release = Effect.fn("release")(function* (agentIds: ReadonlyArray<AgentId>) {
     const standings = yield* withSql(standingsOf(agentIds))
     const skipped = yield* waiting.skipAllOf(
@@ -145,7 +143,7 @@ export const makeReleases = Effect.gen(function* () {
     return skipped + (yield* releaseOf(standings.filter(isActive).filter(mayMove)))
   })
 
-  /** Holds agents that could begin something now, as far as nobody else does, and releases what may begin. */
+  /** Locks agents that could begin something now, skipping those locked elsewhere, and releases what may begin. */
   const releaseDue = Effect.fn("releaseDue")(function* (agentIds: ReadonlyArray<AgentId>) {
     const locked = yield* withSql(lockAgents(agentIds, "pass"))
     return locked.length === 0 ? 0 : yield* release(locked)
@@ -156,7 +154,7 @@ export const makeReleases = Effect.gen(function* () {
 
 const isActive = (standing: Standing): standing is Active => standing.isActive && standing.config !== null
 
-/** The entries of a run; the newest of each object keeps other runs from it, where the agent works on an object alone. */
+/** Links a run's entries; the newest of each object is exclusive where the agent handles an object alone. */
 const linksOf = ({ agent, runId, entries }: Group) => {
   const newest = new Map(entries.map((entry) => [entry.graphObjectId, entry.id]))
   return entries.map(({ id, graphObjectId }) => ({
@@ -173,11 +171,10 @@ const newRuns = ({ agent, runId, entries }: Group): ReadonlyArray<NewRun> => {
   return [reactionRun(runId, agent, [first, ...others], workedFor(people, null))]
 }
 
-// Decides which waiting entries of an agent begin a run together, and why the
-// others wait on.
+// Decides which waiting entries of an agent begin a run together, and why the others keep waiting.
 //
-// Pure: it reads what the releaser found under the agent's lock. A line (the
-// entries of one object) is released from its front, in the order of versions.
+// Pure: it works on what the releaser read under the agent's lock. A line (the entries of one object) is released from its head, in the
+// order of versions.
 
 export interface Gathering {
   /** The entries of each run that may begin, in the order of their events. */
@@ -200,7 +197,7 @@ const lookOf = (id: AgentId, config: ReactionConfig, most: number): Look => {
 const runMaxEvents = ({ batchSize }: ReactionConfig): number =>
   batchSize > 1 ? batchSize : dispatchLimits.runMaxEvents
 
-/** Forms runs from the entries that were read, as many as are allowed. */
+/** Forms as many runs from the entries as are allowed. */
 export const gather = (
   config: ReactionConfig,
   entries: ReadonlyArray<WaitingEntry>,
@@ -227,7 +224,7 @@ export const gather = (
       const wait: Wait = due === undefined ? allowance.wait : config.debounceMs > 0 ? "debounce" : "batch"
       return {
         id,
-        // Of a batch, one entry brings the releaser back in time for all.
+        // One entry of a batch has a due time, which brings the releaser back for all of them.
         dueAt: due !== undefined && (entry.isDue || due.isFirst) ? new Date(due.atMs).toISOString() : null,
         isParked: false,
         reason: waitSentences[wait]
@@ -240,11 +237,11 @@ const noObjects: ReadonlySet<string> = new Set()
 
 interface Formed {
   readonly ready: ReadonlyArray<ReadonlyArray<WaitingEntry>>
-  /** Entries whose time has not come, with that time. */
+  /** Entries that are not due yet, with their due time. */
   readonly later: ReadonlyMap<WaitingEntry["id"], { readonly atMs: number; readonly isFirst: boolean }>
 }
 
-/** A run is about the graph or about what foreign servers told, never about both. */
+/** A run handles either graph events or external events, never both. */
 const formed = (
   config: ReactionConfig,
   lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>,
@@ -260,7 +257,7 @@ const formed = (
   }
 }
 
-/** One run for an entry, or for a line. */
+/** One run for each entry, or for each line. */
 const singles = (
   config: ReactionConfig,
   lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>,
@@ -284,7 +281,7 @@ const lineDueMs = (config: ReactionConfig, line: ReadonlyArray<WaitingEntry>): n
   return dueMs(config, Math.min(...came), Math.max(...came, ...newest))
 }
 
-/** One run for each full batch, and for a part of one whose time has come. */
+/** One run for each full batch, and for a partial batch whose time has come. */
 const batches = (
   config: ReactionConfig,
   lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>,
@@ -295,7 +292,7 @@ const batches = (
   if (last.length === 0 || last.length === config.batchSize) return { ready: chunks, later: new Map() }
   const came = last.map((entry) => entry.createdAt.getTime())
   const atMs = dueMs(config, Math.min(...came), Math.max(...came))
-  // A retry comes when its own time has come, however few there are.
+  // A retry starts at its own time, however few entries there are.
   if (atMs <= nowMs || last.some((entry) => entry.attempt > 1)) return { ready: chunks, later: new Map() }
   return {
     ready: chunks.slice(0, -1),
@@ -303,7 +300,7 @@ const batches = (
   }
 }
 
-/** Lines cut to the size of a batch. An object that is worked on alone is in one of them: the rest of its line waits for that run. */
+/** Divides the lines into batches. An object that is handled alone is in one batch only: the rest of its line waits for that run. */
 const chunksOf = (
   config: ReactionConfig,
   lines: ReadonlyArray<ReadonlyArray<WaitingEntry>>
@@ -323,14 +320,12 @@ const chunksOf = (
 const inEventOrder = (entries: ReadonlyArray<WaitingEntry>): ReadonlyArray<WaitingEntry> =>
   entries.toSorted((a, b) => a.seq - b.seq)
 
-// Gives waiting work its runs when its time has come, project by project.
+// Releases waiting entries when they are due, project by project.
 //
-// Entries wait in rows, not here: a releaser that dies loses nothing, and two of
-// them are separated by the agents' locks. It is woken when a run ends, when
-// work begins to wait and when some is overdue, and comes back when the next
-// instant is due. Each project has one bounded turn in a round.
+// The state is in database rows, so a releaser that dies loses nothing, and the agents' locks separate two of them. It wakes when a run
+// ends, when an entry begins to wait, when work is overdue and at the next due time. Each project has one limited turn in a round.
 
-/** A project with waiting work, and how long until the first of it is due. */
+/** A project with waiting work, and the time until the first of it is due. */
 interface Waiting {
   readonly projectId: ProjectId
   readonly inMs: number
@@ -339,9 +334,9 @@ interface Waiting {
 export class Releaser extends Context.Service<
   Releaser,
   {
-    /** Releases for ever. */
+    /** Releases until interrupted. */
     readonly run: Effect.Effect<never>
-    /** One turn of each project in which something is due; true when anything moved. */
+    /** Takes one turn for each project with due work; true when anything changed. */
     readonly round: Effect.Effect<boolean>
   }
 >()("@tropism/server/dispatch/Releaser") {
@@ -353,16 +348,19 @@ export class Releaser extends Context.Service<
       const waiting = yield* WaitingEntries
       const notifier = yield* Notifier
       const { releaseDue } = yield* makeReleases
-      /** The agent at which a project's next turn goes on, when one turn was too short for all. */
+      /** The agent at which a project's next turn continues after one that was too short for all. */
       const nextAgents = new Map<ProjectId, AgentId>()
-      /** Until the next instant at which something is due; undefined where nothing waits for one. */
+      /** The time until the next due time; undefined when nothing waits for one. */
       let pauseMs: number | undefined
 
       const projects = orDie(sql<Waiting>`
         select project_id, (extract(epoch from due_at - clock_timestamp()) * 1000)::float8 as in_ms
         from kb.projects_with_waiting_entries()`)
 
-      /** Those of the agents that could begin a run, must end what waits or have not said why it waits; asked before their rows are held. */
+      /**
+       * Returns the agents that could begin a run, must end waiting entries or have not recorded why they wait; checked before their rows
+       * are locked.
+       */
       const able = Effect.fnUntraced(function* (agentIds: ReadonlyArray<AgentId>) {
         const standings = yield* Effect.provideService(standingsOf(agentIds), SqlClient.SqlClient, sql)
         return standings
@@ -394,7 +392,7 @@ export class Releaser extends Context.Service<
       const round = Effect.gen(function* () {
         pauseMs = undefined
         const all = yield* projects
-        // Where nothing is due no turn goes on from there; a round that waited for one would be followed by the next at once, for ever.
+        // Without due work no turn continues there; keeping the position would make every round follow at once, without end.
         for (const projectId of nextAgents.keys())
           if (!all.some((one) => one.projectId === projectId && one.inMs <= 0)) nextAgents.delete(projectId)
         let moved = 0

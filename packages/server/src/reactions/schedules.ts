@@ -1,18 +1,16 @@
 /**
  * Queues the runs of schedules that are due.
  *
- * A schedule is a row with its next instant. Claiming it, queueing its run and
- * storing the next instant are one transaction, and a run is unique per agent
- * and due instant: however many servers look, it fires once. The agent's row is
- * held with it, so a change of the agent comes wholly before or wholly after.
- * The clock is the database's. What is made up for is `catch-up.ts`'s.
+ * A schedule is a row with its next time. Claiming it, queueing its run and storing the next time are one transaction, and a run is unique
+ * per agent and scheduled time, so it fires once however many servers look. The agent's row is locked with it, so a change of the agent
+ * comes entirely before or after. The database's clock decides.
  */
 import { ContextName } from "@tropism/domain/context-event"
 import type { AgentId, GraphEventId, ProjectId, RunId } from "@tropism/domain/ids"
 import type { CatchUp, OverlapPolicy } from "@tropism/domain/schedule"
 import { Context, Effect, Layer, Result } from "effect"
 import { SqlClient } from "effect/sql"
-import { nextInstant, readCron, type CronRule, previousInstant } from "../agents/schedule.ts"
+import { nextInstant, readCron, type CronRule, previousInstant } from "../agents/cron-schedules.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
@@ -39,13 +37,13 @@ interface DueSchedule {
 
 interface LiveRuns {
   readonly agentId: AgentId
-  /** Whether one of its schedule's has not ended: it waits, works or rests until it goes on by itself. */
+  /** Whether a scheduled run of it has not ended: it is queued, running or paused for a reason that ends by itself. */
   readonly isScheduled: boolean
-  /** Its runs that wait or work. */
+  /** The number of its queued and running runs. */
   readonly count: number
 }
 
-/** A schedule with what becomes of its instants. */
+/** A schedule with the outcome of its scheduled times. */
 interface Settled extends Settlement {
   readonly schedule: DueSchedule
   readonly nextFireAt: Date
@@ -54,7 +52,7 @@ interface Settled extends Settlement {
 export class Scheduler extends Context.Service<
   Scheduler,
   {
-    /** Looks for due schedules for ever. */
+    /** Queues due schedules until interrupted. */
     readonly run: Effect.Effect<never>
     /** Queues what is due now; true when there was anything. */
     readonly round: Effect.Effect<boolean>
@@ -74,7 +72,7 @@ export class Scheduler extends Context.Service<
       const isUnended = sql`run.due_at is not null and (run.status in ('queued', 'running')
         or run.status = 'paused' and run.pause_reason in ('question', 'subAgents', 'killSwitch', 'toolResult'))`
 
-      /** While a kill switch is on nothing is due; that time was missed, and is caught up with as the agent says. */
+      /** Nothing is due while a kill switch is on; those times count as missed, and `catchUp` decides about them. */
       const claim = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         return yield* sql<DueSchedule>`
@@ -89,7 +87,7 @@ export class Scheduler extends Context.Service<
           for update of schedule skip locked for share of agent skip locked`
       })
 
-      /** The claimed schedules of agents whose runs nobody else counts now; the others are claimed again. */
+      /** Returns the claimed schedules whose agents no other transaction has locked; the others are claimed again later. */
       const claimHeld = Effect.gen(function* () {
         const due = yield* claim
         const held = new Set(
@@ -103,7 +101,7 @@ export class Scheduler extends Context.Service<
         return due.filter(({ agentId }) => held.has(agentId))
       })
 
-      /** Asked only once the schedules are held: whoever held them before may have queued a run. */
+      /** Queried only once the schedules are locked: the previous holder may have queued a run. */
       const findLive = (due: ReadonlyArray<DueSchedule>) =>
         Effect.map(
           sql<LiveRuns>`
@@ -153,7 +151,7 @@ export class Scheduler extends Context.Service<
         return settled.length
       }).pipe(orDie)
 
-      /** Makes a record, with a new id, of each part of each schedule. */
+      /** Creates a record with a new id for each part of each schedule. */
       const each = <P, A>(
         settled: ReadonlyArray<Settled>,
         parts: (one: Settled) => ReadonlyArray<P>,
@@ -185,7 +183,7 @@ export class Scheduler extends Context.Service<
   )
 }
 
-/** What becomes of a schedule's instants; one that this server's calendar cannot read is left to another. */
+/** Returns the outcome of a schedule's times; undefined when this server's calendar cannot read it, which leaves it to another. */
 const settleSchedule = (schedule: DueSchedule, live: LiveRuns | undefined): Settled | undefined => {
   const { backlogFrom, backlogUntil, catchUp, nextFireAt, now, overlapPolicy } = schedule
   const rule = Result.getOrUndefined(readCron(schedule.cron, schedule.timezone))
@@ -198,7 +196,7 @@ const settleSchedule = (schedule: DueSchedule, live: LiveRuns | undefined): Sett
   return { ...withinPlaces(settled, schedule, live?.count ?? 0), schedule, nextFireAt: later }
 }
 
-/** An agent has no more runs than it may have, whatever its schedule says. */
+/** Limits the runs to the agent's free places. */
 const withinPlaces = (settled: Settlement, { maxPendingRuns }: DueSchedule, count: number): Settlement => {
   const places = Math.max(0, maxPendingRuns - count)
   if (settled.fires.length <= places) return settled
@@ -217,7 +215,7 @@ const newRun = (schedule: DueSchedule, { dueAt, until }: Fire, id: RunId): NewRu
     ...(until === undefined ? {} : { madeUpUntil: until.toISOString() })
   },
   contextName: ContextName.make(`run-${id}`),
-  // What a schedule begins is a chain of its own, named after its first run.
+  // A scheduled run is the root of a chain of its own, named after its first run.
   rootEventId: id as string as GraphEventId,
   depth: 0,
   userId: null,
@@ -233,23 +231,22 @@ const skippedRun = (schedule: DueSchedule, { dueAt, reason }: Omission, id: RunI
   reason
 })
 
-// Decides what becomes of the instants that a schedule owes: they fire, wait or are skipped.
+// Decides which times of a schedule fire, wait or are skipped.
 //
-// An instant that is found late was missed. `catchUp` says which missed ones
-// are made up for, `overlapPolicy` what happens while an earlier run is at work;
-// with both `all` and `skip` the missed ones wait and run one after another.
-// Whatever does not fire is answered with its reason. Pure: it reads no clock.
+// A time that is found late was missed. `catchUp` selects the missed times that are caught up, `overlapPolicy` what happens while an
+// earlier run is active; with both `all` and `skip` the missed ones wait and run one after another. Whatever does not fire is returned with
+// its reason. Pure: it reads no clock.
 
-/** A schedule at the moment in which the scheduler holds it. */
+/** A schedule at the moment the scheduler locks it. */
 export interface OwingSchedule {
   readonly rule: CronRule
   readonly now: Date
   readonly nextFireAt: Date
-  /** Missed instants that still wait. */
+  /** Missed times that still wait. */
   readonly backlog: Backlog | undefined
   readonly catchUp: CatchUp
   readonly overlapPolicy: OverlapPolicy
-  /** Whether a run of an earlier instant has not ended. */
+  /** Whether a run of an earlier time has not ended. */
   readonly isBusy: boolean
 }
 
@@ -258,14 +255,14 @@ interface Backlog {
   readonly until: Date
 }
 
-/** An instant that gets a run. */
+/** A time that gets a run. */
 interface Fire {
   readonly dueAt: Date
-  /** The newest of the missed instants that the run makes up for, beside its own. */
+  /** The newest of the missed times that the run covers besides its own. */
   readonly until?: Date
 }
 
-/** An instant that gets none, and why. */
+/** A time that gets no run, and why. */
 interface Omission {
   readonly dueAt: Date
   readonly reason: string
@@ -279,18 +276,18 @@ interface Settlement {
 
 const nothing: Settlement = { fires: [], omissions: [], backlog: undefined }
 
-/** Settles every instant until now, and what waited before. */
+/** Settles every time until now, and the backlog. */
 export const settle = (schedule: OwingSchedule): Settlement => {
   const { backlog, catchUp, nextFireAt, now } = schedule
   if (catchUp === "all") return settleAll(schedule, backlog?.from ?? nextFireAt)
-  // A backlog of a schedule that is not to make up for it any more is let go.
+  // A schedule that no longer catches up drops its backlog.
   if (nextFireAt > now) return nothing
   const missedBefore = new Date(now.getTime() - dispatchLimits.scheduleGraceMs)
   if (catchUp === "one" || nextFireAt >= missedBefore) return settleOne(schedule, nextFireAt)
   return settleNone(schedule, missedBefore)
 }
 
-/** One instant fires for all that are due. */
+/** One time fires for all that are due. */
 const settleOne = (schedule: OwingSchedule, dueAt: Date): Settlement => {
   const newest = newestUntil(schedule, schedule.now, dueAt)
   const until = newest > dueAt ? { until: newest } : {}
@@ -299,7 +296,7 @@ const settleOne = (schedule: OwingSchedule, dueAt: Date): Settlement => {
     : { ...nothing, fires: [{ dueAt, ...until }] }
 }
 
-/** What was missed is let go; what is due just now is not. */
+/** Skips missed times but not one that is due just now. */
 const settleNone = (schedule: OwingSchedule, missedBefore: Date): Settlement => {
   const { nextFireAt, now, rule } = schedule
   const until = newestUntil(schedule, new Date(missedBefore.getTime() - 1), nextFireAt)
@@ -309,7 +306,7 @@ const settleNone = (schedule: OwingSchedule, missedBefore: Date): Settlement => 
   return { ...rest, omissions: [missed, ...rest.omissions] }
 }
 
-/** Each instant gets its run; only so many of the newest, and one at a time where none may overlap. */
+/** Each time gets its run; only the newest up to a limit, and one at a time when runs may not overlap. */
 const settleAll = (schedule: OwingSchedule, from: Date): Settlement => {
   const { backlog, now, overlapPolicy } = schedule
   if (from > now) return nothing
@@ -337,19 +334,19 @@ const settleAll = (schedule: OwingSchedule, from: Date): Settlement => {
   }
 }
 
-/** The newest instants from one until now, oldest first, and the newest of those that are too many. */
+/** Returns the newest times from `from` until now, oldest first, and the newest of those cut by the limit. */
 const newestInstants = ({ now, rule }: OwingSchedule, from: Date) => {
   const instants: Array<Date> = []
   for (let at = previousInstant(rule, after(now)); at && at > from; at = previousInstant(rule, at)) {
     if (instants.length === dispatchLimits.catchUpInstants) return { instants, cutUntil: at }
     instants.unshift(at)
   }
-  // The oldest is what the row says, whatever the expression makes of it.
+  // The oldest is the time in the row, whatever the expression yields.
   if (instants.length === dispatchLimits.catchUpInstants) return { instants, cutUntil: from }
   return { instants: [from, ...instants], cutUntil: undefined }
 }
 
-/** The newest instant of the rule until one, but not before another. */
+/** Returns the newest time of the rule until `until`, but not before `atLeast`. */
 const newestUntil = ({ rule }: OwingSchedule, until: Date, atLeast: Date): Date => {
   const newest = previousInstant(rule, after(until))
   return newest && newest > atLeast ? newest : atLeast

@@ -1,9 +1,7 @@
 /**
- * The webhooks of agents: made, listed, rotated, revoked, and found by their address.
+ * Manages the webhooks of agents and accepts their deliveries.
  *
- * A webhook is found before its project is known, by a function that answers
- * where it belongs and what its deliveries are checked with. What a delivery
- * begins is `deliveries.ts`'s.
+ * A webhook is found before its project is known, by a function that returns its project and the keys to verify its deliveries.
  */
 import { createHash, createHmac, timingSafeEqual } from "node:crypto"
 import type { Agent } from "@tropism/domain/agent"
@@ -31,7 +29,7 @@ export class WebhookRefused extends Schema.TaggedError<WebhookRefused>()("Webhoo
   detail: Schema.String
 }) {}
 
-/** Where a webhook belongs, and the keys that its deliveries may be signed with. */
+/** The project of a webhook, and the keys that may sign its deliveries. */
 export interface FoundWebhook {
   readonly projectId: ProjectId
   readonly keys: ReadonlyArray<string>
@@ -39,30 +37,30 @@ export interface FoundWebhook {
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
-/** Its address is the door's to say. */
+/** The endpoint adds the URL. */
 export type KeptWebhook = Omit<Webhook, "url">
 export type NewWebhook = Omit<OpenedWebhook, "url">
 
 export class Webhooks extends Context.Service<
   Webhooks,
   {
-    /** Makes one for an agent that webhooks trigger; its token is in this answer and nowhere else. */
+    /** Creates one for an agent with a webhook trigger; only this response contains the token. */
     readonly create: (
       agent: Agent,
       input: WebhookInput,
       by: UserId
     ) => Effect.Effect<NewWebhook, WebhookRefused, ProjectTransaction>
-    /** Those of an agent that are not revoked, newest first. */
+    /** Returns an agent's webhooks that are not revoked, newest first. */
     readonly list: (
       agentId: AgentId,
       before: string | undefined,
       limit: number
     ) => Read<ReadonlyArray<KeptWebhook>>
-    /** Gives another token; undefined when there is no such webhook. */
+    /** Issues a new token; undefined when there is no such webhook. */
     readonly rotate: (agentId: AgentId, id: WebhookId, graceSeconds: number) => Read<NewWebhook | undefined>
-    /** Ends it at once. False when there is no such webhook. */
+    /** Revokes it at once; false when there is no such webhook. */
     readonly revoke: (agentId: AgentId, id: WebhookId) => Read<boolean>
-    /** Finds a webhook that can be delivered to, whatever its project. */
+    /** Finds an active webhook in any project. */
     readonly find: (id: string) => Effect.Effect<FoundWebhook | undefined>
   }
 >()("@tropism/server/dispatch/Webhooks") {
@@ -84,7 +82,7 @@ export class Webhooks extends Context.Service<
           return yield* new WebhookRefused({
             detail: `The trigger of the agent ${agent.name} is ${agent.triggerType}: set triggerType to webhook first`
           })
-        // The agent's row is held, so that two requests do not both take the last place.
+        // The agent's row is locked, so that two requests cannot both take the last place.
         yield* sql`select 1 from kb.agents where id = any(${inTurn(sql, "agent", sql`select ${agent.id}::uuid`, "alone")}) for no key update`
         const [kept] = yield* sql<{ count: number }>`
           select count(*)::int as count from kb.webhooks where agent_id = ${agent.id} and revoked_at is null`
@@ -182,13 +180,12 @@ const toWebhook = (row: WebhookRow): KeptWebhook => ({
   previousTokenUntil: row.previousValidUntil?.toISOString() ?? null
 })
 
-// Whether a delivery was signed by somebody who has the webhook's token.
+// Verifies that a delivery was signed with the webhook's token.
 //
-// As Standard Webhooks says: HMAC-SHA256 over `id.timestamp.body`. The key is the
-// SHA-256 of the token, which is all that is kept of it. Comparing takes as long
-// for a signature that is nearly right as for one that is not.
+// As in Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`. The key is the SHA-256 of the token, and only this hash is stored. The
+// comparison takes constant time.
 
-/** A delivery as it came. */
+/** A delivery as received. */
 export interface SignedDelivery {
   readonly id: string
   readonly timestamp: string
@@ -197,7 +194,7 @@ export interface SignedDelivery {
   readonly signature: string
 }
 
-/** Whether one of the signatures was made with one of the keys; keys are hashes of tokens, hexadecimal. */
+/** Whether one of the signatures was made with one of the keys; keys are hexadecimal hashes of tokens. */
 export const isSignedBy = (delivery: SignedDelivery, keys: ReadonlyArray<string>): boolean => {
   const given = delivery.signature
     .split(" ")
@@ -210,31 +207,30 @@ export const isSignedBy = (delivery: SignedDelivery, keys: ReadonlyArray<string>
   )
 }
 
-/** What a key, hexadecimal, makes of a message. */
+/** Signs a message with a hexadecimal key. */
 export const signatureOf = (
   { body, id, timestamp }: Omit<SignedDelivery, "signature">,
   key: string
 ): Buffer => createHmac("sha256", Buffer.from(key, "hex")).update(`${id}.${timestamp}.`).update(body).digest()
 
-/** What is kept of a token, and what a sender signs with, hexadecimal. */
+/** Returns the hexadecimal hash of a token, which is stored and which signs deliveries. */
 const keyOf = (token: string): string => createHash("sha256").update(token, "utf8").digest("hex")
 
-/** The key in the form that libraries for Standard Webhooks take. */
+/** Returns the key in the form that libraries for Standard Webhooks accept. */
 const signingSecretOf = (token: string): string =>
   `whsec_${Buffer.from(keyOf(token), "hex").toString("base64")}`
 
-// What a delivery to a webhook begins: one run for each id that a sender gives.
+// Starts one run for each delivery id of a sender.
 //
-// The webhook's row is held first, so deliveries of one webhook come one after
-// another: its rate is counted there, and a second delivery of an id finds the
-// first. The delivery, its run and what it took of the rate are one transaction;
-// a refusal leaves nothing, so the sender may deliver the same id again.
+// The webhook's row is locked first, so deliveries of one webhook are serialized: its rate is counted there, and a repeated id finds the
+// first delivery. The delivery, its run and its share of the rate are one transaction; a refusal writes nothing, so the sender may deliver
+// the same id again.
 
-/** Why a delivery with a good signature begins nothing. */
+/** Why a verified delivery started no run. */
 export class DeliveryRefused extends Schema.TaggedError<DeliveryRefused>()("DeliveryRefused", {
   reason: Schema.Literals(["gone", "rate", "trigger"]),
   detail: Schema.String,
-  /** For `rate`: when there is room again. */
+  /** For `rate`: when a delivery is allowed again. */
   retryAfterSeconds: Schema.Int
 }) {}
 
@@ -242,14 +238,14 @@ interface HeldWebhook {
   readonly agentId: AgentId
   readonly ratePerMinute: number
   readonly untrusted: boolean
-  /** Deliveries that it may take now. */
+  /** The number of deliveries allowed now. */
   readonly room: number
 }
 
 export class Deliveries extends Context.Service<
   Deliveries,
   {
-    /** Queues the run of a delivery, or answers the run that its id has already. */
+    /** Queues the run of a delivery, or returns the run of an earlier delivery with the same id. */
     readonly accept: (
       webhookId: WebhookId,
       deliveryId: string,
@@ -266,7 +262,7 @@ export class Deliveries extends Context.Service<
       const runs = yield* Runs
       const ids = yield* Ids
 
-      /** The clock and not the transaction's time: whoever waited for the row has waited for its rate too. */
+      /** Uses the clock and not the transaction's start, so that time spent waiting for the row counts towards the rate. */
       const hold = Effect.fnUntraced(function* (id: WebhookId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<HeldWebhook>`
@@ -294,7 +290,7 @@ export class Deliveries extends Context.Service<
           values (${id}, ${deliveryId}, ${projectId}, ${runId})`
         yield* sql`
           update kb.webhooks set tokens_left = ${room - 1}, tokens_counted_at = clock_timestamp(), last_delivery_at = now() where id = ${id}`
-        // A few of the old ones go with each new one, so that what is kept follows what comes.
+        // Delete a few old deliveries with each new one, so that the table follows the incoming rate.
         yield* sql`
           delete from kb.webhook_deliveries where webhook_id = ${id} and delivery_id in (
             select delivery_id from kb.webhook_deliveries
@@ -335,7 +331,7 @@ export class Deliveries extends Context.Service<
               delivery: { webhookId, id: deliveryId }
             },
             contextName: ContextName.make(`run-${runId}`),
-            // What another system begins is a chain of its own, named after its first run.
+            // A webhook's run is the root of a chain of its own, named after its first run.
             rootEventId: runId as string as GraphEventId,
             depth: 0,
             userId: null,

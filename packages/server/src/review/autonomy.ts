@@ -1,8 +1,7 @@
 /**
- * What agents have earned: read by people, asked for by the gate, ended by either.
+ * Autonomy that agents have earned: counted from reviews, checked by the gate, ended by reverts or people.
  *
- * How it is earned stands in `earning.ts`, how it ends in `demoting.ts`. Whether
- * a promotion has an effect is judged at the write, by the agents as they are.
+ * Whether a promotion applies is decided at the write, by the agents as they are then.
  */
 import {
   acceptanceRate,
@@ -32,22 +31,22 @@ type InProject<A> = Effect.Effect<A, never, ProjectTransaction>
 export class Autonomy extends Context.Service<
   Autonomy,
   {
-    /** What a version of an agent, or its present one, has earned; undefined when there is no such version. */
+    /** Returns what an agent's version (or its current one) has earned; undefined when there is no such version. */
     readonly of: (agentId: AgentId, version: number | undefined) => InProject<Earned | undefined>
     /**
-     * The promotion by which a run may make changes of this kind without asking, held until the transaction ends.
+     * Returns the promotion by which a run may make changes of this kind without approval, locked until the transaction ends.
      *
-     * **Details** Each hybrid agent among the run's own and those above it must have earned it, at the version that its run
-     * pins. Of several promotions it answers the one of the run's own agent, or else the nearest above.
+     * **Details** Every hybrid agent among the run's own and its parents must have earned it at the version its run pins. Of
+     * several promotions it returns the one of the run's own agent, else of the nearest parent.
      */
     readonly trusted: (
       runId: RunId,
       operation: ChangeKind,
       objectType: string
     ) => InProject<PromotionId | undefined>
-    /** Counts changes of agents that a person has undone, and ends the promotions of their kinds. */
+    /** Counts agents' changes that a person has undone, and ends the promotions of their kinds. */
     readonly reverted: (eventIds: ReadonlyArray<GraphEventId>, by: UserId, note: string) => InProject<void>
-    /** Takes a promotion of an agent back; undefined when there is none, false when it has ended. */
+    /** Revokes a promotion; undefined when there is none, false when it has ended. */
     readonly reverse: (
       agentId: AgentId,
       id: PromotionId,
@@ -154,7 +153,7 @@ interface PresentAgent extends Pick<Powers, "executionMode" | "hybridPolicy"> {
   readonly enabled: boolean
 }
 
-/** Why what was earned has no effect at present. */
+/** Returns why what was earned does not apply now. */
 const idleReason = ({ enabled, executionMode, hybridPolicy }: PresentAgent): string | null => {
   if (!enabled) return "The agent is disabled"
   if (executionMode === "suggest") return "The agent is in suggest mode: it always asks"
@@ -213,17 +212,16 @@ const toPromotion = (row: PromotionRow): Promotion => ({
   note: row.note
 })
 
-// Ends promotions: a change of their kind was undone, or a person takes them back.
+// Ends promotions after a revert of a change of their kind, or when a person revokes them.
 //
-// Whoever ends a promotion waits for the writes that it lets be made, which hold
-// it, and every later one asks again. Tasks are held first, then records, then
-// promotions, and the graph after all of them. From here on reviews count anew.
+// Ending a promotion waits for the writes that hold it; every later write checks again. Lock order: tasks, records, promotions,
+// then the graph. The review count restarts here.
 
-/** The verbs by which promotions end. */
+/** The verbs that end promotions. */
 export const makeDemotions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Takes a promotion back, by whatever door; false when it does not stand. */
+  /** Revokes a promotion; false when it is not active. */
   const reverse = Effect.fnUntraced(function* (id: PromotionId, by: UserId, note: string | null) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`
@@ -248,7 +246,7 @@ export const makeDemotions = Effect.gen(function* () {
     return ended.length > 0
   })
 
-  /** Counts changes that agents made and a person has undone, and ends what let them be made without asking. */
+  /** Counts reverted changes of agents, and ends the promotions that allowed them. */
   const reverted = Effect.fnUntraced(function* (
     eventIds: ReadonlyArray<GraphEventId>,
     by: UserId,
@@ -282,7 +280,7 @@ export const makeDemotions = Effect.gen(function* () {
         set reverted = record.reverted + excluded.reverted, accepted_before = record.accepted, edited_before = record.edited,
           rejected_before = record.rejected, updated_at = now()
       returning agent_id, agent_version, operation, object_type`
-    // A statement of its own: the records may have been waited for, and whoever held them may have promoted.
+    // A separate statement: the one before may have waited for a transaction that promoted.
     const standing = sql`
       select promotion.id from jsonb_to_recordset(${JSON.stringify(records)}::text::jsonb)
         as record("agentId" uuid, "agentVersion" int, operation text, "objectType" text)
@@ -296,7 +294,7 @@ export const makeDemotions = Effect.gen(function* () {
     yield* dropTasks(ended, "reverted", by)
   })
 
-  /** Nobody need look at a promotion any more that has ended otherwise. */
+  /** Closes the review tasks of promotions that ended. */
   const dropTasks = Effect.fnUntraced(function* (ended: ReadonlyArray<Ended>, reason: EndReason, by: UserId) {
     if (ended.length === 0) return
     yield* sql`
@@ -311,7 +309,7 @@ interface Ended {
   readonly taskId: TaskId
 }
 
-/** For what an agent's version is trusted. */
+/** The kind of change that an agent's version is trusted with. */
 interface Kind {
   readonly agentId: AgentId
   readonly agentVersion: number
@@ -324,35 +322,33 @@ const noteOf: Readonly<Record<EndReason, (by: UserId) => string>> = {
   reverted: (by) => `The promotion has ended: ${by} undid a change of its kind`
 }
 
-// Counts what people say of suggestions, and promotes the agent version that has earned it.
+// Counts reviews of suggestions, and promotes the agent version that has earned it.
 //
-// A decision is counted in its own transaction by one statement, which holds the
-// record until the decision is kept: of two that are counted at once the second
-// sees the first. The promotion that stands is unique, so many decisions that
-// are enough promote once. Records are held after tasks and before the graph.
+// One statement counts a decision in its own transaction and locks the record, so concurrent decisions count one after the
+// other. The active promotion is unique, so many sufficient decisions promote once. Lock order: tasks, records, the graph.
 
-/** A record as a decision left it, and the agent as it is. */
+/** A record after a decision, and the agent as it is. */
 interface Counted extends Pick<Powers, "executionMode" | "hybridPolicy"> {
   readonly agentId: AgentId
   readonly agentName: string
   readonly agentVersion: number
   readonly operation: ChangeKind
   readonly objectType: string
-  /** The reviews since the last revert or reversal. */
+  /** Reviews since the last revert or reversal. */
   readonly accepted: number
   readonly edited: number
   readonly rejected: number
-  /** Whether this version is the one that the agent has, and may act. */
+  /** Whether this is the agent's current version and the agent is active. */
   readonly isPresent: boolean
 }
 
-/** The verbs by which decisions are counted. */
+/** The verbs that count decisions. */
 export const makeTrustCounts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
   const { nextNumber } = yield* makeTaskReading
 
-  /** Adds what became of tasks to their records; what is no suggestion has none. */
+  /** Adds the outcomes of tasks to their records; skips tasks that are not suggestions. */
   const count = Effect.fnUntraced(function* (taskIds: ReadonlyArray<TaskId>, verdict: Verdict) {
     const { projectId } = yield* ProjectTransaction
     const column = sql(verdict)
@@ -380,7 +376,7 @@ export const makeTrustCounts = Effect.gen(function* () {
       from counted join kb.agents agent on agent.id = counted.agent_id`
   })
 
-  /** Lets the agent act without asking, unless that stands already, and tells people of it. */
+  /** Promotes the agent unless it is promoted already, and notifies people. */
   const promote = Effect.fnUntraced(function* (counted: Counted) {
     const { projectId } = yield* ProjectTransaction
     const { agentId, agentVersion, objectType, operation } = counted
@@ -409,7 +405,7 @@ export const makeTrustCounts = Effect.gen(function* () {
         ${JSON.stringify(payload)}::text::jsonb, ${yield* digestOf(canonicalJson(payload))}, ${agentId}, ${agentVersion}, '[]', 0)`
   })
 
-  /** Counts a person's decision about suggestions, and promotes where that makes the reviews enough by the agent's present policy. */
+  /** Counts a person's decisions about suggestions, and promotes when they suffice by the agent's current policy. */
   const reviewed = Effect.fnUntraced(function* (
     taskIds: ReadonlyArray<TaskId>,
     verdict: Exclude<Verdict, "expired">
@@ -418,17 +414,17 @@ export const makeTrustCounts = Effect.gen(function* () {
       if (mayEarn(counted) && earnsTrust(counted.hybridPolicy, counted)) yield* promote(counted)
   })
 
-  /** Counts suggestions that nobody decided in time; no agent earns anything by that. */
+  /** Counts expired suggestions; they earn nothing. */
   const expired = (taskIds: ReadonlyArray<TaskId>) => Effect.asVoid(count(taskIds, "expired"))
 
   return { reviewed, expired }
 })
 
-/** Whether there is anything to be earned: the agent asks for such changes where it is not sure, and nowhere else. */
+/** Whether autonomy can be earned: the agent's policy asks for approval of such changes only when it is unsure. */
 const mayEarn = ({ executionMode, hybridPolicy, isPresent, operation }: Counted): boolean =>
   isPresent && waitsForTrust(executionMode, hybridPolicy, operation, { confidence: null, suggest: false })
 
-/** What an agent does with things of a type, as the end of a sentence. */
+/** What an agent does with objects of a type, as the end of a sentence. */
 const deeds: Readonly<Record<ChangeKind, (type: string) => string>> = {
   create: (type) => `creates ${type} objects`,
   update: (type) => `updates ${type} objects`,

@@ -1,6 +1,5 @@
 /**
- * Says what became of the graph under a suggestion, and what a person can do about it.
- *
+ * Compares a suggestion with the graph as it is now, and explains what a person can do about differences.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
@@ -40,14 +39,14 @@ import { makeTaskReading } from "./task-queries.ts"
 import { UndoRefused } from "./undo-plan.ts"
 import { type DecidedUndo, makeUndoing } from "./undo.ts"
 
-/** What an approval met that it would have overwritten. */
+/** Changes that an approval would have overwritten. */
 export const Outdated = Schema.Struct({
   conflicts: Schema.Array(PropertyConflict),
-  /** The version of the target now; null when there is none. */
+  /** Current version of the target; null when there is none. */
   current: Schema.NullOr(Schema.Int),
-  /** Whether the target, or an end of a new relationship, is no longer there. */
+  /** Whether the target, or an end of a new relationship, is deleted. */
   gone: Schema.Boolean,
-  /** Relationships that would fall with an object and that somebody else made since. */
+  /** Relationships that others added since and that would be deleted with the object. */
   relationships: Schema.Array(AddedRelationship)
 })
 type Outdated = typeof Outdated.Type
@@ -62,7 +61,7 @@ const outdatedOf = (
   relationships: added
 })
 
-/** Asks whether something that a change needs is gone for good. */
+/** Checks whether an entity that a change needs was purged. */
 const makePurgedQuestion = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   return Effect.fnUntraced(function* (change: Change) {
@@ -88,7 +87,7 @@ const makePurgedQuestion = Effect.gen(function* () {
   })
 })
 
-/** What happened, and what to do. */
+/** Describes what changed and the remedy. */
 const outdatedSentence = (
   change: Change,
   { conflicts, current, gone, relationships }: Outdated,
@@ -114,14 +113,13 @@ const outdatedSentence = (
 
 const list = (names: ReadonlyArray<string>): string => shortened(names.join(", "), taskLimits.listedMaxChars)
 
-// A person's decision about a suggestion, and what it does to the graph.
+// Records a person's decision about a suggestion and applies it to the graph.
 //
-// A decision is one statement that names the state it leaves, so of fifty
-// simultaneous approvals one wins. Decision, change and history are one
-// transaction: there is no approved task without its change. The change is the
-// agent's, approved by the person, so the agent is not woken by it.
+// **Invariant** A decision is one statement that names the state it leaves, so one of fifty concurrent approvals wins.
+// Decision, change and history are one transaction: no approved task lacks its change. The change is the agent's, approved by
+// the person, so the agent is not woken by it.
 
-/** Why a decision was not taken. */
+/** Why a decision was refused. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>()("DecisionRefused", {
   reason: Schema.Literals([
     "alreadyDecided",
@@ -137,21 +135,21 @@ export class DecisionRefused extends Schema.TaggedError<DecisionRefused>()("Deci
     "expiresAt"
   ]),
   detail: Schema.String,
-  /** Of what is outdated: what moved. */
+  /** For `outdated`: what has changed. */
   met: Schema.optionalKey(Outdated)
 }) {}
 
-/** Who decides. */
+/** The person who decides. */
 export interface Decider {
   readonly userId: UserId
-  /** Whether they may take back what agents did, and the trust that agents have earned: that is more than a change of the graph. */
+  /** Whether the person may undo agents' changes and revoke their trust, which needs more than the right to change the graph. */
   readonly mayTakeBack: boolean
 }
 
-/** What a person approves in place of what was suggested. */
+/** Content that a person approves instead of the suggested one. */
 export interface Edit {
   readonly data: Properties
-  /** The version that the person has seen; null is the one that the agent saw. */
+  /** The version that the person saw; null for the one the agent saw. */
   readonly baseVersion: number | null
 }
 
@@ -168,7 +166,7 @@ export const makeDecisions = Effect.gen(function* () {
   const { undo } = yield* makeUndoing
   const isPurged = yield* makePurgedQuestion
 
-  /** Takes the decision, once: the state column is compared and set in one statement. */
+  /** Records the decision once: one statement compares and sets the state. */
   const decide = Effect.fnUntraced(function* (
     id: TaskId,
     to: "completed" | "rejected",
@@ -194,10 +192,10 @@ export const makeDecisions = Effect.gen(function* () {
   })
 
   /**
-   * Refuses a change over what others have set since; says what it is applied on top of, if on anything.
+   * Refuses a change over values that others have set since; returns the change it was applied on top of, if any.
    *
-   * **Details** The task is held already. What the change is about is held before it is judged, so nobody sets
-   * anything between the judgement and the write.
+   * **Details** The task is locked already. The target is locked before it is judged, so nothing changes between the judgement
+   * and the write.
    */
   const judge = Effect.fnUntraced(function* (
     id: TaskId,
@@ -294,7 +292,7 @@ export const makeDecisions = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const known = yield* sql`select 1 from kb.agents where id = ${agentId} and project_id = ${projectId}`
     if (known.length === 0) return undefined
-    // Held in the order in which an agent's refinements hold them: who decides one of them meanwhile comes first or is too late.
+    // Locked in the order in which an agent's refinements lock them, so a concurrent decision comes first or is too late.
     const rejected = yield* sql<{ readonly id: TaskId; readonly runId: RunId }>`
       update kb.tasks set status = 'rejected', resolved_by = ${by}, resolution_note = ${reason}, resolved_at = now()
       where status = 'pending' and id = any(array(
@@ -315,7 +313,7 @@ export const makeDecisions = Effect.gen(function* () {
   return { approve, reject, rejectAll }
 })
 
-/** A decided task that carries a change, plans an undo, or says that an agent has earned something. */
+/** A decided task that carries a change, an undo plan or a promotion. */
 type DecidedRow = DecidedSuggestion | DecidedPromotion | DecidedUndoRow
 
 interface DecidedPromotion {
@@ -343,7 +341,7 @@ interface DecidedSuggestion {
   readonly depth: number
 }
 
-/** Refuses a decision about other words than the person saw. */
+/** Refuses a decision about a text that differs from the one the person saw. */
 const expectDigest = (row: DecidedRow, digest: string | null): Effect.Effect<void, DecisionRefused> =>
   digest === null || digest === row.digest
     ? Effect.void
@@ -365,7 +363,7 @@ const forReviewers = (type: "undo" | "promotion") =>
         : "To decide whether an agent keeps its trust needs the role reviewer"
   })
 
-/** Why a task that waited for people does so no more; one that is said to wait is one whose time is up. */
+/** Returns why a task is no longer open; a task whose status is still open has expired. */
 export const notOpen = (task: Task): DecisionRefused => {
   const { number, resolutionNote, resolvedBy, status } = task
   if (status === "pending" || status === "expired")
@@ -379,21 +377,21 @@ export const notOpen = (task: Task): DecisionRefused => {
   })
 }
 
-/** A question is no decision: whoever tries to take one learns where it is answered. */
+/** Refuses a decision about a question, and names where it is answered. */
 const toBeAnswered = ({ id, number, runId }: QuestionTask) =>
   new DecisionRefused({
     reason: "isQuestion",
     detail: `Task ${number} is a question, which is answered and not decided: tropism tasks answer ${number} TEXT, or POST /runs/${runId}/answer with {"answer": …, "taskId": "${id}"}`
   })
 
-/** A todo is its owner's own: nobody decides it, its owner does it. */
+/** Refuses a decision about a todo: its owner completes it. */
 const toBeCompleted = ({ id, number }: TodoTask) =>
   new DecisionRefused({
     reason: "isTodo",
     detail: `Task ${number} is a todo of your own: complete it with POST /tasks/${id}/complete`
   })
 
-/** The change with a person's own properties in place of the suggested ones. */
+/** Returns the change with the person's properties instead of the suggested ones. */
 const editedChange = (change: Change, edit: Edit | null): Effect.Effect<Change, DecisionRefused> => {
   if (edit === null) return Effect.succeed(change)
   return "data" in change
@@ -401,13 +399,13 @@ const editedChange = (change: Change, edit: Edit | null): Effect.Effect<Change, 
     : Effect.fail(nothingToEdit("A deletion"))
 }
 
-/** Whether a person approves what was suggested, in whatever order he says it. */
+/** Whether a person's change equals the suggested one, in any key order. */
 const isSame = (one: Change, other: Change): boolean => canonicalJson(one) === canonicalJson(other)
 
 const nothingToEdit = (what: string) =>
   new DecisionRefused({ reason: "notEditable", detail: `${what} has no properties to edit` })
 
-/** Whether the version that a person says to have seen is one of the target's. */
+/** Whether the version that a person claims to have seen is one of the target's. */
 const isKnownVersion = (seen: number | null, { base, current, isGone }: Standing): boolean =>
   seen === null || isGone || (base !== null && current !== null && seen <= current.version)
 

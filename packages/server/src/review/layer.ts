@@ -1,4 +1,7 @@
-/** What waits for people: suggestions, questions, todos, undos and what agents have earned. It needs the graph and the records of tool calls. */
+/**
+ * The review module: suggestions, questions, todos, undos and earned autonomy. It requires the graph and the records of
+ * tool calls.
+ */
 import { Layer } from "effect"
 import { Autonomy } from "./autonomy.ts"
 import { QuestionTasks } from "./questions.ts"

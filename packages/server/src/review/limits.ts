@@ -1,50 +1,49 @@
 /**
- * Every bound of what waits for people, units in their names; how much one may take back stands in `domain/undo.ts`.
- *
+ * Limits of tasks, with units in their names; `domain/undo.ts` has the size of an undo.
  */
 
-/** Of `task/`: what waits for people; undos have theirs in `task/undo-limits.ts`. */
+/** Limits of tasks in general. */
 export const taskLimits = {
-  /** Of a question's title; the whole question is its payload. */
+  /** Title of a question; its payload holds the whole text. */
   titleMaxChars: 120,
-  /** Questions of one run that wait for an answer at once. */
+  /** Open questions of one run. */
   openQuestionsPerRun: 10,
-  /** Of the newest waiting tasks of an agent, among which a question that a client brings is looked for. */
+  /** Newest open tasks of an agent that are searched for a question from a client. */
   questionsLookedThrough: 500,
-  /** Review records, and promotions, of one agent version that are shown. */
+  /** Review records, and promotions, shown of one agent version. */
   autonomyShown: 500,
-  /** Of what is listed in a sentence that says why an answer was not taken. */
+  /** List inside a message that explains a refused answer. */
   listedMaxChars: 400
 } as const
 
-/** Of suggestions: how often waits are ended, and how much a run hears of what people said. */
+/** Limits of suggestions: expiry sweeps, and the rejections shown to a run. */
 export const reviewLimits = {
-  /** From one sweep for suggestions whose time is up to the next. */
+  /** Interval between expiry sweeps. */
   expiryIntervalMs: 5_000,
-  /** Suggestions of one project that one sweep lets expire. */
+  /** Suggestions of one project that one sweep expires. */
   expiryBatchTasks: 500,
-  /** Suggestions of one agent that are rejected in one go: as many as may wait. */
+  /** Suggestions of one agent that one request rejects: as many as may be open. */
   rejectedAtOnce: 10_000,
-  /** Rejections that a run hears of. */
+  /** Rejections shown to a run. */
   rejectionsHeard: 5,
-  /** Of each text in them. */
+  /** Length of each text in them. */
   heardTextMaxChars: 500
 } as const
 
-/** Of todos. */
+/** Limits of todos. */
 export const todoLimits = {
-  /** Of one person in one project, not done. */
+  /** Open todos of one person in one project. */
   openPerOwner: 1_000,
-  /** Of one list that a model reads, the newest of more. */
+  /** Items of one list for a model, the newest of more. */
   listMaxItems: 500
 } as const
 
-/** Of undos. */
+/** Limits of undos. */
 export const undoLimits = {
-  /** Entities whose past is read in one question. */
+  /** Entities whose history one query reads. */
   factsEntities: 200,
-  /** Items whose values are held at once while they are put back. */
+  /** Items whose values are in memory at once during a put-back. */
   valuesItems: 50,
-  /** Items that a sentence names which says why an undo was not done. */
+  /** Items named in a message about a refused undo. */
   itemsTold: 20
 } as const

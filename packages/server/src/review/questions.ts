@@ -1,8 +1,8 @@
 /**
- * Questions that agents ask people: asked once, answered once, or no longer wanted.
+ * Questions that agents ask people.
  *
- * Each verb names the state that it leaves, so of a hundred simultaneous answers
- * one wins. What an answer means to the run that waits is not known here.
+ * **Invariant** Each verb names the state it leaves, so one of a hundred concurrent answers wins. The effect of an
+ * answer on the waiting run is not known here.
  */
 import type { AgentId, GraphEventId, RunId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
@@ -17,7 +17,7 @@ import { taskLimits } from "./limits.ts"
 import { digestOf } from "./task-digest.ts"
 import { makeTaskReading } from "./task-queries.ts"
 
-/** What an agent wants to know. */
+/** A question of an agent. */
 export interface NewQuestion {
   readonly question: string
   readonly options: ReadonlyArray<string> | null
@@ -28,7 +28,7 @@ export interface NewQuestion {
   readonly depth: number
 }
 
-/** A question of a run, with the model's id of the call that asked it. */
+/** A question with the model's id of the call that asked it. */
 export interface AskedQuestion {
   readonly id: TaskId
   readonly number: number
@@ -45,9 +45,12 @@ export class QuestionTasks extends Context.Service<
   QuestionTasks,
   {
     readonly ask: (question: NewQuestion) => InProject<{ readonly id: TaskId; readonly number: number }>
-    /** The questions of a run that wait for an answer, oldest first. */
+    /** The open questions of a run, oldest first. */
     readonly pending: (runId: RunId) => InProject<ReadonlyArray<AskedQuestion>>
-    /** What an agent asks a person in contexts of theirs whose names begin so, by context, the newest first; of its newest tasks alone. */
+    /**
+     * An agent's open questions in a person's own contexts with this name prefix, by context, newest first; searches only the
+     * agent's newest tasks.
+     */
     readonly asked: (
       agentId: AgentId,
       owner: UserId,
@@ -55,9 +58,9 @@ export class QuestionTasks extends Context.Service<
     ) => InProject<
       ReadonlyArray<{ readonly contextName: string; readonly questions: ReadonlyArray<QuestionPayload> }>
     >
-    /** A question of a run, whatever became of it. */
+    /** A question of a run in any state. */
     readonly find: (runId: RunId, id: TaskId) => InProject<AskedQuestion | undefined>
-    /** Keeps the answer; false when the question does not wait any more. */
+    /** Stores the answer; false when the question is no longer open. */
     readonly answer: (id: TaskId, by: UserId, answer: string) => InProject<boolean>
   }
 >()("@tropism/server/task/QuestionTasks") {
@@ -143,22 +146,21 @@ export class QuestionTasks extends Context.Service<
   )
 }
 
-/** The question's first line, short enough for a list. */
+/** Returns the question's first line, shortened for a list. */
 const titleOf = (question: string): string => {
   const [line = ""] = question.trim().split("\n", 1)
   return line.length <= taskLimits.titleMaxChars ? line : shortened(line, taskLimits.titleMaxChars - 1)
 }
 
-// Drops what a run waited for from people and does not want any more.
+// Closes what a run no longer waits for.
 //
-// A question that nobody can answer any more is expired, and the call that
-// asked it abandoned, in the transaction that ends the wait. Its tasks are
-// locked after the run and its log, as whoever answers locks them.
+// The question expires and its call is aborted in the transaction that ends the wait. Lock order: the run and its log, then its
+// tasks, as in an answer.
 
 export const makeDropping = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Expires the questions of runs that have ended, or rest for something else, and abandons their calls of client tools. */
+  /** Expires the questions of runs that ended or pause for another reason, and aborts their calls of client tools. */
   const dropQuestions = Effect.fnUntraced(function* (runIds: ReadonlyArray<RunId>) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`
@@ -174,7 +176,7 @@ export const makeDropping = Effect.gen(function* () {
       where project_id = ${projectId} and run_id = any(${runIds}::uuid[]) and status = 'started' and answer_due_at is not null`
   })
 
-  /** Expires the question that one call asked, if it asked one. */
+  /** Expires the question of one call, if any. */
   const dropQuestion = Effect.fnUntraced(function* (runId: RunId, callId: string) {
     yield* sql`
       update kb.tasks task set status = 'expired', resolved_at = now() from kb.tool_calls call

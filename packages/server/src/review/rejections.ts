@@ -1,6 +1,5 @@
 /**
- * What people have rejected of an agent, for its next run to hear.
- *
+ * Reads the rejections that an agent's next run should see.
  */
 import type { AgentId, ProjectId, TaskId } from "@tropism/domain/ids"
 import type { Taint } from "@tropism/domain/taint"
@@ -8,7 +7,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { reviewLimits } from "./limits.ts"
 
-/** A suggestion that a person has rejected. */
+/** A suggestion that a person rejected. */
 export interface RejectedSuggestion {
   readonly number: number
   readonly title: string
@@ -16,20 +15,20 @@ export interface RejectedSuggestion {
   readonly resolvedBy: string
   readonly resolvedAt: Date
   readonly reason: string | null
-  /** What of untrusted sources the run had read that suggested it. */
+  /** The untrusted sources that the suggesting run had read. */
   readonly untrusted: ReadonlyArray<Taint>
 }
 
 export const makeRejections = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Keeps of suggestions that were just rejected which objects they were about. */
+  /** Stores which objects newly rejected suggestions concern. */
   const keep = (ids: ReadonlyArray<TaskId>) =>
     Effect.asVoid(sql`
       insert into kb.rejections (project_id, agent_id, object_id, rejected_at, task_id)
       select project_id, agent_id, unnest(about), resolved_at, id from kb.tasks where id = any(${ids}::uuid[]) and status = 'rejected'`)
 
-  /** What was rejected of an agent about some objects, the newest first: of each object no more is read than is told. */
+  /** An agent's rejections for some objects, newest first; reads no more per object than it returns. */
   const about = (projectId: ProjectId, agentId: AgentId, objectIds: ReadonlyArray<string>) =>
     sql<RejectedSuggestion>`
       with newest as (

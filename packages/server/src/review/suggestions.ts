@@ -1,12 +1,9 @@
 /**
- * Puts an agent's change before people.
+ * Submits an agent's change for review.
  *
- * A suggestion is the exact change with what led to it, written in the
- * transaction of the call that asked for it. While the project's number counter
- * is held nobody else suggests in the project, so what an agent has open about a
- * subject is known when it suggests the same again: that one is refined, and
- * there is no second. Whoever decides on it holds its row, so of a refinement
- * and a decision one comes first: what is decided meanwhile is not refined.
+ * A suggestion holds the exact change and its reasons, and is written in the transaction of the requesting call. The
+ * project's number counter is locked first, so the agent's open suggestions on a subject are known: a second one on it
+ * refines the first. A decision locks the row too, so a decided suggestion is never refined.
  */
 import { reviewDefaults, type ReviewPolicy } from "@tropism/domain/agent"
 import { type Change, digestText } from "@tropism/domain/change"
@@ -35,7 +32,7 @@ import { FeedSearch } from "../outbox/outbox.ts"
 import { digestOf } from "./task-digest.ts"
 import { makeTaskReading } from "./task-queries.ts"
 
-/** What an agent wants a person to decide. */
+/** A change that an agent submits for review. */
 export interface Suggestion {
   readonly change: Change
   readonly agentId: AgentId
@@ -45,29 +42,29 @@ export interface Suggestion {
   readonly confidence: number | null
   readonly reasoning: string | null
   readonly target: GraphObject | null
-  /** The relationship that the change is about. */
+  /** The target relationship of the change. */
   readonly relationship: Relationship | null
-  /** The newest version of what the change is about that the run has read; null when it has read none. */
+  /** The newest version of the target that the run has read; null when it has read none. */
   readonly lastRead: number | null
   readonly evidence: ReadonlyArray<Evidence>
   /** The objects whose events woke the run. */
   readonly wokenBy: ReadonlyArray<string>
-  /** What of untrusted sources its run has read. */
+  /** The untrusted sources that the run has read. */
   readonly untrusted: ReadonlyArray<Taint>
   readonly rootEventId: GraphEventId
-  /** The depth that the change will have in its chain. */
+  /** The depth of the change in its chain. */
   readonly depth: number
 }
 
-/** Where a suggestion waits. */
+/** The task of a suggestion. */
 export interface Suggested {
   readonly id: TaskId
   readonly number: number
-  /** Whether it refined one that waited already. */
+  /** Whether it refined an open suggestion. */
   readonly isRefined: boolean
 }
 
-/** The verbs of `Tasks` by which a suggestion comes to wait. */
+/** The verbs of `Tasks` that submit suggestions. */
 export const makeSuggestions = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
@@ -76,7 +73,7 @@ export const makeSuggestions = Effect.gen(function* () {
   const search = yield* FeedSearch
   const { holdNumbers, nextNumber } = yield* makeTaskReading
 
-  /** How far the feed had come when the run began to look; what lies behind it the agent need not have seen. */
+  /** The feed position at which the run began to read; the agent need not have seen anything after it. */
   const seenPosition = Effect.fnUntraced(function* (runId: RunId) {
     const { projectId } = yield* ProjectTransaction
     const [run] = yield* sql<{ upTo: bigint; lookedUntil: string }>`
@@ -89,7 +86,7 @@ export const makeSuggestions = Effect.gen(function* () {
   const expiryOf = ({ expiresAfterMs }: ReviewPolicy) =>
     sql`now() + ${expiresAfterMs ?? null}::float8 * interval '1 millisecond'`
 
-  /** How the agent's suggestions wait, as its definition says now. */
+  /** The agent's current review policy. */
   const policyOf = Effect.fnUntraced(function* (agentId: AgentId) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<{ policy: ReviewPolicy | null }>`
@@ -97,7 +94,7 @@ export const makeSuggestions = Effect.gen(function* () {
     return rows[0]?.policy ?? {}
   })
 
-  /** Refuses one suggestion more than may wait; what is refined is none more. Nobody adds one while the numbers are held. */
+  /** Refuses a suggestion over the limit; a refinement adds none. The counter lock excludes concurrent additions. */
   const refuseTooMany = Effect.fnUntraced(function* (agentId: AgentId, policy: ReviewPolicy) {
     const max = policy.maxPending ?? reviewDefaults.maxPending
     const open = yield* sql`
@@ -110,7 +107,7 @@ export const makeSuggestions = Effect.gen(function* () {
     )
   })
 
-  /** Refuses what a person has rejected already, as long as nothing that the agent goes by has moved since. */
+  /** Refuses a suggestion that a person rejected, while nothing that the agent relies on has changed since. */
   const refuseRejected = Effect.fnUntraced(function* (
     suggestion: Suggestion,
     digest: string,
@@ -130,7 +127,7 @@ export const makeSuggestions = Effect.gen(function* () {
     )
   })
 
-  /** What the agent has open about the same, held, oldest first, of what can be decided still; nobody opens another while the numbers are held. */
+  /** Locks and returns the agent's undecided suggestions on the subject, oldest first; the counter lock excludes new ones. */
   const openLike = Effect.fnUntraced(function* ({ agentId, change }: Suggestion, subject: string) {
     const { projectId } = yield* ProjectTransaction
     const patched = patchedBy(change)
@@ -141,7 +138,7 @@ export const makeSuggestions = Effect.gen(function* () {
       order by id for update`
   })
 
-  /** What an open suggestion says, with its target as the agent saw it then and as it is now. */
+  /** Returns an open suggestion with its target as the agent saw it and as it is now. */
   const saidOf = Effect.fnUntraced(function* (
     { baseVersion, payload: { suggestedChanges: change } }: OpenRow,
     { relationship, target }: Suggestion
@@ -180,7 +177,7 @@ export const makeSuggestions = Effect.gen(function* () {
     return { id, number, isRefined: false }
   })
 
-  /** Says a suggestion that waits anew; what it said before is kept as its revision. */
+  /** Refines an open suggestion and stores its earlier content as a revision. */
   const reword = Effect.fnUntraced(function* (
     id: TaskId,
     suggestion: Suggestion,
@@ -209,7 +206,7 @@ export const makeSuggestions = Effect.gen(function* () {
       suggestion.change,
       yield* digestOf(creationText(suggestion.change, suggestion.wokenBy))
     )
-    // Asked before anybody waits for the numbers.
+    // Read before the counter is locked.
     const seenUpTo = yield* seenPosition(suggestion.runId)
     yield* holdNumbers
     yield* refuseRejected(suggestion, digest, subject)
@@ -221,7 +218,7 @@ export const makeSuggestions = Effect.gen(function* () {
       return yield* open(suggestion, seenUpTo, policy, digest, subject)
     }
     const older = yield* Effect.forEach(waiting, (row) => saidOf(row, suggestion))
-    // What was suggested by a run that had read something untrusted is part of it still.
+    // A refinement keeps the taint of the earlier runs.
     const untrusted = distinctTaints([...waiting.flatMap((row) => row.untrusted), ...suggestion.untrusted])
     const lastRead = suggestion.lastRead ?? keptBase(waiting, older, suggestion.change)
     const change = refine(older, suggestion.change)
@@ -252,11 +249,11 @@ const payloadOf = ({ agentId, change, confidence, reasoning, runId }: Suggestion
   suggestedChanges: change
 })
 
-/** The version of what the change is about, as the agent saw it; of what it never read, the present one. */
+/** The version of the target that the agent saw; the current one when it has read none. */
 const baseOf = ({ lastRead, relationship, target }: Suggestion): number | null =>
   lastRead ?? (target ?? relationship)?.version ?? null
 
-/** The base that a run which has read nothing leaves as it is: it knows no more than what was said before. */
+/** The base that a run without a read keeps: it knows no more than the earlier content. */
 const keptBase = (
   waiting: ReadonlyArray<OpenRow>,
   older: ReadonlyArray<Said>,

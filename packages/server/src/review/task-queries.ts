@@ -1,9 +1,8 @@
 /**
- * Reads tasks, and gives the project's their numbers.
+ * Reads tasks and assigns their numbers in a project.
  *
- * A reader sees what is the project's, and of the todos his own: another's is
- * not there, whoever asks. Nor is a question that was asked in somebody else's
- * own context.
+ * **Invariant** A reader sees the project's tasks and only their own todos; another's todo does not exist for them. Nor
+ * does a question that was asked in another person's own context.
  */
 import {
   type Capabilities,
@@ -47,22 +46,22 @@ export interface TaskFilter {
   readonly type?: TaskType | undefined
   readonly assignee?: UserId | undefined
   readonly agentId?: AgentId | undefined
-  /** Only the project's tasks: nobody's todos. */
+  /** Only the project's tasks, without todos. */
   readonly isOfProject?: boolean | undefined
-  /** One of the project's has it, and one of the reader's todos. */
+  /** Matches one task of the project and one todo of the reader. */
   readonly number?: number | undefined
 }
 
 export const makeTaskReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Holds the project's task numbers until the transaction ends: nobody else can give one meanwhile. */
+  /** Locks the project's task counter until the transaction ends. */
   const holdNumbers = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     yield* sql`select 1 from kb.task_counters where project_id = ${projectId} for no key update`
   })
 
-  /** The next number of the project; its counter is held until the transaction ends. */
+  /** Takes the project's next number; its counter stays locked until the transaction ends. */
   const nextNumber = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const row = yield* Effect.flatMap(
@@ -73,7 +72,7 @@ export const makeTaskReading = Effect.gen(function* () {
     return Number(row.lastNumber)
   })
 
-  /** What every select asks of a suggestion that waits. */
+  /** What every select computes for an open suggestion. */
   const beforeTheClick: Question = {
     isAsked: sql`task.status = 'pending'`,
     base: sql`task.base_version`,
@@ -119,7 +118,7 @@ export const makeTaskReading = Effect.gen(function* () {
     return yield* get(id, reader)
   }, orDie)
 
-  /** What a suggestion meets now, whatever its status, seen from a version. */
+  /** Compares a suggestion with the graph, in any status, seen from a version. */
   const standing = Effect.fn("Tasks.standing")(function* (id: TaskId, baseVersion: number | null) {
     const question: Question = { isAsked: sql`true`, base: sql`${baseVersion}::int`, aroundLook: null }
     const row = yield* Effect.flatMap(select(sql`task.id = ${id}`, question), onlyRow)
@@ -162,11 +161,11 @@ export const makeTaskReading = Effect.gen(function* () {
   return { holdNumbers, nextNumber, get, hold, list, undecidedOf, standing, revisions }
 })
 
-/** A question is for everybody in the project, or for the one in whose own context it was asked. */
+/** A question is visible to the whole project, or only to the owner of the context it was asked in. */
 const isAskedOf = (sql: SqlClient.SqlClient, task: "task" | "tasks", reader: UserId) => sql`(
   ${sql.literal(task)}.type <> 'question' or not ${isOfOwned(sql, task, sql`context.owner <> ${reader}`)})`
 
-/** Whether the run of a task worked in a context with an owner of whom this holds. */
+/** Whether the task's run worked in a context whose owner fulfils the condition. */
 export const isOfOwned = (
   sql: SqlClient.SqlClient,
   task: "task" | "tasks",
@@ -179,12 +178,11 @@ export const isOfOwned = (
 }
 
 /**
- * The ids of one page, newest first.
+ * Returns the ids of one page, newest first.
  *
- * **Details** Each owner's tasks in each state lie in an index in the order of
- * the list, so a page reads no more than it shows of each of them. States and
- * types stand in the statement itself: of a state in which there is nothing, the
- * planner would else expect its share, and read all tasks by id to find none.
+ * **Details** An index holds each owner's tasks in each state in list order, so a page reads no more of each than it shows.
+ * States and types are literals in the statement: for an empty state the planner would otherwise assume an average share and
+ * read all tasks by id.
  */
 export const pageOfTasks = (
   sql: SqlClient.SqlClient,
@@ -201,7 +199,7 @@ export const pageOfTasks = (
     ...(number === undefined ? [] : [sql`number = ${number}`]),
     ...(before === undefined ? [] : [sql`id < ${before}`])
   ])
-  // All types but one are the project's; todos are of no agent and for nobody but their owner.
+  // All types but todos belong to the project; a todo has no agent and is visible to its owner only.
   const projects = sql`owner = ''`
   const own = sql`owner = ${reader} and type = 'todo'`
   const hasTodos = isOfProject !== true && agentId === undefined && assignee === undefined
@@ -216,10 +214,9 @@ export const pageOfTasks = (
   return sql`select listed.id from (${sql.join(" union all ", false)(parts)}) listed order by listed.id desc limit ${limit}`
 }
 
-// A task's row as the database gives it, turned into the domain's words.
-//
+// Converts task rows to domain types.
 
-/** Every column that some kind of task tells; what a kind does not have is null in its rows. */
+/** Every column of any kind of task; null where the kind does not have it. */
 interface TaskRow extends Omit<
   SuggestionTask,
   | "number"
@@ -247,13 +244,13 @@ interface TaskRow extends Omit<
   readonly expiresAt: Date | null
   readonly target: GraphObject | null
   readonly relationship: Relationship | null
-  /** What it meets in the graph; null when that was not asked. */
+  /** The comparison with the graph; null when it was not computed. */
   readonly found: Found | null
   readonly evidenceChanged: ReadonlyArray<ChangedEvidence> | null
   readonly rights: AtStake | null
 }
 
-/** The payload is of the kind that its type names: both are written by one statement. */
+/** The payload has the type that `type` names; one statement writes both. */
 const toTask = (row: TaskRow): Task => {
   switch (row.type) {
     case "todo":
@@ -350,39 +347,38 @@ const fromAgentOf = (row: TaskRow) => ({
   assignee: row.assignee
 })
 
-/** Inside JSON, PostgreSQL spells an instant in its own way. */
+/** PostgreSQL formats an instant inside JSON in its own way. */
 const inWireTime = <A extends { readonly createdAt: string; readonly updatedAt: string }>(entity: A): A => ({
   ...entity,
   createdAt: new Date(entity.createdAt).toISOString(),
   updatedAt: new Date(entity.updatedAt).toISOString()
 })
 
-// What a suggested change meets in the graph, as part of a select of tasks.
+// Compares a suggested change with the graph, as part of a select of tasks.
 //
-// One expression for a list, before the click, and for the approval, which holds
-// the target meanwhile. Each kind of change asks only what concerns it, by index
-// and bounded, and nothing is asked of what is decided.
+// One expression serves the list, the preview and the approval, which locks the target. Each kind of change reads only what
+// concerns it, by index and bounded; decided tasks are not compared.
 
-/** What is asked of each task of a select. */
+/** What to compute for each task of a select. */
 interface Question {
-  /** Which tasks it is asked of. */
+  /** The tasks to compute it for. */
   readonly isAsked: Statement.Fragment
   /** The version that was seen. */
   readonly base: Statement.Fragment
-  /** Of the relationships at an object, how many are looked at on either side, newest first; null is all. */
+  /** Relationships read on either side of an object, newest first; null for all. */
   readonly aroundLook: number | null
 }
 
-/** What the database found. */
+/** Result of the comparison in the database. */
 interface Found {
-  /** What the base says, where it is not the present. */
+  /** Properties at the base version, when it is not the current one. */
   readonly base?: Properties | null
   readonly lacksEnd?: boolean
   readonly added?: ReadonlyArray<AddedRelationship> | null
   readonly takenBy?: string | null
 }
 
-/** A JSON value for each task, for a statement that has `task`, `target` and `relationship`. */
+/** A JSON value for each task, for a statement with `task`, `target` and `relationship`. */
 const foundStanding = (
   sql: SqlClient.SqlClient,
   projectId: ProjectId,
@@ -424,20 +420,20 @@ const foundStanding = (
     end end as found`
 }
 
-/** By what an approval will be judged: the powers of an agent and of those that it acts for, and what the change touches. */
+/** What an approval checks: the powers of the agent and of those it acts for, and the types that the change touches. */
 interface AtStake {
   readonly capabilities: Capabilities | null
   readonly above: ReadonlyArray<{ readonly name: string; readonly capabilities: Capabilities | null }>
   readonly types: ReadonlyArray<string>
-  /** Of an object to delete: the kinds of relationships that would go with it, in the order in which the gateway judges them. */
+  /** For an object deletion: the kinds of relationships deleted with it, in the order in which the gateway checks them. */
   readonly around: ReadonlyArray<RelationshipKind>
 }
 
 /**
- * What judges each suggestion that waits, as a JSON value; null where nobody's rights are bounded.
+ * The rights by which each open suggestion is judged, as a JSON value; null where no rights are limited.
  *
- * **Details** For a statement that has `task`, `agent`, `target` and `relationship`. An agent acts for few others, as deep as runs
- * may spawn runs. Of the relationships at an object to delete it reads as many as staleness does, and the approval reads all.
+ * **Details** For a statement with `task`, `agent`, `target` and `relationship`. An agent acts for few others, as deep as runs
+ * may spawn runs. For an object deletion it reads as many relationships as the staleness check; the approval reads all.
  */
 const rightsAtStake = (sql: SqlClient.SqlClient, projectId: ProjectId) => {
   const said = (path: string) => sql.literal(`(task.payload #>> '{suggestedChanges,${path}}')::uuid`)
@@ -473,7 +469,7 @@ const rightsAtStake = (sql: SqlClient.SqlClient, projectId: ProjectId) => {
     ) end as rights`
 }
 
-/** Why the rights of an agent, and of those that it acts for, forbid a change; null where they permit it. */
+/** Returns why the rights of the agent, or of one it acts for, forbid a change; null when they permit it. */
 const denialOf = (change: Change, { above, around, capabilities, types }: AtStake): string | null => {
   const own: Powers = { capabilities, executionMode: "suggest", hybridPolicy: null }
   const powers = above.reduce<Powers>((all, one) => narrow(all, { ...own, ...one }), own)
@@ -481,7 +477,7 @@ const denialOf = (change: Change, { above, around, capabilities, types }: AtStak
   return denial === undefined ? null : explainDenial({ actsFor: above.map(({ name }) => name) }, denial)
 }
 
-/** The objects that the run had read and that are others now, for each task: by the newest version that it had read. */
+/** For each task, the objects whose newest version read by the run is not the current one. */
 const changedEvidence = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`
     case when task.status = 'pending' then (
       select jsonb_agg(jsonb_build_object('objectId', read.id, 'type', read.type, 'version', read.version, 'currentVersion', now_is.live_version)
@@ -497,12 +493,12 @@ const changedEvidence = (sql: SqlClient.SqlClient, projectId: ProjectId) => sql`
       where now_is.version is distinct from read.version
     ) end as evidence_changed`
 
-/** A suggestion with what was found of it. */
+/** A suggestion with its comparison. */
 export interface Asked extends Pick<SuggestionTask, "type" | "baseVersion" | "target" | "relationship"> {
   readonly found: Found
 }
 
-/** Says what was found in the words of the rule. */
+/** Converts the comparison for the domain rule. */
 const standingOf = ({ baseVersion, found, relationship, target, type }: Asked): Standing => {
   const isNew = type === "object_create_suggestion" || type === "relationship_create_suggestion"
   const current = target ?? relationship

@@ -1,8 +1,7 @@
 /**
- * What waits for people: suggested by agents, read and decided by a person.
+ * Tasks for people: suggested by agents, read and decided by a person.
  *
- * The verbs of a task lie in files of their own: `suggesting.ts` puts a change
- * before people, `deciding.ts` takes the decision, `reading.ts` reads.
+ * `suggestions.ts` submits a change, `decisions.ts` decides, `task-queries.ts` reads.
  */
 import type { AgentId, RunId, TaskId, UserId } from "@tropism/domain/ids"
 import { type RunObjects, runObjectBounds } from "@tropism/domain/run-objects"
@@ -31,11 +30,11 @@ type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 export class Tasks extends Context.Service<
   Tasks,
   {
-    /** Lets a change wait for people: in a task of its own, or in the one in which its agent suggests the same already. */
+    /** Submits a change for review: as a new task, or as a refinement of the agent's open one on the subject. */
     readonly suggest: (suggestion: Suggestion) => Effect.Effect<Suggested, ChangeRefused, ProjectTransaction>
-    /** A task of the project, or a todo of the reader. */
+    /** Returns a task of the project or a todo of the reader. */
     readonly get: (id: TaskId, reader: UserId) => Read<Task | undefined>
-    /** What `get` finds, which nobody else changes for the rest of the transaction. */
+    /** Like `get`, with the task locked for the rest of the transaction. */
     readonly hold: (id: TaskId, reader: UserId) => Read<Task | undefined>
     /** The tasks of the project and the todos of the reader, newest first. */
     readonly list: (
@@ -44,47 +43,47 @@ export class Tasks extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Read<ReadonlyArray<Task>>
-    /** The first suggestions of a run that wait for a decision, oldest first. */
+    /** The first undecided suggestions of a run, oldest first. */
     readonly undecidedOf: (runId: RunId, limit: number) => Read<ReadonlyArray<SuggestionTask>>
-    /** What a suggestion said before it was refined, newest first. */
+    /** Earlier contents of a refined suggestion, newest first. */
     readonly revisions: (
       id: TaskId,
       before: number | undefined,
       limit: number
     ) => Read<ReadonlyArray<TaskRevision>>
-    /** Says for whom, or until when, a suggestion or a question waits; undefined when there is no such task. */
+    /** Sets the assignee or the deadline of a suggestion or question; undefined when there is no such task. */
     readonly wait: (
       id: TaskId,
       by: UserId,
       terms: Wait
     ) => Effect.Effect<Task | undefined, DecisionRefused, ProjectTransaction>
-    /** Ends the wait of suggestions whose time is up, a batch of them; answers how many. */
+    /** Expires a batch of overdue suggestions and returns how many. */
     readonly expire: Read<number>
-    /** Makes the suggested change, or takes back what an undo plans; undefined when there is no such task. */
+    /** Applies the suggested change or the planned undo; undefined when there is no such task. */
     readonly approve: (
       id: TaskId,
       by: Decider,
       digest: string | null,
       edit: Edit | null,
-      /** Ids of the items of an undo that stay as they are. */
+      /** Ids of undo items to leave out. */
       leaveOut?: ReadonlyArray<string>
     ) => Effect.Effect<Task | undefined, DecisionRefused | UndoRefused | ChangeRefused, ProjectTransaction>
-    /** Ends the task with no change; undefined when there is no such task. */
+    /** Closes the task without a change; undefined when there is no such task. */
     readonly reject: (
       id: TaskId,
       by: Decider,
       reason: string | null,
       digest?: string | null
     ) => Effect.Effect<Task | undefined, DecisionRefused, ProjectTransaction>
-    /** Rejects every suggestion of an agent that waits, also of one that was deleted; undefined when there is no such agent. */
+    /** Rejects all open suggestions of an agent, even a deleted one; undefined when there is no such agent. */
     readonly rejectAll: (
       agentId: AgentId,
       by: UserId,
       reason: string | null
     ) => Read<ReadonlyArray<TaskId> | undefined>
-    /** Names the run that looks at a suggestion again; false when it does not wait, another looks already, or somebody holds it. */
+    /** Sets the run that re-examines a suggestion; false when it is not open, has such a run, or is locked. */
     readonly rerunBy: (id: TaskId, runId: RunId) => Read<boolean>
-    /** Whether the time of a task that waits is up. */
+    /** Whether an open task is overdue. */
     readonly isOver: (id: TaskId) => Read<boolean>
   }
 >()("@tropism/server/task/Tasks") {
@@ -115,18 +114,18 @@ export class Tasks extends Context.Service<
   )
 }
 
-// For whom a task waits, and for how long.
+// Assignee and deadline of a task.
 //
-// Time is the database's. Whose time is up can be decided no more, whether or
-// not the sweep that says so has come by: `deciding.ts` asks the same clock.
+// The database clock decides. An overdue task cannot be decided, even before the sweep marks it expired: `decisions.ts` uses
+// the same clock.
 
-/** What somebody says of the wait of a task; absent stays, null is nobody and never. */
+/** New assignee and deadline; absent keeps the old value, null clears it. */
 interface Wait {
   readonly assignee?: UserId | null
   readonly expiresAt?: string | null
 }
 
-/** The verbs of `Tasks` by which the wait of a task changes, or ends. */
+/** The verbs of `Tasks` that change or end a task's wait. */
 const makeWaiting = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { get } = yield* makeTaskReading
@@ -154,7 +153,7 @@ const makeWaiting = Effect.gen(function* () {
         reason: "expiresAt",
         detail: "A question waits as long as its run does, and no time can be set for it"
       })
-    // What is open and was not changed is either over or was given a time that is.
+    // An open task that was not updated is either overdue or was given a deadline in the past.
     const [row] = yield* sql<{ isOver: boolean }>`
       select coalesce(expires_at <= now(), false) as is_over from kb.tasks where id = ${id}`
     return yield* row?.isOver === true
@@ -177,18 +176,19 @@ const makeWaiting = Effect.gen(function* () {
   return { wait, expire }
 })
 
-// Says of a suggestion which run looks at it again.
+// Sets the run that re-examines a suggestion.
 //
-// One at a time: of two runs that are named at once the second is not, and
-// whoever queued it takes it back. A decided suggestion is looked at no more.
+// One at a time: of two concurrent runs the second is refused, and its creator cancels it. Decided suggestions are not
+// re-examined.
 
 const makeRerunning = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
   /**
-   * Names the run that looks at a suggestion again; false when it does not wait, another looks already, or somebody holds it.
+   * Sets the run that re-examines a suggestion; false when it is not open, has such a run, or is locked.
    *
-   * **Details** The agent is held, and whoever decides the suggestion holds that and then wants the agent.
+   * **Details** Skips a locked row: this transaction holds the agent, and a decision locks the suggestion first and then the
+   * agent.
    */
   const rerunBy = Effect.fn("Tasks.rerunBy")(function* (id: TaskId, runId: RunId) {
     const { projectId } = yield* ProjectTransaction
@@ -202,7 +202,7 @@ const makeRerunning = Effect.gen(function* () {
     return named.length > 0
   }, orDie)
 
-  /** Whether the time of a task that waits is up, said by the database's clock. */
+  /** Whether an open task is overdue by the database clock. */
   const isOver = Effect.fn("Tasks.isOver")(function* (id: TaskId) {
     const { projectId } = yield* ProjectTransaction
     const over = yield* sql`
@@ -215,12 +215,12 @@ const makeRerunning = Effect.gen(function* () {
 
 // Reads which suggestions the calls of a run led to.
 //
-// A later run may have said the same again and so have made the task its own: it is told of both.
+// A later run may have refined the suggestion and taken it over; both runs return it.
 
 export const makeSuggestedTasks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** The newest first, bounded. */
+  /** Newest first, bounded. */
   return Effect.fnUntraced(function* (runId: RunId) {
     const { projectId } = yield* ProjectTransaction
     return yield* sql<RunObjects["suggested"][number]>`

@@ -1,10 +1,9 @@
 /**
- * Todos: what people have set themselves to do, numbered for each of them.
+ * Todos: people's own tasks, numbered per person.
  *
- * Every verb names its owner and the type in its statement, so nobody reaches
- * another's todo by it, and nothing that is not a todo. A number is taken under
- * the owner's counter in the transaction that keeps the todo: what is undone
- * leaves no gap, and a deleted todo's number is never given again.
+ * **Invariant** Every statement names the owner and the type, so no verb reaches another person's todo or another kind
+ * of task. The number comes from the owner's counter in the transaction that stores the todo: a rollback leaves no gap,
+ * and a deleted todo's number is never reused.
  */
 import type { TaskId, UserId } from "@tropism/domain/ids"
 import type { Taint } from "@tropism/domain/taint"
@@ -15,24 +14,24 @@ import { onlyRow, orDie, ProjectTransaction } from "../database/database.ts"
 import { Ids } from "../ids.ts"
 import { todoLimits } from "./limits.ts"
 
-/** Its owner has as many open todos as one may have. */
+/** The owner has reached the limit of open todos. */
 export class TooManyTodos extends Schema.TaggedError<TooManyTodos>()("TooManyTodos", {
   detail: Schema.String
 }) {}
 
-/** A todo among those of its owner. */
+/** Identifies a todo of its owner. */
 export type TodoName = { readonly id: TaskId } | { readonly number: number }
 
 export interface Todo extends Pick<TodoTask, "id" | "number" | "title" | "description" | "status"> {
-  /** What of untrusted sources the run had read that said it; a person's own words take it away. */
+  /** Untrusted sources read by the run that wrote it; text from a person clears it. */
   readonly untrusted: ReadonlyArray<Taint>
 }
 
-/** What it is to say from now on; absent is as before, and no text takes a description away. */
+/** New text of a todo; an absent field is unchanged, an empty text clears the description. */
 export interface TodoWords {
   readonly title?: string | null | undefined
   readonly description?: string | null | undefined
-  /** What of untrusted sources whoever says it has read. */
+  /** Untrusted sources that the writer has read. */
   readonly untrusted?: ReadonlyArray<Taint>
 }
 
@@ -45,13 +44,13 @@ export class Todos extends Context.Service<
       owner: UserId,
       words: TodoWords & { readonly title: string }
     ) => InProject<Todo, TooManyTodos>
-    /** An owner's todos in the order of their numbers; of more than `limit`, the newest. */
+    /** An owner's todos by number; the newest when there are more than `limit`. */
     readonly list: (
       owner: UserId,
       status: "pending" | "completed" | undefined,
       limit: number
     ) => InProject<ReadonlyArray<Todo>>
-    /** Says that it is done; `isNew` is false where it was already. Undefined when its owner has none of this name. */
+    /** Completes a todo; `isNew` is false when it was completed before. Undefined when the owner has no such todo. */
     readonly complete: (
       owner: UserId,
       name: TodoName
@@ -67,7 +66,7 @@ export class Todos extends Context.Service<
       const ids = yield* Ids
       const columns = sql`id, number, title, description, status, untrusted`
 
-      /** The one todo of its owner that is meant, if it is there. */
+      /** The matching todo of its owner, if it exists. */
       const meant = Effect.fnUntraced(function* (owner: UserId, name: TodoName) {
         const { projectId } = yield* ProjectTransaction
         const which = "id" in name ? sql`id = ${name.id}` : sql`number = ${name.number}::bigint`
@@ -86,7 +85,7 @@ export class Todos extends Context.Service<
             on conflict (project_id, owner) do update set last_number = counter.last_number + 1 returning last_number`,
           onlyRow
         )
-        // Whoever adds at the same time waits for the counter, so what is counted here is all there is.
+        // Concurrent additions wait for the counter, so this count is complete.
         const [todo] = yield* sql<TodoRow>`
           insert into kb.tasks (id, project_id, owner, number, type, title, description, payload, digest, evidence, untrusted, depth)
           select ${id}, ${projectId}, ${owner}, ${lastNumber}, 'todo', ${title.trim()}, ${description || null}, '{}', '', '[]',
@@ -134,7 +133,7 @@ export class Todos extends Context.Service<
         name: TodoName,
         { description, title, untrusted = [] }: TodoWords
       ) {
-        // Nobody vouches for words that they leave as they are.
+        // Text that a writer leaves unchanged keeps its taint.
         const isWhole = typeof title === "string" && typeof description === "string"
         const [todo] = yield* sql<TodoRow>`
           update kb.tasks set title = coalesce(${title?.trim() ?? null}::text, title),

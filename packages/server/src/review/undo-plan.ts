@@ -1,10 +1,9 @@
 /**
- * Plans an undo: an item for each entity that a cause touched.
+ * Plans an undo: one item for each entity that a cause touched.
  *
- * How an entity goes back is judged by `domain/inverse.ts` on its own facts. Here
- * the rest of the graph is asked: who stands at what would be deleted, and who
- * has taken the place of what would come back. Nothing is locked; an approval
- * finds again every version that was planned, or does nothing.
+ * `domain/inverse.ts` decides by each entity's own facts how it is reverted. This file checks the rest of the graph:
+ * what is related to an object to be deleted, and what has replaced an entity to be restored. Nothing is locked; the
+ * approval requires every planned version or does nothing.
  */
 import type { EntityType } from "@tropism/domain/graph"
 import type { AgentId, GraphEventId, TaskId } from "@tropism/domain/ids"
@@ -43,7 +42,7 @@ export const makeUndoPlanning = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { factsOf } = yield* makeUndoFacts
 
-  /** Objects that are not deleted, because something that stays is related to them. */
+  /** Objects to keep, because a remaining entity is related to them. */
   const relatedTo = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>) {
     const objects = idsOf(plan, "graphObject", "delete")
     const falling = idsOf(plan, "relationship", "delete")
@@ -59,7 +58,7 @@ export const makeUndoPlanning = Effect.gen(function* () {
     )
   })
 
-  /** Objects that do not come back, because another has their key: one that stays, or one that was deleted later. */
+  /** Objects not to restore, because another has their key: one that remains or one that was deleted later. */
   const displaced = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>) {
     const objects = idsOf(plan, "graphObject", "restore")
     if (objects.length === 0) return new Map<string, string>()
@@ -74,7 +73,7 @@ export const makeUndoPlanning = Effect.gen(function* () {
     return new Map(rows.map(({ id, type }) => [id, `Another ${type} has its key, so it stays deleted.`]))
   })
 
-  /** Relationships that do not come back, because an end is gone or another has their place. */
+  /** Relationships not to restore, because an end is missing or another connects the ends. */
   const unplaced = Effect.fnUntraced(function* (plan: ReadonlyArray<Planned>) {
     const relationships = idsOf(plan, "relationship", "restore")
     if (relationships.length === 0) return new Map<string, string>()
@@ -103,7 +102,7 @@ export const makeUndoPlanning = Effect.gen(function* () {
     )
   })
 
-  /** The items, what is ready first. */
+  /** The items, ready ones first. */
   const plan = Effect.fnUntraced(function* (touched: ReadonlyArray<Touched>) {
     const drafts: Array<Planned> = []
     for (let from = 0; from < touched.length; from += undoLimits.factsEntities) {
@@ -117,7 +116,7 @@ export const makeUndoPlanning = Effect.gen(function* () {
       ]
       drafts.push(...known.map((facts) => ({ known: facts, draft: draftInverse(facts) })))
     }
-    // Each question is about what the answers before it left ready.
+    // Each query covers the items that the earlier ones left ready.
     let planned: ReadonlyArray<Planned> = drafts
     for (const ask of [relatedTo, displaced, unplaced]) planned = kept(planned, yield* ask(planned))
     return planned.toSorted((a, b) => rankOf(a) - rankOf(b))
@@ -128,7 +127,7 @@ export const makeUndoPlanning = Effect.gen(function* () {
 
 const isObject = ({ entityType }: Touched): boolean => entityType === "graphObject"
 
-/** The entities of one kind with which one thing is to be done. */
+/** The entities of one kind with the same action. */
 const idsOf = (
   plan: ReadonlyArray<Planned>,
   entityType: Touched["entityType"],
@@ -151,13 +150,12 @@ const ranks = { ready: 0, conflict: 2, unneeded: 4 } as const
 const rankOf = ({ draft, known }: Planned): number =>
   ranks[draft.status] + (known.entityType === "graphObject" ? 0 : 1)
 
-// Reads what a cause did to each object and relationship, and what came after it.
+// Reads what a cause did to each object and relationship, and the changes after it.
 //
-// Each property is folded by the database from the names that events say they
-// changed; no version's content is read but to compare single values. The cost
-// follows the changes of the touched entities since the cause first touched them.
+// The database folds each property from the names in events; the content of versions is read only to compare single values. The
+// cost grows with the changes of the touched entities since the cause first touched them.
 
-/** What a version of an agent did to an entity. */
+/** What an agent's version did to an entity. */
 type Wrote = Pick<Reverted, "agentId" | "agentVersion" | "operation">
 
 /** An entity that a cause changed. */
@@ -172,10 +170,10 @@ interface Touched {
   readonly wrote: ReadonlyArray<Wrote>
 }
 
-/** A touched entity with what became of it. */
+/** A touched entity with its current state. */
 interface Known extends EntityFacts {
   readonly touched: Touched
-  /** Its version now. */
+  /** Its current version. */
   readonly version: number
 }
 
@@ -183,7 +181,7 @@ export const makeUndoFacts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { causing } = yield* makeUndoCauses
 
-  /** What a cause changed, at most one more than an undo may have, and how much there is in all. */
+  /** The entities that a cause changed, at most one more than an undo may have, and their total. */
   const touchedBy = Effect.fnUntraced(function* (cause: UndoCause) {
     const rows = yield* sql<Touched & { readonly total: number }>`
       with recursive ${yield* causing(cause)}
@@ -277,10 +275,10 @@ interface FactsRow {
   readonly isCreated: boolean
   readonly other: LaterChange | null
   readonly folds: ReadonlyArray<{
-    /** Null is whether it is there at all. */
+    /** Null for the existence of the entity. */
     readonly property: string | null
     readonly backVersion: number
-    /** What the version before did; null when there was none. */
+    /** The operation of the version before; null when there was none. */
     readonly before: string | null
     readonly isSame: boolean
     readonly isOverwritten: boolean
@@ -310,12 +308,11 @@ const toKnown = (touched: Touched, { folds, ...row }: FactsRow): Known => {
   }
 }
 
-// The items of an undo: kept as versions and names, read with the values that these had.
+// Stores the items of an undo as versions and names, and reads them with the values of these versions.
 //
-// Versions never change, so what an item says is what was planned; of a purged
-// entity no value is left, here neither.
+// Versions never change, so an item reads as it was planned. Values of a purged entity are gone here too.
 
-/** An item without what it says. */
+/** An item without its values. */
 export interface ItemHead {
   readonly id: string
   readonly place: number
@@ -325,14 +322,14 @@ export interface ItemHead {
   readonly status: UndoStatus
   readonly version: number
   readonly wrote: ReadonlyArray<Wrote>
-  /** The events that it takes back. */
+  /** The events that it reverts. */
   readonly events: ReadonlyArray<GraphEventId>
 }
 
 export const makeUndoItems = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Keeps the items of a plan. */
+  /** Stores the items of a plan. */
   const keep = Effect.fnUntraced(function* (taskId: TaskId, revision: number, plan: ReadonlyArray<Planned>) {
     const { projectId } = yield* ProjectTransaction
     const rows = plan.map(({ draft, known: { touched, version } }, index) => ({
@@ -352,7 +349,7 @@ export const makeUndoItems = Effect.gen(function* () {
         action text, status text, reason text, version int, properties jsonb, wrote jsonb, events uuid[])`
   })
 
-  /** The items of the present plan behind a place, with their values; with `places` those alone. */
+  /** The items of the current plan after a position, with their values; with `places` only those. */
   const read = Effect.fnUntraced(function* (
     taskId: TaskId,
     asked: { readonly after: number; readonly limit: number } | { readonly places: ReadonlyArray<number> }
@@ -393,7 +390,7 @@ export const makeUndoItems = Effect.gen(function* () {
       select entity_id as id, place, entity_type, object_type, action, status, version, wrote, events from kb.undo_items
       where task_id = ${taskId} and revision = ${revision} order by place`
 
-  /** Marks what a person left out. */
+  /** Marks the items that a person left out. */
   const leaveOut = (taskId: TaskId, revision: number, ids: ReadonlyArray<string>) =>
     ids.length === 0
       ? Effect.void
@@ -403,7 +400,7 @@ export const makeUndoItems = Effect.gen(function* () {
   return { keep, read, heads, leaveOut }
 })
 
-/** What binds an approval to the plan that a person saw. */
+/** Returns the digest that binds an approval to the plan the person saw. */
 export const planDigest = (
   cause: UndoPayload["cause"],
   plan: ReadonlyArray<Planned>
@@ -438,16 +435,15 @@ const toItem = ({ properties, ...row }: ItemRow): UndoItem => ({
   }))
 })
 
-// Finds a cause whose work may be taken back, and what of it is still going on.
+// Finds a cause that can be undone, and its work in progress.
 //
-// A run's work is also that of all runs below it. What an approved suggestion
-// changed is the work of the run that suggested it. Reads the records of later
-// stages and imports none of their code.
+// A run's work includes that of all its sub-runs. An approved suggestion counts as work of the run that suggested it. Reads
+// tables of later modules and imports none of their code.
 
-/** A cause that is there. */
+/** An existing cause. */
 export interface FoundCause {
   readonly title: string
-  /** The chain in which the undo is shown. */
+  /** The chain that shows the undo. */
   readonly rootEventId: GraphEventId | null
 }
 
@@ -497,7 +493,7 @@ export const makeUndoCauses = Effect.gen(function* () {
     return rows[0]
   })
 
-  /** How many runs of a cause may still write, and one of them. */
+  /** The number of a cause's runs that may still write, and one of them. */
   const atWork = Effect.fnUntraced(function* (cause: UndoCause) {
     return yield* Effect.flatMap(
       sql<{ readonly count: number; readonly runId: string | null }>`
@@ -508,7 +504,7 @@ export const makeUndoCauses = Effect.gen(function* () {
     )
   })
 
-  /** Whether anything in the graph was changed by a cause. */
+  /** Whether a cause changed the graph. */
   const hasChanged = Effect.fnUntraced(function* (cause: UndoCause) {
     const { changed } = yield* Effect.flatMap(
       sql<{ readonly changed: boolean }>`
@@ -519,7 +515,7 @@ export const makeUndoCauses = Effect.gen(function* () {
     return changed
   })
 
-  /** How many suggestions of a cause wait. */
+  /** The number of a cause's open suggestions. */
   const countSuggestions = Effect.fnUntraced(function* (cause: UndoCause) {
     const { count } = yield* Effect.flatMap(
       sql<{ readonly count: number }>`
@@ -531,7 +527,7 @@ export const makeUndoCauses = Effect.gen(function* () {
     return count
   })
 
-  /** Ends the suggestions of a cause that wait, and answers how many. */
+  /** Expires a cause's open suggestions and returns how many. */
   const expireSuggestions = Effect.fnUntraced(function* (
     cause: UndoCause,
     undo: { readonly number: bigint }
@@ -551,12 +547,10 @@ export const makeUndoCauses = Effect.gen(function* () {
   return { causing, find, atWork, hasChanged, countSuggestions, expireSuggestions }
 })
 
-// Why an undo was not planned, or not done.
-//
-// Nothing was written when one is raised.
+// Why an undo was not planned or not applied; nothing was written.
 
 export class UndoRefused extends Schema.TaggedError<UndoRefused>()("UndoRefused", {
-  /** `notInPlan`: what a person wants to leave out cannot be left out. */
+  /** `notInPlan`: an item that the person wants to leave out cannot be left out. */
   reason: Schema.Literals(["state", "alreadyDecided", "outdated", "notInPlan"]),
   detail: Schema.String
 }) {}

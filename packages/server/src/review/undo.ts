@@ -1,8 +1,8 @@
 /**
- * Undos: the plans by which a person takes back what a run, an agent's version or a chain did.
+ * Undos: plans to revert what a run, an agent's version or a chain did.
  *
- * For one cause one plan waits at a time: whoever asks again gets the open one, as the graph is now.
- * A plan changes nothing in the graph; `undoing.ts` does, when it is approved.
+ * **Invariant** A cause has at most one open plan: a repeated request returns it, updated to the current graph. A plan
+ * changes nothing in the graph before it is approved.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import type { TaskId, UserId, ObjectId, RelationshipId } from "@tropism/domain/ids"
@@ -44,14 +44,14 @@ type Planning<A> = Effect.Effect<A, UndoRefused, ProjectTransaction>
 export class Undos extends Context.Service<
   Undos,
   {
-    /** Plans the undo of a cause, or answers the plan that waits already, as the graph is now; undefined when there is no such cause. */
+    /** Plans the undo of a cause, or returns its open plan, updated to the current graph; undefined when there is no such cause. */
     readonly plan: (
       cause: UndoCause,
       by: UserId
     ) => Planning<{ readonly task: UndoTask; readonly isNew: boolean } | undefined>
-    /** Plans a waiting undo anew, as the graph is now; undefined when there is no such task. */
+    /** Updates an open plan to the current graph; undefined when there is no such task. */
     readonly replan: (id: TaskId, by: UserId) => Planning<UndoTask | undefined>
-    /** Items of an undo behind a place; undefined when there is no such undo. */
+    /** Items of an undo after a position; undefined when there is no such undo. */
     readonly items: (
       id: TaskId,
       after: number | undefined,
@@ -70,7 +70,7 @@ export class Undos extends Context.Service<
       const planning = yield* makeUndoPlanning
       const kept = yield* makeUndoItems
 
-      /** What undoing a cause would be now. */
+      /** Computes the plan of a cause as of now. */
       const draw = Effect.fnUntraced(function* (cause: UndoCause, requestedBy: UserId) {
         const { count, runId } = yield* atWork(cause)
         if (count > 0)
@@ -113,7 +113,7 @@ export class Undos extends Context.Service<
         if (waiting) return { task: yield* upToDate(waiting, by), isNew: false }
         const { digest, payload, plan: items } = yield* draw(cause, by)
         if (payload.counts.ready + payload.counts.conflicts === 0) return yield* refuse(nothingLeft(items))
-        // Whoever plans the same waits here, and then finds this plan; the number is taken only by who plans.
+        // A concurrent request for the same plan waits here and then finds it; only a request that plans takes the number.
         yield* holdNumbers
         const other = yield* openOf(cause)
         if (other) return { task: other, isNew: false }
@@ -127,7 +127,7 @@ export class Undos extends Context.Service<
         return task && { task, isNew: true }
       }, orDie)
 
-      /** The plan that waits, made anew where the graph has moved: nobody is shown one that cannot be approved. */
+      /** Returns the open plan, replanned when the graph has changed, because an outdated one cannot be approved. */
       const upToDate = Effect.fnUntraced(function* (waiting: UndoTask, by: UserId) {
         const { cause, requestedBy } = waiting.payload
         const { digest } = yield* draw(cause, requestedBy)
@@ -168,7 +168,7 @@ export class Undos extends Context.Service<
   )
 }
 
-/** An undo is the project's and has no owner: whoever may read the project reads it. */
+/** An undo belongs to the project and has no owner; every reader of the project may read it. */
 const nobody = "" as UserId
 
 const refuse = (detail: string) => new UndoRefused({ reason: "state", detail })
@@ -186,15 +186,13 @@ const countsOf = (plan: ReadonlyArray<Planned>) => {
   return { ready: count("ready"), conflicts: count("conflict"), unneeded: count("unneeded"), kept }
 }
 
-// Does an undo that a person approved: every item of its plan, or nothing.
+// Applies an approved undo: every item of its plan, or nothing.
 //
-// In the transaction of the decision all that is planned is locked and found at
-// the version for which it was planned; one that has moved undoes the decision.
-// The changes are the person's, made by the graph's gateway, and say whose work
-// they take back, so that those agents are not woken by them. What goes is
-// deleted before anything comes back, because that may need its key.
+// In the transaction of the decision all planned entities are locked at their planned versions; a changed one rolls the
+// decision back. The changes are the person's, made through the gateway, and name the reverted agents, so that these are not
+// woken. Deletions precede restores, because a restore may need the key of a deleted object.
 
-/** An undo whose decision is taken. */
+/** An undo that was decided. */
 export interface DecidedUndo {
   readonly id: TaskId
   readonly number: bigint
@@ -212,7 +210,7 @@ export const makeUndoing = Effect.gen(function* () {
   const named = (id: Statement.Fragment) =>
     sql`${objectNamed(sql, sql`nullif(current_setting('tropism.project', true), '')::uuid`, id)}`
 
-  /** Locks what is planned, objects before relationships, and answers what has moved. */
+  /** Locks the planned entities, objects before relationships, and returns those that have changed. */
   const lock = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>) {
     const { projectId } = yield* ProjectTransaction
     const [objects, relationships] = [wanted.filter(isObject), wanted.filter((item) => !isObject(item))]
@@ -238,7 +236,7 @@ export const makeUndoing = Effect.gen(function* () {
       })
   })
 
-  /** What is at objects that would be deleted, and is not deleted with them. */
+  /** Relationships at objects to be deleted that are not deleted by the plan. */
   const standing = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>) {
     const [objects, relationships] = [
       idsOf(wanted, "graphObject", "delete"),
@@ -252,7 +250,7 @@ export const makeUndoing = Effect.gen(function* () {
       ${at("from_id")} union all ${at("to_id")} limit ${undoLimits.itemsTold}`
   })
 
-  /** Nothing is done where an entity has moved, or where what a person leaves out would fall with what it lies on. */
+  /** Refuses when an entity has changed, or when a left-out relationship would be deleted with its object. */
   const hold = Effect.fnUntraced(function* (
     { number }: DecidedUndo,
     wanted: ReadonlyArray<ItemHead>,
@@ -277,7 +275,7 @@ export const makeUndoing = Effect.gen(function* () {
     })
   })
 
-  /** Deletes what goes: relationships before the objects that they lie on. */
+  /** Deletes entities: relationships before their objects. */
   const remove = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>, author: Author) {
     for (const { id, version } of having(wanted, "relationship", "delete"))
       yield* gateway.apply(
@@ -288,7 +286,7 @@ export const makeUndoing = Effect.gen(function* () {
       yield* gateway.apply({ type: "delete", objectId: id as ObjectId, expectedVersion: version }, author)
   })
 
-  /** Brings back what was deleted: objects before the relationships that lie on them. */
+  /** Restores entities: objects before their relationships. */
   const restore = Effect.fnUntraced(function* (wanted: ReadonlyArray<ItemHead>, author: Author) {
     for (const { id } of having(wanted, "graphObject", "restore"))
       yield* gateway.restoreObjectAlone(id as ObjectId, author)
@@ -296,7 +294,7 @@ export const makeUndoing = Effect.gen(function* () {
       yield* gateway.restoreRelationship(id as RelationshipId, author)
   })
 
-  /** Puts the values back, a few items at a time. */
+  /** Puts values back, a few items at a time. */
   const putBack = Effect.fnUntraced(function* (id: TaskId, wanted: ReadonlyArray<ItemHead>, author: Author) {
     const places = wanted
       .filter(({ action }) => action === "update" || action === "restore")
@@ -310,7 +308,7 @@ export const makeUndoing = Effect.gen(function* () {
     }
   })
 
-  /** Does what a decided undo plans, but for what is left out, and answers what was done. */
+  /** Applies a decided undo without the left-out items, and returns what was done. */
   const undo = Effect.fnUntraced(function* (
     decided: DecidedUndo,
     by: UserId,
@@ -364,11 +362,11 @@ interface Found {
   readonly id: string
   readonly version: number
   readonly isPurged: boolean
-  /** Of an object. */
+  /** For an object only. */
   readonly named: NamedObject | null
 }
 
-/** A relationship at an object that would be deleted. */
+/** A relationship at an object to be deleted. */
 interface Standing {
   readonly id: string
   readonly type: string
@@ -387,14 +385,14 @@ const having = (
 const idsOf = (...asked: Parameters<typeof having>): ReadonlyArray<string> =>
   having(...asked).map(({ id }) => id)
 
-/** What people call it; its id where it has no name. */
+/** Returns the display name, else the id. */
 const nameOf = ({ entityType, id, objectType }: ItemHead, named: NamedObject | null): string =>
   `${entityType === "graphObject" ? "the" : "the relationship"} ${objectType} ${named?.name ?? id}`
 
 const objectOf = ({ named, objectId }: Standing): string =>
   `the ${named?.type ?? "object"} ${named?.name ?? objectId}`
 
-/** A person takes it back, and says whose work it was. */
+/** Returns the author: the person, with the reverted agents as the cause. */
 const authorOf = ({ id, payload }: DecidedUndo, by: UserId): Author => {
   const actor: Actor = { actorType: "user", actorId: by }
   const cause: Cause = {
@@ -409,7 +407,7 @@ const authorOf = ({ id, payload }: DecidedUndo, by: UserId): Author => {
   return { actor, cause }
 }
 
-/** What of an item's properties goes back, and behind which version; undefined when none does. */
+/** Returns the properties to put back and their version; undefined when there are none. */
 const valuesOf = ({ action, entityType, id, properties, version }: UndoItem) => {
   const ready = properties.filter(({ status }) => status === "ready")
   if (ready.length === 0) return undefined
@@ -429,11 +427,11 @@ const valuesOf = ({ action, entityType, id, properties, version }: UndoItem) => 
     : { ...values, kind: "relationship" as const, id: id as RelationshipId }
 }
 
-/** Something that a plan did not know of has the place of what would come back. */
+/** An entity unknown to the plan has the key or the ends of one to be restored. */
 const inTheWay = ({ detail }: ChangeRefused) =>
   Effect.fail(new UndoRefused({ reason: "outdated", detail: `Nothing was done: ${detail}. Plan it anew` }))
 
-/** Whose work of which kind was taken back: what a measure of an agent's version counts against it. */
+/** Returns the reverted work by agent version and kind, which counts against the version's record. */
 export const revertedBy = (undone: ReadonlyArray<ItemHead>): ReadonlyArray<Reverted> => {
   const counts = new Map<string, Reverted>()
   for (const { entityType, objectType, wrote } of undone)

@@ -1,8 +1,8 @@
 /**
- * Decides whether a door, or another agent, may begin runs of an agent now, and how many.
+ * Decides whether a caller may start runs of an agent now, and how many.
  *
- * The agent's row is locked before its runs are counted, so two callers cannot
- * both take the last place. What an event wakes is never refused here: it waits.
+ * The agent's row is locked before its runs are counted, so two callers cannot both take the last place. A run that an event triggers is
+ * never refused here: it waits.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { AgentId } from "@tropism/domain/ids"
@@ -12,7 +12,7 @@ import { Database, orDie, ProjectTransaction } from "../database/database.ts"
 import { inTurn } from "../database/fair-row-locks.ts"
 import { KillSwitches } from "./kill-switches.ts"
 
-/** Why an agent is not triggered; nothing was queued. */
+/** Why an agent was not triggered; nothing was queued. */
 export class TriggerRefused extends Schema.TaggedError<TriggerRefused>()("TriggerRefused", {
   reason: Schema.Literals(["agentDisabled", "stopped", "pendingRuns", "noReaction", "ofBacktest"]),
   detail: Schema.String
@@ -21,7 +21,7 @@ export class TriggerRefused extends Schema.TaggedError<TriggerRefused>()("Trigge
 export class Admission extends Context.Service<
   Admission,
   {
-    /** How many more runs of the agent may wait or work at once, held for this transaction; at least one, or a refusal. */
+    /** Returns how many more runs of the agent may be queued or running, at least one, or fails. The count holds for this transaction. */
     readonly places: (agentId: AgentId) => Effect.Effect<number, TriggerRefused, ProjectTransaction>
   }
 >()("@tropism/server/dispatch/Admission") {
@@ -40,7 +40,7 @@ export class Admission extends Context.Service<
             "stopped",
             `All agents of this ${stop.scope} are stopped by ${stop.stoppedBy}: ${stop.reason}`
           )
-        // Both in one write: the row is held for as long as others wait for it.
+        // One round trip for both: other callers wait for this row as long as it is locked.
         const [[agent], [live]] = yield* database.together(
           sql<{ name: string; enabled: boolean; maxPendingRuns: number }>`
             select name, enabled, max_pending_runs from kb.agents
@@ -69,7 +69,7 @@ export class Admission extends Context.Service<
   )
 }
 
-/** Refuses to let an agent handle an event that does not react to any. */
+/** Refuses to let an agent handle an event when its trigger is not an event. */
 export const noReaction = ({ name, triggerType }: Pick<Agent, "name" | "triggerType">) =>
   refuse("noReaction", `The agent ${name} does not react to events: its trigger is ${triggerType}`)
 

@@ -1,11 +1,12 @@
 /**
- * What a run's append brings along, and the batches in which such appends are written.
+ * Writes the appends of runs to their logs in batches, together with their usage and their ends.
  *
- * A step adds its tokens and its money to its chain, to its agent's day, to its run and to every run above it, in the statement that
- * keeps the step: nothing is spent twice and nothing is lost. The end of a run ends its processing entries in the same statement.
- * Appends of runs that are at work at the same time are one statement, each fenced by its own attempt token and by the end of its log.
+ * The statement that writes a step also adds its tokens and cost to the budgets of the chain, the agent's day, the run and every run above
+ * it, so usage is counted exactly once. The end of a run ends its processing entries in the same statement. Appends of concurrent runs
+ * share one statement; each is fenced by its own attempt token and by the end of its log.
  *
- * **Invariant** A batch waits for no row: an append whose run, log or agent another transaction holds is left out, and its run makes it alone.
+ * **Invariant** A batch never waits for a row lock: an append whose run, log or agent another transaction holds is left out, and its run
+ * writes it alone.
  */
 import { fold, type ReducedContext } from "@tropism/domain/context"
 import { eventNumber, type LoggedEvent, type NewEvent } from "@tropism/domain/context-event"
@@ -33,13 +34,13 @@ import { reportingOutages, retryDuringOutages } from "../outbox/outages.ts"
 import { countRun } from "../telemetry/metrics.ts"
 import { makeAbortedCalls } from "../tools/tool-calls.ts"
 import { type PrefetchedBudget, makeBudgetChecks, today, prefetchedBudgets } from "./budgets.ts"
-import { makeEntryCompletion } from "./entry-completion.ts"
+import { makeEntryCompletion } from "./completion-and-retry.ts"
 import { makeFencing, type RunNotInState } from "./fencing.ts"
 import { isStopped } from "./kill-switches.ts"
 import { Runs } from "./run-store.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** What a model request used. */
+/** The usage of a model request. */
 export interface StepUse {
   readonly usage: Usage
   readonly model: string
@@ -47,26 +48,26 @@ export interface StepUse {
   readonly costMicros: number
 }
 
-/** What goes with an append of a run. */
+/** What is written together with an append of a run. */
 export interface RunParts {
-  /** A model request that it counts, in its run and in every budget: a step, or another request. */
+  /** The usage to count in the run and in every budget, of a step or of another request. */
   readonly use?: StepUse | Omit<StepUse, "model" | "finishReason">
-  /** The rows that record model requests, and the lists of tools that they offered and that are not known to be kept. */
+  /** The records of model requests, and the tool lists they offered that may not be stored yet. */
   readonly requests?: ReadonlyArray<object>
   readonly lists?: ReadonlyArray<{ readonly digest: string; readonly tools: unknown }>
   readonly unmade?: ReadonlyArray<object> | undefined
   /**
-   * `timedOut` asks the run to stop because its time is up: its deadline moves to now where that is at once, and its grace counts
-   * from there. `brokenOff` says that the append holds what was said of an answer that is not complete.
+   * `timedOut` asks the run to stop because its time is up: its deadline moves to now, but at most `lateStopMs` later than it was, and the
+   * grace period starts there. `brokenOff` marks an append that holds the text of an incomplete answer.
    */
   readonly stop?: "timedOut" | "brokenOff"
-  /** The run completes with this summary. */
+  /** Completes the run with this summary. */
   readonly end?: { readonly summary: string }
 }
 
-/** What came of an append. */
+/** The result of an append. */
 export interface Appended {
-  /** Whether it was written; not where its log has grown, its attempt is lost, or another transaction holds what it needs. */
+  /** False when the log has grown, the attempt has lost the run, or another transaction holds a row that the append needs. */
   readonly isWritten: boolean
   readonly prefetchedBudget?: PrefetchedBudget
 }
@@ -78,7 +79,7 @@ interface Item {
   readonly foresees: boolean
 }
 
-/** The answer of a batch for one of its items. */
+/** The result row of one item in a batch. */
 interface Row {
   readonly n: number
   readonly isWritten: boolean
@@ -88,20 +89,20 @@ interface Row {
 export class RunAppends extends Context.Service<
   RunAppends,
   {
-    /** Makes an append with the next batch; `foresees` asks what is to be known before the run's next model request. */
+    /** Writes an append with the next batch; `foresees` also returns the budget state that the run's next model request needs. */
     readonly submit: (
       run: ClaimedRun,
       append: PlannedAppend,
       parts: RunParts,
       foresees: boolean
     ) => Effect.Effect<Appended>
-    /** Completes a run with an append that is made alone, and waits for what others hold; false where its log has grown or the attempt is lost. */
+    /** Completes a run with an append of its own statement, which waits for locks; false when the log has grown or the attempt is lost. */
     readonly completeAlone: (
       run: ClaimedRun,
       append: PlannedAppend,
       parts: RunParts
     ) => Effect.Effect<boolean>
-    /** The same parts for an append that is made alone. */
+    /** Returns the same parts for an append of its own statement. */
     readonly terms: (run: ClaimedRun, parts: RunParts) => Pick<Terms, "fields" | "alongside">
   }
 >()("@tropism/server/run/RunAppends") {
@@ -118,7 +119,7 @@ export class RunAppends extends Context.Service<
       const partsFor = yield* makeParts
       const isSwitchedOff = isStopped(sql)
 
-      /** The items whose run, log and agent are free and as they should be; they are held. */
+      /** Selects and locks the items whose run, log and agent are free and unchanged. */
       const free = (projectId: ProjectId) => sql`
         select item.n from item
         cross join lateral (
@@ -140,7 +141,7 @@ export class RunAppends extends Context.Service<
         ${sql.literal(ends ? "left join kept on kept.n = item.n and kept.ends" : "")} order by item.n`
 
       const write = Effect.fnUntraced(function* (projectId: ProjectId, items: ReadonlyArray<Item>) {
-        // Every batch takes runs in the same order, whichever came first.
+        // Every batch locks runs in the same order, so two batches cannot deadlock.
         const sorted = items.toSorted((one, other) => (one.run.id < other.run.id ? -1 : 1))
         const kinds = new Set(sorted.flatMap((each) => [...each.kinds]))
         const ended = sorted
@@ -183,7 +184,7 @@ export class RunAppends extends Context.Service<
         return items.map((item) => outcomes.get(item) ?? { isWritten: false })
       })
 
-      /** Tells of a run that has completed. */
+      /** Counts a completed run in the metrics. */
       const over = ({ backtestId, id, trigger }: ClaimedRun, ranMs: number | null) =>
         countRun("completed", trigger.type, ranMs).pipe(
           Effect.andThen(notifier.signal(`run:${id}`)),
@@ -232,7 +233,7 @@ export class RunAppends extends Context.Service<
   )
 }
 
-/** The parts of the statement of runs' appends. */
+/** Builds the common table expressions of an append statement. */
 const makeParts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const { recordingUnmade } = yield* makeAbortedCalls
@@ -240,7 +241,7 @@ const makeParts = Effect.gen(function* () {
   const used = sql`jsonb_to_record(appended.use) as used(counts boolean, step boolean, model text, finish text, input bigint, output bigint,
     cached bigint, written bigint, thought bigint, cost bigint, ends boolean, reacts boolean, summary text)`
 
-  /** Changes each run once: by what it used, by its end, or by both. */
+  /** Updates each run once, with its usage, its end, or both. */
   const kept = sql`kept as (
     update kb.agent_runs run set
       step_count = run.step_count + used.step::int,
@@ -267,19 +268,19 @@ const makeParts = Effect.gen(function* () {
     returning appended.n, run.id, run.agent_id, run.backtest_id, used.ends, used.reacts,
       (extract(epoch from now() - run.started_at) * 1000)::float8 as ran_ms)`
 
-  /** A real run that completes clears its agent's streak of failures. */
+  /** Resets the agent's failure streak when a run that is not a backtest's completes. */
   const forgiven = sql`forgiven as (
     update kb.agents agent set consecutive_failures = 0 from kept
     where kept.ends and kept.backtest_id is null and agent.id = kept.agent_id and agent.consecutive_failures > 0 returning agent.id)`
 
-  /** A trigger or retry locks the agent's row first, then entries and budgets; so does the end of a run, or the two would deadlock. */
+  /** Triggers and retries lock the agent's row before entries and budgets; the end of a run uses the same order to avoid a deadlock. */
   const afterAgent = sql`cross join (select count(*) from forgiven) after_agent`
 
   /**
-   * Adds what was used to every budget that pays.
+   * Adds the usage to every budget that pays for it.
    *
-   * **Details** Rows are taken in one order, so batches that add to the same ones cannot deadlock. A run counts itself with its first step, in
-   * its agent's day and in every run above it; the runs of a chain are counted where they get their place.
+   * **Details** Budget rows are locked in one order, so concurrent batches cannot deadlock. A run is counted with its first step, in its
+   * agent's day and in every run above it; a chain counts its runs when they take their places.
    */
   const spending = (after: Statement.Fragment) => sql`spent as (
     insert into kb.budgets as budget (project_id, scope, scope_id, period, runs, input_tokens, output_tokens, cached_input_tokens, cache_write_tokens, reasoning_tokens, cost_micros)
@@ -304,7 +305,7 @@ const makeParts = Effect.gen(function* () {
       reasoning_tokens = budget.reasoning_tokens + excluded.reasoning_tokens,
       cost_micros = budget.cost_micros + excluded.cost_micros)`
 
-  /** Ends the entries of the runs that end. */
+  /** Ends the processing entries of the runs that end. */
   const settled = (after: Statement.Fragment) => sql`settled as (
     update kb.agent_processing_log set status = 'completed', completed_at = now(), error_message = null, dead_lettered_at = null
     where id = any(array(
@@ -323,7 +324,7 @@ const makeParts = Effect.gen(function* () {
         then least(now(), run.deadline_at + make_interval(secs => ${runLimits.lateStopMs / 1_000}::float8)) else run.deadline_at end
     from appended where appended.stop is not null and run.id = appended.run and run.attempt_token = appended.token)`
 
-  /** The parts for these kinds; alone, an end may clear its agent's failures. */
+  /** Returns the expressions for these kinds; only an append of its own statement may reset the agent's failure streak. */
   return (kinds: ReadonlySet<keyof RunParts>, isAlone: boolean): ReadonlyArray<Statement.Fragment> => {
     const after = isAlone && kinds.has("end") ? afterAgent : sql.literal("")
     return [
@@ -344,11 +345,11 @@ const isReaction = ({ trigger: { type } }: ClaimedRun): boolean => type === "rea
 const kindsOf = (parts: RunParts): ReadonlySet<keyof RunParts> =>
   new Set((Object.keys(parts) as Array<keyof RunParts>).filter((kind) => parts[kind] !== undefined))
 
-/** Which of its agent's rows of a day a run adds to: a day has several, so that its runs do not wait for one another. */
+/** Returns the budget row of the agent's day that a run adds to. A day has several rows to reduce lock contention between runs. */
 const dayRowOf = ({ id }: ClaimedRun): string =>
   `/${Number.parseInt(id.slice(-2), 16) % runLimits.agentDayRows}`
 
-/** Who pays for a run: its chain and its agent's day, or the backtest that it belongs to, and the runs above it and itself. */
+/** Returns the budgets that pay for a run: its chain and its agent's day, or its backtest; and the run itself with the runs above it. */
 const payersOf = (run: ClaimedRun) => [
   ...(run.backtestId === null
     ? [
@@ -387,7 +388,7 @@ const fieldsOf = (run: ClaimedRun, { end, lists, requests, stop, unmade, use }: 
   stop
 })
 
-/** The part of an append that records model requests, from the columns `run`, `agent`, `name` and `requests` of `appended`. */
+/** Inserts records of model requests, from the columns `run`, `agent`, `name` and `requests` of `appended`. */
 export const recordingRequests = (
   sql: SqlClient.SqlClient,
   onClash: Statement.Fragment = sql.literal("")
@@ -404,11 +405,11 @@ export const recordingRequests = (
   where appended.requests is not null
   ${onClash})`
 
-// How an attempt writes to its log: guarded by its token, and folding what it wrote.
+// Writes an attempt's events to its log, fenced by the attempt token, and folds them.
 //
-// An append goes with the next batch of appends. One that the batch leaves out, because the log has grown or another transaction
-// holds a row that it needs, is made alone under the log's lock, which fails where the attempt is lost. While the database is away an append is tried again: the
-// answer in it is paid for. One that was written although its answer was lost is known by its time and not made twice.
+// An append goes with the next batch. One that the batch leaves out is written alone under the log's lock, which fails when the attempt is
+// lost. During a database outage an append is retried, because the answer in it is already paid for. An append that committed although the
+// connection failed is recognized by its timestamp and not repeated.
 
 type Taint = ReadonlyArray<TaintSource>
 
@@ -418,10 +419,10 @@ interface Completion {
   readonly parts?: RunParts
 }
 
-/** What goes with the last append of a run that is not its end. */
+/** What goes with a run's append that does not end the run. */
 export interface Preparation {
   readonly parts?: RunParts
-  /** Done before the log is held. */
+  /** Runs before the log is locked. */
   readonly first?: Effect.Effect<void, RunNotInState, ProjectTransaction>
 }
 
@@ -432,15 +433,15 @@ export const makeRunLog = Effect.gen(function* () {
   const appends = yield* RunAppends
   const { unmade } = yield* makeAbortedCalls
 
-  /** A transaction in which only the attempt that holds the run may write. */
+  /** Runs an effect in a transaction that only the run's current attempt may commit. */
   const guarded = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
     database.inProject(run.projectId, Effect.andThen(runs.hold(run), effect))
 
-  /** Folds what others wrote; fails when the attempt is lost. */
+  /** Folds what others appended; fails when the attempt is lost. */
   const catchUp = (run: ClaimedRun, context: ReducedContext) =>
     guarded(run, contexts.load(run.contextName, context))
 
-  /** Folds what was just appended; reads the log where somebody else wrote in between. */
+  /** Folds the events just appended; reads the log when another writer appended in between. */
   const advance = (run: ClaimedRun, context: ReducedContext, appended: ReadonlyArray<LoggedEvent>) => {
     const [first] = appended
     return first && eventNumber(first.id) === context.nextEventNumber
@@ -448,7 +449,7 @@ export const makeRunLog = Effect.gen(function* () {
       : database.inProject(run.projectId, contexts.load(run.contextName, context))
   }
 
-  /** Whether the first of the events stands in the log: no other has its number and its instant. */
+  /** Whether the first of the events is in the log: its number and timestamp identify it. */
   const isKept = (run: ClaimedRun, [first]: ReadonlyArray<LoggedEvent>) =>
     first === undefined
       ? Effect.succeed(false)
@@ -457,7 +458,7 @@ export const makeRunLog = Effect.gen(function* () {
           ([found]) => found?.type === first.type && found.timestamp === first.timestamp
         )
 
-  /** Appends events and answers the state after them; `taint` is what of them is untrusted. */
+  /** Appends events and returns the state after them; `taint` lists the untrusted sources among them. */
   const append = (
     run: ClaimedRun,
     context: ReducedContext,
@@ -466,7 +467,7 @@ export const makeRunLog = Effect.gen(function* () {
     taint: Taint = []
   ) => appendKnowing(run, context, events, { parts, taint, foresees: false })
 
-  /** The same before a model request: the batch answers with it what `mayAsk` would read. */
+  /** Appends before a model request and prefetches the budget state that `mayAsk` would read. */
   const appendForeseeing = (
     run: ClaimedRun,
     context: ReducedContext,
@@ -494,7 +495,7 @@ export const makeRunLog = Effect.gen(function* () {
       if (value.prefetchedBudget !== undefined) prefetchedBudgets.set(after, value.prefetchedBudget)
       return after
     }
-    // After an outage a log that has grown may have grown by these very events.
+    // After an outage, the log may have grown by these same events.
     if (wasAway && (yield* isKept(run, planned.events))) return yield* catchUp(run, context)
     const appended = yield* guarded(
       run,
@@ -503,7 +504,7 @@ export const makeRunLog = Effect.gen(function* () {
     return yield* advance(run, context, appended)
   })
 
-  /** Appends events to a log that still ends as it was folded; where it has grown, they are not kept and the answer is what it says now. */
+  /** Appends events if the log has not grown since it was folded; otherwise discards them and returns the log's current state. */
   const appendUnlessGrown = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -518,7 +519,7 @@ export const makeRunLog = Effect.gen(function* () {
     return fold(planned.events, context)
   })
 
-  /** Appends the last events and ends the run; false, with nothing done, when somebody spoke since the log was read or the attempt is lost. */
+  /** Appends the last events and ends the run; false, with nothing written, when the log has grown or the attempt is lost. */
   const appendAndEnd = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -544,7 +545,7 @@ export const makeRunLog = Effect.gen(function* () {
     )
   })
 
-  /** Appends the last events and completes the run; false as above. */
+  /** Appends the last events and completes the run; false under the same conditions. */
   const appendAndComplete = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -558,7 +559,7 @@ export const makeRunLog = Effect.gen(function* () {
       })
     const all: RunParts = { ...parts, unmade: yield* unmade(context.pendingCalls, events), end: { summary } }
     const planned = yield* planAppend(run.contextName, endOf(context), events)
-    // When the run is found to have ended, its actor is stopped; the wake-ups are sent all the same.
+    // The worker may interrupt this fiber once the run has ended; the notifications must still be sent.
     const completed = Effect.uninterruptible(
       Effect.gen(function* () {
         const { isWritten } = yield* appends.submit(run, planned, all, false)

@@ -1,8 +1,7 @@
 /**
- * What an attempt works with, and what should happen now.
+ * Loads what an attempt works with, and decides its next step.
  *
- * The decider is pure; here it is told the time, the limits and the flow of the
- * run at hand. Nothing is written and nobody is asked.
+ * The decider is pure; this module passes it the time, the limits and the run's workflow. It writes nothing.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import { type Workflow, type ContextConfig, isClientTool } from "@tropism/domain/context-config"
@@ -21,31 +20,31 @@ import { runLimits } from "../limits.ts"
 import type { ModelUnavailable, ResolvedModel, ReadRecord } from "../models/model-request.ts"
 import { Models } from "../models/models.ts"
 import type { RunPrincipal } from "../tools/principal.ts"
-import { type ConnectedTools, ToolServers } from "../tools/tool-servers.ts"
+import { type ConnectedTools, ToolServers } from "../tools/offered-tools.ts"
 import { guardOf } from "./guard.ts"
 import type { Occasion } from "./opening.ts"
 import { ProviderWaits } from "./provider-waits.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** What an attempt works with, found once at its beginning. */
+/** What an attempt works with, loaded once when it begins. */
 export interface AttemptContext {
   readonly run: ClaimedRun
   readonly agent: AgentVersion
   readonly occasion: Occasion
   readonly maxSteps: number | null
-  /** Whether people speak here: their messages are gathered for a moment. */
+  /** Whether people write here: their messages are collected for a short time before the run answers. */
   readonly isConversation: boolean
-  /** When the run has used its time, by this program's clock, in milliseconds; null is never. */
+  /** The run's deadline on this process's clock, in milliseconds; null when there is none. */
   readonly deadlineMs: number | null
-  /** The turn that the attempt before this one left open when it died, with its session. */
+  /** The turn and session that the previous attempt left open when it died. */
   readonly orphanedTurn: number | undefined
-  /** It had been asked to stop before this attempt began, so its deadline says when that was. */
+  /** The run was asked to stop before this attempt began, so its deadline gives the time of the stop. */
   readonly wasStopped: boolean
   readonly mayRepeat: (tool: string) => boolean
   readonly equipmentOf: EquipmentOf
 }
 
-/** The flow that a run goes through now, its agent's or in a conversation the context's; nothing where there is one prompt. */
+/** Returns the workflow that a run follows now: its agent's, or in a conversation the context's; undefined for a single prompt. */
 export const flowOf = (
   { agent: { definition }, isConversation }: Pick<AttemptContext, "agent" | "isConversation">,
   context: ReducedContext
@@ -54,7 +53,7 @@ export const flowOf = (
   return definition.flowType === "single" ? undefined : definition
 }
 
-/** What the present step of the flow asks and offers, or the first before it has begun, as the context has set it. */
+/** Finds the model and tools of the current workflow step, or of the first before it has begun, with the context's settings applied. */
 export const equipmentNow = (bench: AttemptContext, context: ReducedContext) => {
   const flow = flowOf(bench, context)
   const isBegun = Option.isSome(context.flow) && !(bench.isConversation && context.isAsked)
@@ -62,17 +61,17 @@ export const equipmentNow = (bench: AttemptContext, context: ReducedContext) => 
   return bench.equipmentOf(flow, step, context.config)
 }
 
-/** Whether nothing follows the turn that is open. */
+/** Whether the open turn is the last of the run. */
 export const isLastTurn = (bench: AttemptContext, context: ReducedContext): boolean => {
   const flow = flowOf(bench, context)
   const plan = flow && planOf(flow)
   return (plan === undefined || nextPlace(plan, context.flow) === undefined) && !areNotesDue(context)
 }
 
-/** Ends when the run's time is up; never where it has no deadline. */
+/** Returns when the run's deadline has passed; never when there is none. */
 export const timeUp = Effect.fnUntraced(function* ({ deadlineMs }: Pick<AttemptContext, "deadlineMs">) {
   if (deadlineMs === null) return yield* Effect.never
-  // A timer may ring a moment early, and the decider has to agree that the time is up.
+  // A timer may fire slightly early, and the decider must agree that the time is up.
   while (true) {
     const leftMs = deadlineMs - (yield* Clock.currentTimeMillis)
     if (leftMs <= 0) return
@@ -80,13 +79,13 @@ export const timeUp = Effect.fnUntraced(function* ({ deadlineMs }: Pick<AttemptC
   }
 })
 
-/** Whether the agent's definition, or what was set where it works, says how many tokens an answer may have. */
+/** Whether the agent's definition or the context's settings limit the tokens of an answer. */
 const isOutputLimited = ({ agent }: AttemptContext, { config }: ReducedContext): boolean => {
   const set = Option.getOrUndefined(config.primary)?.maxOutputTokens
   return (set ?? agent.definition.model?.maxOutputTokens ?? null) !== null
 }
 
-/** What the log and the clock say should happen now. */
+/** Returns the decision for the current log and time. */
 export const decideNow = Effect.fnUntraced(function* (
   bench: AttemptContext,
   context: ReducedContext,
@@ -116,11 +115,11 @@ export const decideNow = Effect.fnUntraced(function* (
 })
 
 /**
- * Until when the last request of a stopped run may take; null is as long as it takes.
+ * Returns when the last request of a stopped run must end; null when it has no limit.
  *
- * **Details** The grace counts from the stop, and a stop that came late takes from it. The clock of the server that wrote the
- * stop may not be this one's: what an attempt finds stopped is judged by its deadline, which the stop has moved and which
- * the database counts.
+ * **Details** The grace period starts at the stop, so a stop that arrives late shortens it. The clock of the server that wrote the stop may
+ * differ from this one's. A stop that was already there when the attempt began is therefore judged by its deadline, which the stop moved
+ * and which the database's clock measures.
  */
 export const graceEndOf = (
   { deadlineMs, wasStopped }: Pick<AttemptContext, "deadlineMs" | "wasStopped">,
@@ -133,23 +132,25 @@ export const graceEndOf = (
   return Math.min(stoppedMs, deadlineMs + runLimits.lateStopMs) + runLimits.graceMs
 }
 
-// What a run works with at each step: the model that is asked, and the tools that it is shown.
+// Finds the model and the tools that a run uses at each step.
 //
-// Tools are connected once for each step, until the attempt ends; the model is
-// found again when something was set. A step that an event brought can do no
-// more than the agent: its tools are those of both lists.
+// Tools are connected once per step and stay connected until the attempt ends; the model is resolved again when the settings change. A step
+// that an event started can do no more than its agent: it has only the tools that are in both lists.
 
-/** The model that is asked and the tools that it is shown. */
+/** The model and the tools that a request uses. */
 export interface ModelAndTools {
-  /** What was set when the model was found. */
+  /** The settings with which the model was resolved. */
   readonly settings: ContextConfig | undefined
   readonly model: ResolvedModel
-  /** Who judges what the model reads; absent where nobody does. */
+  /** The model that judges input; absent without a guard. */
   readonly guard: ResolvedModel | undefined
   readonly tools: ConnectedTools
 }
 
-/** What a step of a flow asks and offers; the agent's own where there is no flow, or the step has none. What was set comes first where it is given. */
+/**
+ * Finds the model and tools of a workflow step; the agent's own when there is no workflow or the step names none. The context's settings
+ * take precedence where given.
+ */
 type EquipmentOf = (
   flow: Workflow | undefined,
   step: string | undefined,
@@ -162,7 +163,7 @@ export const makeModelAndTools = Effect.gen(function* () {
   const { watched } = yield* ProviderWaits
   const recordingsOf = yield* makeRecordings
 
-  /** What one attempt finds, kept for its time. */
+  /** Caches the models and tools of one attempt. */
   return Effect.fnUntraced(function* (
     run: ClaimedRun,
     { definition }: AgentVersion,
@@ -196,7 +197,7 @@ export const makeModelAndTools = Effect.gen(function* () {
         }))
       const guard = settings && (yield* guardOf(models, definition.name, settings))
       const defined = settings?.tools ?? []
-      // A step that lists its tools has those and no others, of the context's client tools too.
+      // A step that lists its tools has only those, of the context's client tools too.
       const listed = step?.tools
       const usable = listed
         ? defined.filter((tool) => !isClientTool(tool) || allows(listed, `${clientServer}.${tool.name}`))
@@ -217,14 +218,13 @@ export const makeModelAndTools = Effect.gen(function* () {
 const toolChoiceOf = (settings: ContextConfig | undefined) =>
   Option.getOrUndefined(settings?.primary ?? Option.none())?.toolChoice
 
-/** A workflow's step that names a model is asked of that one, whatever the conversation asks else. */
+/** A workflow step that names a model uses it even when the conversation selects another. */
 const withoutModel = (settings: ContextConfig): ContextConfig => ({ ...settings, primary: Option.none() })
 
-// What the model of an earlier run answered, for a run that is answered the same.
+// Reads the answers of an earlier run, for a run that replays them.
 //
-// The log is the record: nothing else is kept for it. One answer is read at a
-// time, so a long record costs no memory; a run of another project does not
-// exist here, and one in somebody's own context only for runs in theirs.
+// The log is the only record. Answers are read one at a time, so a long record needs little memory. A run can be replayed only within its
+// project, and one in a person's own context only by that person's runs.
 
 interface AnswerRow {
   readonly text: string
@@ -233,12 +233,12 @@ interface AnswerRow {
 
 const isRunId = Schema.is(RunId)
 
-/** Reads the records of a project. */
+/** Makes the reader of a project's recordings. */
 export const makeRecordings = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
 
-  /** For a run that works in a context, or for nobody in particular. */
+  /** For a run in the context `asking`; null stands for no particular context. */
   return (projectId: ProjectId, asking: ContextName | null): ReadRecord =>
     Effect.fn("recordings.read")(function* (runId, step) {
       if (!isRunId(runId)) return null

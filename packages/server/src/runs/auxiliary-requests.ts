@@ -1,9 +1,8 @@
 /**
- * Requests to a model that are no step of their run: to sum up, to make notes.
+ * Makes model requests that are not steps of their run, such as summaries and notes.
  *
- * They offer no tools, nobody is shown their text while it comes, and they do not
- * count towards the steps of a run. What they cost counts like that of any other
- * request, and each try is on record with its purpose.
+ * They offer no tools, their text is not streamed, and they do not count as steps. Their cost counts like any other, and each try is
+ * recorded with its purpose.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { Message } from "@tropism/domain/message"
@@ -17,12 +16,12 @@ import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import { makeRunTelemetry } from "./run-telemetry.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** A request beside the steps; its tries join while it is made. */
+/** A request outside the steps; its tries are added while it runs. */
 export interface Aside extends AskedStep {
   readonly tries: Array<ModelTry>
 }
 
-/** A request that is about to be made with what the log says now. */
+/** Describes a request that is about to be made at the current end of the log. */
 export const asideOf = (run: ClaimedRun, context: ReducedContext, purpose: ModelCallPurpose): Aside => ({
   run,
   purpose,
@@ -36,14 +35,14 @@ export const makeAuxiliaryRequests = Effect.gen(function* () {
   const modelCalls = yield* ModelCalls
   const observing = yield* makeRunTelemetry
 
-  /** Asks, and answers what the model said, or why it said nothing; aborted when it is interrupted. */
+  /** Sends the request and returns the answer or the failure; interruption aborts it. */
   const ask = Effect.fn("Actor.askAside")(function* (
     aside: Aside,
     model: ResolvedModel,
     { config }: ReducedContext,
     messages: ReadonlyArray<Message>
   ) {
-    // The record of a run holds the answers to its steps and to nothing else.
+    // A recorded run holds only the answers to its steps.
     if (model.provider === "replay") return Result.fail(noRecord(model))
     const timeoutMs = Option.getOrUndefined(config.timeoutMs)
     const asked = model
@@ -90,7 +89,7 @@ export const makeAuxiliaryRequests = Effect.gen(function* () {
     return outcome
   })
 
-  /** The parts of an append that count an answer, and record it as that of the last event appended. */
+  /** Returns the parts of an append that count an answer and record its request with the last appended event. */
   const keeping = (aside: Aside, { costMicros, usage }: Answer): RunParts => ({
     use: { usage, costMicros: costMicros ?? 0 },
     ...modelCalls.recording(aside, { eventsBehind: 0 })

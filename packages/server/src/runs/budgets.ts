@@ -1,12 +1,10 @@
 /**
- * Whether a run may ask its model once more, in one question.
+ * Decides in one query whether a run may make another model request.
  *
- * Each request costs money and leads to more, so before each it is asked whether
- * the attempt still holds the run, whether its agent may still act, and whether
- * anything is left to spend: in its chain, in its run, in each run that it works
- * for, and in its agent's day. Where the last thing that a run did was a
- * transaction, it was asked there already. Nothing is locked: whoever takes the
- * run away a moment later is found out when the answer is written.
+ * Each request costs money and leads to more. The query checks that the attempt still holds the run, that the agent may still act, and that
+ * its chain, the run, the runs above it and the agent's day have budget left. When the run's last action was a transaction, that
+ * transaction already prefetched the answer. Nothing is locked: an attempt that loses its run just after the check fails when it writes the
+ * answer.
  */
 import {
   type Budget,
@@ -30,7 +28,7 @@ import { RunHalted, RunNotInState } from "./fencing.ts"
 import { isStopped } from "./kill-switches.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** What a run may spend that has a bound, with what it has spent; sums come as numbers in JSON. */
+/** A run's budget and its usage; sums are JSON numbers. */
 interface BudgetLine extends Spent {
   readonly id: string
   readonly agentName: string
@@ -41,15 +39,15 @@ interface BudgetLine extends Spent {
 interface BudgetState extends UseRow {
   readonly runId: RunId
   readonly agentName: string
-  /** A backtest asks what an agent would do, so it needs not be enabled for that. */
+  /** A backtest only simulates the agent, so it ignores whether the agent is enabled. */
   readonly isEnabled: boolean
   readonly isDeleted: boolean
   readonly settings: ProjectSettingsPatch
-  /** What the run's backtest may spend; null where it may spend anything, or the run is real. */
+  /** The budget of the run's backtest; null without a limit or outside a backtest. */
   readonly backtest: (Spent & { readonly maxCostMicros: number }) | null
   readonly perDay: SpendingLimit | null
   readonly day: Spent | null
-  /** The run's own and those of the runs above it, the topmost first; null where none has a bound. */
+  /** The limits of the run and the runs above it, topmost first; null when none has a limit. */
   readonly purses: ReadonlyArray<BudgetLine> | null
 }
 
@@ -57,11 +55,11 @@ export const makeBudgetChecks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
 
-  /** What is spent, as an object in JSON. */
+  /** The usage as a JSON object. */
   const sums = sql`jsonb_build_object('inputTokens', coalesce(sum(input_tokens), 0), 'outputTokens', coalesce(sum(output_tokens), 0),
     'costMicros', coalesce(sum(cost_micros), 0))`
 
-  /** `mayHavePurse` are the runs of which any bound of a run is looked for; of all where it is absent. */
+  /** `mayHavePurse` are the runs whose own limits are read; all runs' limits when absent. */
   const outlookOn = (which: Statement.Fragment, mayHavePurse?: ReadonlyArray<RunId>) =>
     sql<BudgetState>`
       select run.id as run_id, agent.name as agent_name, agent.enabled or run.backtest_id is not null as is_enabled, agent.deleted_at is not null as is_deleted, project.settings,
@@ -105,7 +103,7 @@ export const makeBudgetChecks = Effect.gen(function* () {
   const foresee = (run: ClaimedRun) =>
     orDie(Effect.map(ask(run), ([outlook]): PrefetchedBudget => ({ outlook })))
 
-  /** The same for runs that are held. */
+  /** Reads the budget state of runs that this transaction has locked. */
   const foreseeAll = (runs: ReadonlyArray<ClaimedRun>) =>
     outlookOn(
       sql`run.id = any(${runs.map(({ id }) => id)}::uuid[])`,
@@ -122,7 +120,7 @@ export const makeBudgetChecks = Effect.gen(function* () {
     return spentIn(run, outlook)
   })
 
-  /** The budget that keeps a run from its next request, as it stands in this transaction, if one does. */
+  /** Returns the exhausted budget that blocks the run's next request, as this transaction sees it. */
   const findSpentOf = Effect.fn("Runs.findSpentOf")(function* (id: RunId) {
     const [outlook] = yield* outlookOn(sql`run.id = ${id}`)
     return outlook && spentIn({ id }, outlook)
@@ -131,16 +129,16 @@ export const makeBudgetChecks = Effect.gen(function* () {
   return { foresee, foreseeAll, mayAsk, findSpentOf }
 })
 
-/** What is to be known before a model is asked; no outlook where the attempt has lost its run. */
+/** The budget state to check before a model request; no outlook when the attempt has lost its run. */
 export interface PrefetchedBudget {
   readonly outlook: BudgetState | undefined
 }
 
-/** Whether a run, or one that it works for, may have a bound of its own on what it spends. */
+/** Whether a run, or a run above it, may have a spending limit of its own. */
 const mayHavePurse = ({ ancestors, hasBudget, limits }: ClaimedRun): boolean =>
   ancestors.length > 0 || hasBudget || limits !== null
 
-/** What is known before the request that follows a state of a context at once; any other act makes another state. */
+/** Prefetched budget states, keyed by the folded state they belong to; any later action produces another state. */
 export const prefetchedBudgets = new WeakMap<ReducedContext, PrefetchedBudget>()
 
 const spentIn = (run: Pick<ClaimedRun, "id">, outlook: BudgetState): ReachedCap | undefined =>
@@ -154,7 +152,7 @@ const spentBacktest = ({ backtest }: BudgetState): ReachedCap | undefined =>
     ? findSpent({ type: "backtest" }, backtest, { maxCostUsd: backtest.maxCostMicros / microsPerDollar })
     : undefined
 
-/** The budget of a run that is spent: the topmost first, for it stops the most. */
+/** Returns the exhausted budget of a run, topmost first, because that one stops the most runs. */
 const spentPurse = (
   run: Pick<ClaimedRun, "id">,
   purses: ReadonlyArray<BudgetLine>
@@ -169,20 +167,20 @@ const spentPurse = (
   return undefined
 }
 
-/** An agent's day counts as it is decided now, whatever version the run began with. */
+/** The agent's daily limit is the current one, whatever version the run began with. */
 const spentDay = ({ agentName, day, perDay }: BudgetState): ReachedCap | undefined =>
   day && perDay ? findSpent({ type: "agent", name: agentName }, day, perDay) : undefined
 
-// The columns of budgets, as they are read.
+// SQL for the columns of budgets.
 
-/** The day that it is for a budget, on the database's clock: UTC, whatever the session speaks. */
+/** Today's period of a daily budget, in UTC on the database's clock, whatever the session's time zone. */
 export const today = (sql: SqlClient.SqlClient) => sql`to_char(now() at time zone 'UTC', 'YYYY-MM-DD')`
 
-/** The rows of an agent's day, of which `day` is a date: a day has several, so that its runs do not wait for one another. */
+/** Selects the rows of the agent's day `day`, a date. A day has several rows to reduce lock contention between runs. */
 const rowsOfDay = (sql: SqlClient.SqlClient, day: Statement.Fragment) =>
   sql`period >= ${day} and period < ${day} || '~'`
 
-/** The counting columns of a budget's row. */
+/** The counters of a budget row. */
 export interface UseRow {
   readonly runs: number
   readonly inputTokens: bigint
@@ -197,7 +195,7 @@ export const toUse = (row: UseRow): ChainUse => ({
   costMicros: Number(row.costMicros)
 })
 
-/** A usage as JSON, from columns of `kb.budgets` or from sums of them. */
+/** Builds a usage as JSON, from columns of `kb.budgets` or from sums of them. */
 export const usageJson = (sql: SqlClient.SqlClient, from: (column: string) => string): Statement.Fragment => {
   const of = (column: string) => sql.literal(from(column))
   return sql`jsonb_strip_nulls(jsonb_build_object('inputTokens', ${of("input_tokens")}, 'outputTokens', ${of("output_tokens")},
@@ -205,21 +203,20 @@ export const usageJson = (sql: SqlClient.SqlClient, from: (column: string) => st
     'reasoningTokens', nullif(${of("reasoning_tokens")}, 0)))`
 }
 
-// What an agent has used on models, day by day and by model.
+// Reports an agent's model usage by day and by model.
 //
-// Days are read from the rows in which spending is counted, so they cost the same however
-// many runs there were; models from the records of their requests.
+// Days come from the budget rows, so reading them costs the same however many runs there were; models come from the request records.
 
 export class AgentDays extends Context.Service<
   AgentDays,
   {
-    /** The days of the last so many on which an agent asked a model, today's first. */
+    /** Returns the last days on which the agent made model requests, today's first. */
     readonly last: (
       agentId: AgentId,
       days: number
     ) => Effect.Effect<ReadonlyArray<AgentDay>, never, ProjectTransaction>
 
-    /** What an agent has used of each model in the last so many days, the most tokens first. */
+    /** Returns the agent's usage of each model in the last days, the most tokens first. */
     readonly byModel: (
       agentId: AgentId,
       days: number

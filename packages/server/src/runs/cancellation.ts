@@ -1,8 +1,8 @@
 /**
- * Ends runs from outside: a person cancels one, its time is over, or nobody is left to work on it.
+ * Ends runs from outside: cancelled by a person, out of time, or without a worker.
  *
- * The run's row decides against completion, once; its log is closed in the same
- * transaction. An actor that is still at work finds its token gone.
+ * The update of the run's row decides the race against completion; the log is closed in the same transaction. An actor that is still
+ * running finds its token gone.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
@@ -33,20 +33,28 @@ import {
 export class RunCancellation extends Context.Service<
   RunCancellation,
   {
-    /** Cancels a run that has not ended and keeps all that it said so far, in order, as its summary (S002-R17). */
+    /** Cancels a run that has not ended and keeps its text so far, in order, as its summary (S002-R17). */
     readonly cancel: (
       run: { readonly id: RunId; readonly contextName: string },
       cancellation: Cancellation
     ) => Effect.Effect<void, RunNotInState, ProjectTransaction>
-    /** Pauses the runs of a project whose time and grace are over, whoever works on them, and answers how many there were (S002-R29, R30). */
+    /**
+     * Pauses the project's runs whose deadline and grace period have passed, whichever worker holds them, and returns their number
+     * (S002-R29, R30).
+     */
     readonly timeOut: (projectId: ProjectId) => Effect.Effect<number>
-    /** Cancels the queued runs that nobody has begun and whose entries are gone, as a purge takes them; one that is being claimed begins. */
+    /** Cancels queued runs that have not begun and whose entries a purge has deleted. A run that is being claimed begins. */
     readonly cancelEmptied: Effect.Effect<void, never, ProjectTransaction>
-    /** Fails the runs of a project whose workers went silent too often, each for itself: one that cannot be failed keeps nobody from anything. */
+    /**
+     * Fails the project's runs whose workers disappeared too often, each in its own transaction, so one failure does not block the others.
+     */
     readonly giveUp: (projectId: ProjectId) => Effect.Effect<void>
-    /** The runs at work of which nothing comes for too long, and those on which nobody is at work for as long, where this server could have taken them up all that time. */
+    /**
+     * Returns the running runs that have made no progress for too long, and those without a worker for as long, if this server had spare
+     * capacity all that time.
+     */
     readonly stuck: Effect.Effect<ReadonlyArray<RunId>, never, ProjectTransaction>
-    /** Fails such a run and abandons its entries, where it is stuck still; answers how many runs that were (S000-R19). */
+    /** Fails such a run and abandons its entries if it is still stuck; returns the number of runs (S000-R19). */
     readonly abandon: (id: RunId) => Effect.Effect<number, never, ProjectTransaction>
   }
 >()("@tropism/server/run/RunCancellation") {
@@ -61,7 +69,7 @@ export class RunCancellation extends Context.Service<
       const { answerLate } = yield* makeLateMessages
       const { recording } = yield* makeAbortedCalls
 
-      /** Ends what is open in a log. */
+      /** Ends the open turn and session of a log. */
       const close = Effect.fnUntraced(function* (
         { contextName, id }: { readonly id: RunId; readonly contextName: string },
         eventsFor: (context: ReducedContext) => ReadonlyArray<NewEvent>
@@ -78,7 +86,7 @@ export class RunCancellation extends Context.Service<
         cancellation: Cancellation
       ) {
         const name = run.contextName as ContextName
-        // The run first and then its log, as every attempt takes them: else the two would wait for each other.
+        // Lock the run before its log, in the order of every attempt, to avoid a deadlock.
         const partialText = yield* runs.holdOpen(run.id)
         yield* contexts.lock(name)
         const { chars, texts } = yield* runs.saidBy(run.id, name)
@@ -88,7 +96,9 @@ export class RunCancellation extends Context.Service<
         yield* close(run, (context) => closingEvents(run, context, closing))
       })
 
-      /** Ends the turn as its actor would have: with the stop that was not said yet, unless it was answered or a person ended it. */
+      /**
+       * Pauses the run as its actor would: appends the stop if it is not in the log yet, unless the turn was answered or a person ended it.
+       */
       const pauseOvertime = Effect.fnUntraced(function* ({
         contextName,
         id
@@ -124,7 +134,7 @@ export class RunCancellation extends Context.Service<
         ]
         yield* contexts.append(contextName, events, yield* recording(id, context.pendingCalls, events))
         yield* runs.timeOut(id, reason, summaryOf(said))
-        // What was said meanwhile takes it up again, as where its own attempt pauses it.
+        // Messages that arrived meanwhile resume the run, as when its own attempt pauses it.
         if (context.isTurnDue) yield* runs.resumeOn(contextName)
       })
 
@@ -133,19 +143,19 @@ export class RunCancellation extends Context.Service<
         for (const run of found)
           yield* database.inProject(
             projectId,
-            // Its attempt was quicker.
+            // The run's own attempt was faster.
             Effect.catchTag(pauseOvertime(run), "RunNotInState", () => Effect.void)
           )
         return found.length
       })
 
       const cancelEmptied = Effect.gen(function* () {
-        // They are held, so they are as they were found.
+        // The rows are locked, so they have not changed.
         for (const run of yield* runs.holdEmptied)
           yield* Effect.orDie(cancel(run, { because: emptiedSentence }))
       })
 
-      /** Closes the logs of runs that have failed, which are held, and keeps what they said last where nothing newer is known. */
+      /** Closes the logs of failed runs, whose rows are locked, and keeps their partial text where the log has nothing newer. */
       const closeAll = Effect.fnUntraced(function* (failed: ReadonlyArray<FailedRun>) {
         for (const run of failed) {
           const closing: Failed = {
@@ -170,7 +180,7 @@ export class RunCancellation extends Context.Service<
           )
       })
 
-      // Take-over comes first: what nobody could have taken up is not stuck.
+      // Takeover comes first: a run that no worker had capacity for is not stuck.
       const stuck = Effect.flatMap(attendance.hasLasted(stuckAfterMs), runs.stuck)
 
       const abandon = Effect.fn("RunCancellation.abandon")((id: RunId) =>
@@ -182,24 +192,25 @@ export class RunCancellation extends Context.Service<
   )
 }
 
-// Queues the run that answers what was said too late for a run that has failed.
+// Queues a run that answers messages which arrived too late for a run that has failed.
 //
-// A failure answers what its turn had read. What was said since that turn began was
-// kept without a run of its own, because one was at work; so the transaction that
-// fails it queues the next, under the log's lock: whoever speaks later finds that one.
-// Nobody answers for an agent that is disabled, this failure having been the last that
-// it may have: then the failure does.
+// A failure answers the messages that its turn had read. Messages since that turn began were stored without a run of their own, because one
+// was running. The transaction that fails the run therefore queues the next one under the log's lock, so a later message finds it. A
+// disabled agent gets no new run, including one that this failure disabled; the failure is then the answer.
 
 export const makeLateMessages = Effect.gen(function* () {
   const agents = yield* Agents
   const ids = yield* Ids
   const runs = yield* Runs
 
-  /** Queues a run for what a failed run had not read, and says whether it did; the context is as the failure found it, and its log is held. */
+  /**
+   * Queues a run for the messages that a failed run had not read and returns whether it did. `context` is the state at the failure; the log
+   * is locked.
+   */
   const answerLate = Effect.fnUntraced(function* (run: FailedTurn, context: ReducedContext) {
     const { agentId, backtestId, contextName, userId } = run
     const isTurnOpen = Option.isSome(context.agentTurnStartedAtEventId)
-    // What was said before a run's first turn is answered by its failure: else one would fail after the other for ever.
+    // The failure answers messages from before the run's first turn; otherwise runs would fail one after the other without end.
     if (backtestId !== null || !context.isAsked || !(isTurnOpen || context.run.id === run.id)) return false
     const agent = yield* agents.get(agentId)
     if (agent?.enabled !== true) return false

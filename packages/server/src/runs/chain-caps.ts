@@ -1,9 +1,8 @@
 /**
- * Counts how many runs each chain has led to, and stops at its caps.
+ * Counts the runs of each chain and enforces its caps.
  *
- * The count is a row under lock: it survives restarts, approvals and retries,
- * and two who begin runs cannot both take the last place. What a chain has spent on
- * models stands in the same row; `spending.ts` adds to it.
+ * The count is a locked row: it survives restarts, approvals and retries, and two transactions cannot both take the last place. The same
+ * row holds the chain's model usage, which `budgets.ts` adds to.
  */
 import {
   type ChainLimits,
@@ -19,7 +18,7 @@ import { orDie, ProjectTransaction } from "../database/database.ts"
 import { Projects } from "../tenancy/projects.ts"
 import { type UseRow, toUse } from "./budgets.ts"
 
-/** Takes places for runs in the chains of their roots, in order; answers for each run the caps that refused it, by root. */
+/** Takes places for runs in the chains of their roots, in order; returns for each run the caps that refused it, by root. */
 export const takePlaces = Effect.fn("takePlaces")(function* (
   runs: ReadonlyArray<ReadonlyArray<GraphEventId>>
 ) {
@@ -27,7 +26,7 @@ export const takePlaces = Effect.fn("takePlaces")(function* (
   const sql = yield* SqlClient.SqlClient
   const { projectId } = yield* ProjectTransaction
   const { chainLimits } = yield* (yield* Projects).settings
-  // Most chains begin here: whoever makes a chain's row holds it, and nothing is used of it yet.
+  // Most chains begin here: the transaction that inserts a chain's row holds it, and its usage is zero.
   const first = judge(runs, new Map(), chainLimits)
   const made = yield* sql<{ readonly scopeId: GraphEventId }>`
     insert into kb.budgets (project_id, scope, scope_id, runs)
@@ -50,7 +49,7 @@ export const takePlaces = Effect.fn("takePlaces")(function* (
 
 type Used = ReadonlyMap<GraphEventId, ChainUse>
 
-/** Gives the runs their places in order, each in the chain of each of its roots, on top of what is used. */
+/** Assigns places to the runs in order, in the chain of each of their roots, on top of the usage so far. */
 const judge = (runs: ReadonlyArray<ReadonlyArray<GraphEventId>>, before: Used, limits: ChainLimits) => {
   const used = new Map(before)
   const caps = runs.map((roots) => {

@@ -1,14 +1,11 @@
 /**
- * Gives queued and orphaned runs to workers, each to one.
+ * Claims queued and orphaned runs for workers.
  *
- * A claim sets a new attempt token and a lease on the database's clock; a row
- * that another worker is claiming is passed over. A run whose lease ran out is
- * taken over a bounded number of times and then ended, or ended when nobody
- * took it over. A death that it shared with others is no proof against it: it
- * does not count, but after two of them the run is claimed in ever smaller
- * groups, at last alone. One whose worker lives and of which nothing comes is ended, too:
- * its attempt loses its token with it. A run that another spawned has no later
- * deadline than that other.
+ * A claim sets a new attempt token and a lease on the database's clock, and skips rows that another worker is claiming. A run whose lease
+ * expired is taken over a limited number of times; then, or when no worker takes it over, it ends. A server death that several runs shared
+ * is no evidence against one of them and does not count; after two such deaths the run is claimed in ever smaller groups, at last alone. A
+ * run whose worker lives but that makes no progress also ends, and its attempt loses its token. A sub-run's deadline is never later than
+ * its parent's.
  */
 import type { RunId } from "@tropism/domain/ids"
 import { Effect } from "effect"
@@ -21,7 +18,7 @@ import { Notifier } from "../outbox/notifier.ts"
 import { Outbox } from "../outbox/outbox.ts"
 import { makeDropping } from "../review/questions.ts"
 import { countReaction, countTakenOver } from "../telemetry/metrics.ts"
-import { makeEntryCompletion, type RestingRun } from "./entry-completion.ts"
+import { makeEntryCompletion, type RestingRun } from "./completion-and-retry.ts"
 import { makeFencing } from "./fencing.ts"
 import { announceClaim, isStopped } from "./kill-switches.ts"
 import { makeOccurrences, StuckAfterMs } from "./processing-log.ts"
@@ -32,66 +29,66 @@ import type { ClaimedRun, FailedRun } from "./run-types.ts"
 /** How many runs a worker takes. */
 export interface Places {
   readonly limit: number
-  /** Of those, how many as they came, whoever waits for them; the others as they matter and then as they came. */
+  /** Of those, how many in order of arrival whatever their priority; the others by priority, then by arrival. */
   readonly oldest: number
-  /** Of those, how many may be a backtest's; they come last. */
+  /** Of those, how many may be backtest runs; they come last. */
   readonly backtests: number
-  /** What the worker has at work. */
+  /** The runs that the worker already has. */
   readonly beside?: Beside
 }
 
-/** Runs that a worker has at work: none, this one alone, or several. */
+/** The running runs of a worker: none, this one alone, or several. */
 export type Beside = RunId | "several" | undefined
 
-/** What a claim answers beside its run. */
+/** What a claim returns besides its run. */
 interface Claim {
   readonly claimedAtMs: number
-  /** It goes on after its provider was away. */
+  /** The run resumes after a provider outage. */
   readonly hasWaited: boolean
 }
 
-/** The parts of statements about runs whose attempts died with their servers; the run's row is `run`. */
+/** SQL for runs whose attempts died with their servers; the run's row is `run`. */
 const suspicionIn = (sql: SqlClient.SqlClient) => {
   const { suspectDeaths, suspectGroups } = runLimits
-  /** The end of the present attempt is a death: a queued run and one that was given back have none. */
+  /** Whether the current attempt ended by a death: a queued or released run has none. */
   const hasDied = sql`run.status = 'running' and run.shares_blame is not null`
-  /** Deaths since the last step, the one that is found now included. */
+  /** Deaths since the last step, including the one found now. */
   const deaths = sql`(case when run.deaths_step = run.step_count then run.deaths else 0 end + case when ${hasDied} then 1 else 0 end)`
   return {
     deaths,
     isSuspect: sql`(run.deaths > 0 and run.attempt > 0 and ${deaths} >= ${suspectDeaths})`,
-    /** How many suspects may be at work where a run with as many deaths is one of them. */
+    /** How many suspects may run together when one of them has this many deaths. */
     groupOf: (died: Statement.Fragment) =>
       sql`(array[${sql.literal(suspectGroups.join(", "))}])[least(${died} - ${suspectDeaths - 1}, ${suspectGroups.length})]`,
-    /** Whether others would be as guilty of the server's death: those in `next`, and those at work beside them. */
+    /** Whether other runs could equally have caused the server's death: those in `next` and those that already run. */
     sharesBlame: (beside: Beside) =>
       beside === "several"
         ? sql`true`
         : beside === undefined
           ? sql`(select count(*) > 1 from next)`
           : sql`((select count(*) > 1 from next) or run.id <> ${beside}::uuid)`,
-    /** What a death changes: one that was shared does not count against the attempts. */
+    /** What a death updates: a shared one does not count against the attempts. */
     afterDeath: sql`deaths = case when ${hasDied} then ${deaths} else run.deaths end,
           deaths_step = case when ${hasDied} then run.step_count else run.deaths_step end,
           attempts_before_step = attempts_before_step + case when ${hasDied} and run.shares_blame then 1 else 0 end`
   }
 }
 
-/** Which runs nobody took over in time, and of which nothing comes; the run's row is `run`. */
+/** SQL for runs that were not taken over in time and runs without progress; the run's row is `run`. */
 const stuckIn = (sql: SqlClient.SqlClient, stuckAfterMs: number) => {
   const stuckAfter = sql`make_interval(secs => ${stuckAfterMs / 1_000}::float8)`
   return {
-    // A lease that has just run out is for another worker; the run of an entry is abandoned when none took it.
+    // Another worker may still take over a lease that has just expired; the entry's run is abandoned only when none did.
     isLeft: sql`lease_expires_at < now() - ${stuckAfter} and exists (
       select 1 from kb.agent_processing_log entry
       where entry.run_id = run.id and entry.status = 'processing' and entry.started_at < now() - ${stuckAfter})`,
-    // Judged as of its last heartbeat, which extended the lease: what came since is not in the row.
+    // Judged as of the last heartbeat, which extended the lease: later progress is not in the row.
     hasNoProgress: sql`lease_expires_at > now() and progress_of = attempt_token
       and progressed_at < lease_expires_at - make_interval(secs => ${(runLimits.leaseMs + stuckAfterMs) / 1_000}::float8)`
   }
 }
 
-/** The verbs of `Runs` by which a worker comes to hold a run. */
+/** The verbs of `Runs` with which a worker acquires a run. */
 export const makeClaims = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -105,17 +102,17 @@ export const makeClaims = Effect.gen(function* () {
   const outbox = yield* Outbox
   const stuckAfterMs = yield* StuckAfterMs
   const tellings = yield* makeOccurrences
-  /** As many attempts as may be died over one step, or over all of them. */
+  /** The attempts at one step, or at the whole run, are used up. */
   const isSpent = sql`(attempt - attempts_before_step >= ${runLimits.maxAttempts} or attempt >= ${runLimits.maxAttemptsInAll})`
   const { afterDeath, deaths, groupOf, isSuspect, sharesBlame } = suspicionIn(sql)
   const isQueued = sql`status = 'queued' and waits_for is null`
   const isLapsed = sql`status = 'running' and lease_expires_at < now() and not ${isSpent}`
 
-  /** The runs that come next, by their ids: real ones, and those of backtests behind them. */
+  /** Returns the ids of the runs that come next: real runs first, then those of backtests. */
   const nextOf = Effect.fnUntraced(function* (due: Statement.Fragment, places: Places) {
     const { backtests, limit, oldest } = places
     const { projectId } = yield* ProjectTransaction
-    /** The first of what is due, locked; what others are claiming is passed over. */
+    /** Selects and locks the first due runs, skipping those that others are claiming. */
     const firstOf = (which: Statement.Fragment, order: string, count: Statement.Fragment) =>
       sql`array(select id from kb.agent_runs run where project_id = ${projectId} and ${due} and ${which} and not ${isSuspect} and not ${isStopped(sql)}
         order by ${sql.literal(order)} limit ${count} for update skip locked)`
@@ -135,7 +132,7 @@ export const makeClaims = Effect.gen(function* () {
       next as (select unnest((select oldest || first from real) || (select ids from tested)) as id),`
   })
 
-  /** The suspects that come next: those with the fewest deaths, as many as may be at work together. */
+  /** Returns the next suspects: those with the fewest deaths, as many as may run together. */
   const nextSuspects = Effect.fnUntraced(function* (limit: number, among: ReadonlyArray<RunId> | undefined) {
     const { projectId } = yield* ProjectTransaction
     const [most = 1] = runLimits.suspectGroups
@@ -152,7 +149,7 @@ export const makeClaims = Effect.gen(function* () {
       ),`
   })
 
-  /** Claims what the statement's part called `next` names. */
+  /** Claims the runs that the statement's part `next` names. */
   const claimNext = Effect.fnUntraced(function* (
     workerId: string,
     next: Statement.Fragment,
@@ -213,7 +210,10 @@ export const makeClaims = Effect.gen(function* () {
     })
   })
 
-  /** How long a write waited, once its run is held; what a backtest repeats, and what was tried before, waited for something else. */
+  /**
+   * Records the latency from write to run once a run is claimed; backtests and later attempts waited for other reasons and are not
+   * measured.
+   */
   const countFirst = ({ attempt, backtestId, events, wasQueued }: ClaimedRun, claimedAtMs: number) => {
     const newest = events.at(-1)
     return newest === undefined || attempt !== 1 || !wasQueued || backtestId !== null
@@ -250,7 +250,10 @@ export const makeClaims = Effect.gen(function* () {
     orDie
   )
 
-  /** Holds the runs that are due and then their agents and their logs, as every attempt takes them: nobody speaks in them before they have ended. */
+  /**
+   * Locks the due runs, then their agents and their logs, in the order of every attempt; no message can be appended to them until the runs
+   * have ended.
+   */
   const holdSilent = Effect.fnUntraced(function* (due: Statement.Fragment) {
     const { projectId } = yield* ProjectTransaction
     const silent = yield* sql<RestingRun & Omit<FailedRun, "errorMessage">>`
@@ -262,7 +265,7 @@ export const makeClaims = Effect.gen(function* () {
     return silent.map(({ id }) => id)
   })
 
-  /** Ends runs whose worker went silent, or of which nothing comes, together with their entries. */
+  /** Ends runs whose worker disappeared or that make no progress, together with their entries. */
   const endSilent = Effect.fnUntraced(function* (
     reason: Statement.Fragment,
     message: Statement.Fragment,
@@ -278,7 +281,7 @@ export const makeClaims = Effect.gen(function* () {
     yield* dropQuestions(rows.map((row) => row.id))
     for (const [errorMessage, alike] of Map.groupBy(rows, (row) => row.errorMessage)) {
       const [{ failureReason } = { failureReason: "noWorker" as const }] = alike
-      // What fails in a backtest fails for nobody.
+      // Failures in a backtest do not count against the agent.
       yield* countFailures(
         alike.filter((row) => row.backtestId === null),
         errorMessage
@@ -342,12 +345,11 @@ export const makeClaims = Effect.gen(function* () {
   return { claim, takeOver, claimSuspects, spent, giveUp, stuck, abandon, summarize }
 })
 
-// How an attempt gives up a run that a kill switch kept it from writing to.
+// Releases a run that a kill switch kept its attempt from writing to.
 //
-// A switch that is turned off again before its runs have followed it leaves them
-// as they were, and an attempt that met it is over: the run would be held by
-// nobody until its lease lapses, and be taken for dead. So the attempt lets it
-// follow by itself. A run that somebody else has is left alone.
+// A switch that is turned off before its runs have followed it leaves them unchanged, but an attempt that met it is over. Without this the
+// run would have no worker until its lease expired, and would then count as a death. The attempt therefore makes its run follow the switch
+// itself. A run that another attempt holds is not touched.
 
 export const makeSwitchYield = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -355,9 +357,9 @@ export const makeSwitchYield = Effect.gen(function* () {
   const notifier = yield* Notifier
   const { held } = yield* makeFencing
 
-  /** The two steps of `kb.follow_kill_switches`, for one run. */
+  /** Runs the two steps of `kb.follow_kill_switches` for one run. */
   const yieldToSwitch = Effect.fn("Runs.yieldToSwitch")(function* (run: ClaimedRun) {
-    // Announced as a claim is: a switch that is turned off meanwhile finds the run at rest, or it is off here.
+    // Takes the same advisory lock as a claim: a switch that is turned off meanwhile either finds the run paused or is already off here.
     const [, rested] = yield* database.together(
       announceClaim(sql),
       sql`

@@ -1,10 +1,8 @@
 /**
- * Brings the results of client tools to the runs that wait for them, and fails the calls that no client answers in time.
+ * Delivers the results of client tools to the runs that wait for them, and fails calls that no client answers in time.
  *
- * One transaction holds the call's record, the event in the log and the run that
- * goes on. Locks are taken in the order run, log, call, so a client's answer, the
- * timeout, a cancel and the attempt at work pass each other one by one; the state
- * of the call decides, and the first outcome counts.
+ * One transaction updates the call's record, the log and the run that resumes. Locks are taken in the order run, log, call, so a client's
+ * answer, the timeout, a cancellation and the running attempt are serialized; the call's state decides, and the first outcome wins.
  */
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { RunId, UserId } from "@tropism/domain/ids"
@@ -17,21 +15,21 @@ import { bounded } from "../tools/arguments.ts"
 import { type ClientCall, ToolCalls } from "../tools/tool-calls.ts"
 import { Runs } from "./run-store.ts"
 
-/** Why a client's answer was not taken. */
+/** Why a client's answer was refused. */
 export class ResultRefused extends Schema.TaggedError<ResultRefused>()("ResultRefused", {
   reason: Schema.Literals(["unknown", "answered", "notWaiting"]),
   detail: Schema.String
 }) {}
 
-/** What a client answers: a result or an error. */
+/** A client's answer: a result or an error. */
 export interface ClientOutcome {
   readonly result?: Schema.Json
   readonly error?: Schema.Json
-  /** Its source is not trusted: it taints the context. */
+  /** The source is not trusted, so the answer taints the context. */
   readonly isUntrusted: boolean
 }
 
-/** A run with calls that no client has answered in time. */
+/** A run with client calls that are past their timeout. */
 export interface OverdueRun {
   readonly runId: RunId
   readonly contextName: ContextName
@@ -40,16 +38,16 @@ export interface OverdueRun {
 export class ClientResults extends Context.Service<
   ClientResults,
   {
-    /** Brings a call its outcome; the run goes on when none of its calls waits for a client any more. */
+    /** Records the outcome of a call; the run resumes when none of its calls waits for a client any more. */
     readonly give: (
       name: ContextName,
       callId: string,
       outcome: ClientOutcome,
       by: UserId
     ) => Effect.Effect<void, ResultRefused, ProjectTransaction>
-    /** The project's runs with overdue calls, a batch of them. */
+    /** Returns one batch of the project's runs with overdue calls. */
     readonly overdue: Effect.Effect<ReadonlyArray<OverdueRun>, never, ProjectTransaction>
-    /** Fails the overdue calls of a run, and answers how many; the model reads the timeout. */
+    /** Fails the overdue calls of a run and returns their number; the model reads the timeout. */
     readonly failOverdue: (run: OverdueRun) => Effect.Effect<number, never, ProjectTransaction>
   }
 >()("@tropism/server/run/ClientResults") {
@@ -60,7 +58,7 @@ export class ClientResults extends Context.Service<
       const contexts = yield* Contexts
       const toolCalls = yield* ToolCalls
 
-      /** Holds the run and its log; false where the run has ended. */
+      /** Locks the run and its log; false when the run has ended. */
       const hold = Effect.fnUntraced(function* (runId: RunId, name: ContextName) {
         const isOpen = yield* runs.holdOpen(runId).pipe(
           Effect.as(true),
@@ -86,7 +84,7 @@ export class ClientResults extends Context.Service<
           return yield* refuse("unknown", `No call ${callId} of this context waits for a client, or has`)
         const { runId, tool } = found
         const isOpen = yield* hold(runId, name)
-        // Read again while the run is held: another client, the timeout or a cancel may have been first.
+        // Read again under the run's lock: another client, the timeout or a cancellation may have been first.
         const { answeredBy, status } = (yield* toolCalls.findClientCall(name, callId)) ?? found
         if (!isOpen || status !== "started") return yield* notTaken({ answeredBy, status })
         const { event, kept } = outcomeOf(outcome, { callId, tool }, by)
@@ -128,7 +126,7 @@ export class ClientResults extends Context.Service<
 
 const timedOut = { error: "No client has answered this call in time", reason: "timeout" }
 
-/** What is kept of an answer, in the record and in the log. */
+/** Returns the stored form of an answer, for the record and the log. */
 const outcomeOf = (
   { error, result = null }: ClientOutcome,
   call: { readonly callId: string; readonly tool: string },

@@ -1,11 +1,9 @@
 /**
  * Works on one claimed run until it ends: reads the log, decides, acts, appends.
  *
- * The actor is a disposable fold of its context's log. Each round it folds what
- * is new, asks the pure decider what comes next and does that one thing; every
- * write carries the attempt's token. If it dies anywhere, another actor folds
- * the same log and goes on. It holds no counter and no flag of its own beside
- * the turn that it opened.
+ * The actor is a disposable fold of its context's log. Each round it folds new events, asks the pure decider for the next action and
+ * performs it; every write carries the attempt's token. If the actor dies, another folds the same log and continues. Besides the number of
+ * the turn it opened, it keeps no state of its own.
  */
 import { emptyContext, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent, TurnFailure } from "@tropism/domain/context-event"
@@ -80,30 +78,30 @@ import {
 import { Descendants } from "./sub-runs.ts"
 import { makeSummaries } from "./summaries.ts"
 
-/** Where an attempt begins. */
+/** The starting point of an attempt. */
 interface Prepared {
   readonly bench: AttemptContext
   readonly context: ReducedContext
-  /** The turn that this attempt opened, if it has. */
+  /** The turn that this attempt opened, if any. */
   readonly ownTurnNumber: number | undefined
   /** The last event of the context's newest snapshot; 0 without one. */
   readonly keptNumber: number
 }
 
-/** With what a run begins. */
+/** The state with which a run begins. */
 interface Opened {
   readonly agent: AgentVersion
   readonly model: ResolvedModel
   readonly occasion: Occasion
 }
 
-/** Reasons that end a run as failed. */
+/** Errors that fail a run. */
 type Failure = ModelFailure | ModelUnavailable | PromptFailed | GuardFlagged
 
 export class Actor extends Context.Service<
   Actor,
   {
-    /** Brings a claimed run to its end, or stops when the attempt is lost. */
+    /** Works on a claimed run until it ends, or stops when the attempt is lost. */
     readonly work: (run: ClaimedRun) => Effect.Effect<void>
   }
 >()("@tropism/server/run/Actor") {
@@ -144,7 +142,7 @@ export class Actor extends Context.Service<
         wokenBy: occasion.events.map(({ entityId, version }) => ({ id: entityId, version }))
       })
 
-      /** A version never changes, so what a run before had found need not be read again. */
+      /** Versions are immutable, so a version that another run has read is reused. */
       const versionOf = Effect.fnUntraced(function* (run: ClaimedRun) {
         const { agentId, agentVersion, projectId } = run
         const agent =
@@ -153,7 +151,7 @@ export class Actor extends Context.Service<
         return agent ?? (yield* Effect.die(new Error(`Agent ${agentId} has no version ${agentVersion}`)))
       })
 
-      /** Finds agent, model and tools, and writes the first words of a run that has none. */
+      /** Finds the agent, model and tools, and appends the opening events of a run that has none. */
       const prepare = Effect.fn("Actor.prepare")(function* (run: ClaimedRun) {
         const agent = yield* versionOf(run)
         const occasion = occasionOf(run)
@@ -162,7 +160,7 @@ export class Actor extends Context.Service<
             ? { context: emptyContext, keptNumber: 0 }
             : yield* database.inProject(run.projectId, contexts.open(run.contextName))
         const bench = yield* benchOf(run, agent, occasion, context)
-        // A model that cannot be used ends a run before it says its first word.
+        // An unusable model fails the run before its first event.
         const { model } = yield* equipmentNow(bench, context)
         const opened = Option.isNone(context.lastEventId)
           ? yield* open(run, context, { agent, model, occasion })
@@ -197,7 +195,7 @@ export class Actor extends Context.Service<
         return bench
       })
 
-      /** What a run reads before it asks a model, and what of it is untrusted. */
+      /** Returns the events that a run reads before its first model request, and which of them are untrusted. */
       const open = Effect.fnUntraced(function* (
         run: ClaimedRun,
         context: ReducedContext,
@@ -208,7 +206,7 @@ export class Actor extends Context.Service<
         return yield* begin(run, context, words, [...taintOfEvents(run.events), ...(heard?.taint ?? [])])
       })
 
-      /** The first words of a run, and its first turn with them. */
+      /** Appends the opening events of a run and begins its first turn. */
       const begin = Effect.fnUntraced(function* (
         run: ClaimedRun,
         context: ReducedContext,
@@ -227,10 +225,10 @@ export class Actor extends Context.Service<
         return { context: begun, ownTurnNumber }
       })
 
-      /** A log that has words already: after a crash, or in a context that people speak in. */
+      /** Continues in a log that already has events: after a crash, or in a conversation. */
       const goOn = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, of: AgentVersion) {
         const isTurnOpen = Option.isSome(context.agentTurnStartedAtEventId)
-        // A run that was queued goes on in the session that is open; where an actor died, its session ends, with its turn if that is open.
+        // A queued run continues in the open session. When an actor died, its session ends, and its turn if that is open.
         const hasSession = !context.isSessionOpen || run.wasQueued || isTurnOpen
         const words = [
           ...(hasSession ? [] : nextSession(context)),
@@ -242,7 +240,7 @@ export class Actor extends Context.Service<
         }
       })
 
-      /** Rounds of decide and act. Bounded: each round appends, and steps are bounded. */
+      /** Repeats decide and act. It terminates, because each round appends and steps are limited. */
       const loop = Effect.fn("Actor.loop")(function* ({ bench, ...start }: Prepared) {
         let context: ReducedContext | undefined = start.context
         let { keptNumber, ownTurnNumber } = start
@@ -264,7 +262,7 @@ export class Actor extends Context.Service<
       ) {
         const close = Effect.gen(function* () {
           yield* runs.holdToFail(run)
-          // Nobody speaks between the look and the end.
+          // The lock keeps messages out between this read and the end.
           yield* contexts.lock(run.contextName)
           const context = yield* contexts.load(run.contextName)
           const closing: Failed = {
@@ -287,7 +285,7 @@ export class Actor extends Context.Service<
         yield* endBelow(run)
       })
 
-      /** Lets a run wait whose provider is away, unless it has waited for too long; any other failure ends it. */
+      /** Makes a run wait for its unavailable provider unless it has waited too long; any other failure ends it. */
       const meet = Effect.fnUntraced(function* (run: ClaimedRun, failure: Failure) {
         const route = failure._tag === "ModelFailure" ? failure.waitsFor : undefined
         if (failure._tag !== "ModelFailure" || route === undefined)
@@ -298,7 +296,7 @@ export class Actor extends Context.Service<
         if (message !== undefined) yield* failRun(run, { reason: "model", message, isBlameless: true })
       })
 
-      /** Ends what a run that has ended otherwise than by its own answer had spawned. */
+      /** Cancels the sub-runs of a run that did not complete by its own answer. */
       const endBelow = (run: ClaimedRun) =>
         agents.remembered(run.projectId, run.agentId, run.agentVersion)?.definition.subAgents.length === 0
           ? Effect.void
@@ -329,7 +327,7 @@ export class Actor extends Context.Service<
                 Effect.logInfo("The attempt was lost: another worker, a person or the clock has the run", {
                   code: "attemptLost"
                 }),
-                // Or nobody has: a kill switch that kept it from writing may be off again before the run followed it.
+                // Otherwise a kill switch that blocked the write may be off again before the run followed it.
                 database.inProject(run.projectId, runs.yieldToSwitch(run))
               )
             )
@@ -343,12 +341,12 @@ export class Actor extends Context.Service<
   )
 }
 
-/** What brings a run down, and with what words. */
+/** Why a run fails, and with which text. */
 interface Downfall {
   readonly reason: TurnFailure
   readonly message: string
   readonly flagged?: GuardFlagged
-  /** Its provider was away and did not come back. */
+  /** Its provider was unavailable and did not return in time. */
   readonly isBlameless?: boolean
 }
 
@@ -362,13 +360,13 @@ const reasonOf = (failure: Exclude<Failure, GuardFlagged>): TurnFailure => {
   return failure._tag === "ModelFailure" && failure.reason === "filtered" ? "contentFilter" : "model"
 }
 
-/** What a person is told of a failure. */
+/** Returns the text of a failure for people. */
 const sentenceOf = (failure: Failure): string => {
   if ("message" in failure && failure.message !== "") return failure.message
   return "detail" in failure ? failure.detail : failure._tag
 }
 
-/** A backtest's run sees the graph as its newest event left it. */
+/** A backtest's run sees the graph as of its newest event. */
 const backtestedOf = ({ backtestId, events }: ClaimedRun): RunPrincipal["backtest"] => {
   const newest = events.at(-1)
   return backtestId === null ? null : { id: backtestId, asOf: new Date(newest?.createdAt ?? 0) }
@@ -381,12 +379,11 @@ const occasionOf = ({ events, occurrences, projectId, projectName, trigger }: Cl
   project: { id: projectId, name: projectName }
 })
 
-// What an actor does when it has decided: one act, one transaction.
+// Carries out the actor's decisions: one action, one transaction.
 //
-// Every act appends to the log and answers the state after it; an act that ends
-// the run answers nothing. All writes carry the attempt's token. Nothing is
-// decided here, except that a run in which somebody spoke meanwhile goes on, and
-// that an answer after which nothing is left to do is the run's end.
+// Every action appends to the log and returns the state after it; one that ends the run returns nothing. All writes carry the attempt's
+// token. Nothing is decided here, with two exceptions: a run that received a message meanwhile continues, and an answer that leaves nothing
+// to do completes the run.
 
 type Refusal = Extract<Decision, { readonly type: "refuseTool" }>
 
@@ -395,7 +392,7 @@ const failureSentence = (decision: Extract<Decision, { readonly type: "fail" }>)
     ? doomLoopSentence(decision.call, decision.times)
     : answerFailures[decision.reason]
 
-/** The acts, one for each decision. */
+/** The actions, one for each decision. */
 const makeActs = Effect.gen(function* () {
   const runs = yield* Runs
   const contexts = yield* Contexts
@@ -420,10 +417,10 @@ const makeActs = Effect.gen(function* () {
   }
 
   /**
-   * Waits no longer for the outcome of a call, unless it has come since the log was read; runs that it began are ended, and a question is
-   * withdrawn.
+   * Stops waiting for a call's outcome unless it has arrived since the log was read; cancels the runs that it spawned and withdraws its
+   * question.
    *
-   * **Details** The call may be of another run, which ended without closing its log, as a restore ends runs: nobody brings its outcome.
+   * **Details** The call may belong to another run that ended without closing its log, as a restore ends runs: its outcome never arrives.
    */
   const abandonCall = Effect.fnUntraced(function* (
     run: ClaimedRun,
@@ -445,7 +442,7 @@ const makeActs = Effect.gen(function* () {
     return after
   })
 
-  /** Waits until it is quiet; whoever spoke meanwhile is heard then. */
+  /** Waits for the end of the quiet period, then reads the messages that arrived. */
   const gather = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, untilMs: number) {
     const now = yield* Clock.currentTimeMillis
     yield* Effect.sleep(Math.max(0, untilMs - now))
@@ -465,7 +462,7 @@ const makeActs = Effect.gen(function* () {
     return started
   })
 
-  /** Ends a turn and not the run: somebody spoke meanwhile, and that is for the next turn. */
+  /** Ends a turn but not the run: a message that arrived meanwhile needs another turn. */
   const completeTurn = (run: ClaimedRun, context: ReducedContext) =>
     Effect.flatMap(durationMs(context), (spent) =>
       append(run, context, [
@@ -477,7 +474,7 @@ const makeActs = Effect.gen(function* () {
       ])
     )
 
-  /** Begins a step of the flow. Where somebody spoke meanwhile, a conversation's is not begun: that is heard first. */
+  /** Begins a workflow step. In a conversation with a new message the step does not begin; the message is read first. */
   const startStep = Effect.fnUntraced(function* (
     bench: AttemptContext,
     context: ReducedContext,
@@ -496,7 +493,7 @@ const makeActs = Effect.gen(function* () {
     ])
   })
 
-  /** Says in the log of a run that another model answers from a step on. */
+  /** Records in the log that another model answers from this step on. */
   const modelOfStep = Effect.fnUntraced(function* (
     bench: AttemptContext,
     context: ReducedContext,
@@ -512,7 +509,10 @@ const makeActs = Effect.gen(function* () {
     return isSame ? [] : [set]
   })
 
-  /** Waits until the run's time is up or somebody interrupts the turn; answers why calls are aborted. It begins to wait with the first call that asks. */
+  /**
+   * Waits until the run's deadline or an interruption of the turn and returns why calls are aborted. It starts waiting with the first call
+   * that needs it.
+   */
   const abortOf = Effect.fnUntraced(function* (bench: AttemptContext, context: ReducedContext) {
     const state = { isAborted: false }
     const waiting: Abort = Effect.raceFirst(
@@ -529,7 +529,9 @@ const makeActs = Effect.gen(function* () {
     return { abort: Effect.flatMap(begun, Fiber.join), isAborted: () => state.isAborted }
   })
 
-  /** Makes a call, and beside it those after it that may be: between two calls of foreign servers, for nothing else takes long. */
+  /**
+   * Makes a call together with the calls after it that may run in parallel: only calls of external servers, because no others take long.
+   */
   const callTools = Effect.fnUntraced(function* (
     bench: AttemptContext,
     context: ReducedContext,
@@ -571,7 +573,7 @@ const makeActs = Effect.gen(function* () {
     return after
   }, Effect.scoped)
 
-  /** Does the one thing decided; answers the state after it, or nothing when the run is over. */
+  /** Carries out one decision; returns the state after it, or nothing when the run has ended. */
   const act = (bench: AttemptContext, context: ReducedContext, decision: Decision) => {
     const { run } = bench
     switch (decision.type) {
@@ -623,17 +625,16 @@ const makeActs = Effect.gen(function* () {
   return { act }
 })
 
-// Keeps snapshots of a context while somebody works on it.
+// Saves snapshots of a context while a run works in it.
 //
-// Beside the run's own writes and without its guard: what a log folds to is the
-// same whoever folds it. A snapshot only saves reading, so no run fails for want
-// of one.
+// Snapshots are saved apart from the run's own writes and without its fence, because a log folds to the same state for every reader. A
+// snapshot only saves reading time, so a failure to save one does not fail the run.
 
 const makeKeeping = Effect.gen(function* () {
   const database = yield* Database
   const contexts = yield* Contexts
 
-  /** Keeps the state if enough lies behind the snapshot at an event; answers at which event the newest is. */
+  /** Saves the state if the log has grown enough since the last snapshot; returns the event number of the newest one. */
   const keepDue = Effect.fnUntraced(function* (
     { contextName, projectId }: ClaimedRun,
     context: ReducedContext,

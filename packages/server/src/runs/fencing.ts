@@ -1,9 +1,8 @@
 /**
- * Whether an attempt still holds its run.
+ * Fences the writes of an attempt by its token.
  *
- * The condition stands in the `where` clause of every write of an attempt: no
- * row answered means that the attempt has lost the run. What else is held with a
- * run is held in one order: its parent, its agent, its log, then entries and budgets.
+ * The condition is part of the `where` clause of every write; a write that returns no row means that the attempt has lost the run. The rows
+ * of a run are locked in one order: its parent, its agent, its log, then entries and budgets.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { RunId } from "@tropism/domain/ids"
@@ -15,12 +14,12 @@ import { runLimits } from "../limits.ts"
 import { isStopped } from "./kill-switches.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** A run that is not in a state in which this may happen to it. */
+/** The run's state does not allow the operation. */
 export class RunNotInState extends Schema.TaggedError<RunNotInState>()("RunNotInState", {
   runId: Schema.String
 }) {}
 
-/** A run that must not go on, although its attempt holds it: somebody took its agent away. */
+/** The run must not continue although its attempt holds it: its agent was disabled or deleted. */
 export class RunHalted extends Schema.TaggedError<RunHalted>()("RunHalted", {
   runId: Schema.String,
   detail: Schema.String
@@ -36,10 +35,10 @@ export const makeFencing = Effect.gen(function* () {
 
   /** The condition under which an attempt may write. */
   const held = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
-    // coalesce keeps PostgreSQL from reading an index of all live runs, which looks short while its statistics are old.
+    // coalesce keeps PostgreSQL from using the index of all live runs, which looks small while its statistics are outdated.
     sql`id = ${run.id} and attempt_token = ${run.attemptToken} and coalesce(status, '') = 'running'`
 
-  /** Holds the run for the statement or transaction that it is part of; it answers a row when the attempt may write and no kill switch is on. */
+  /** Locks the run for the statement or transaction; returns a row when the attempt may write and no kill switch is on. */
   const guard = (run: Pick<ClaimedRun, "id" | "attemptToken">) =>
     sql`select id from kb.agent_runs where ${held(run)} and not ${isStopped(sql)} for no key update`
 
@@ -55,7 +54,7 @@ export const makeFencing = Effect.gen(function* () {
     return rows[0]?.partialText ?? ""
   }, orDie)
 
-  /** Only the events of the graph can be purged, and each run that they woke for real began with entries. */
+  /** A purge deletes graph events only, and each real run that they triggered began with entries. */
   const holdEmptied = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     return yield* sql<{ readonly id: RunId; readonly contextName: ContextName }>`
@@ -66,7 +65,7 @@ export const makeFencing = Effect.gen(function* () {
   }).pipe(orDie)
 
   const keepPartial = Effect.fn("Runs.keepPartial")(function* (run: ClaimedRun, text: string) {
-    // PostgreSQL keeps no NUL in a text.
+    // PostgreSQL cannot store NUL in text.
     const keepable = text.replaceAll("\0", "")
     yield* Effect.flatMap(
       database.ask(
@@ -77,7 +76,7 @@ export const makeFencing = Effect.gen(function* () {
     )
   })
 
-  /** A run whose time and grace are over although nobody has paused it: its worker died, stands still or waits for something. */
+  /** Selects runs whose deadline and grace period have passed without a pause: their worker died, hangs or waits. */
   const isOvertime = sql`status in ('queued', 'running') and deadline_at < now() - ${interval(runLimits.graceMs)} and not ${isStopped(sql)}`
 
   const overtime = Effect.gen(function* () {
@@ -97,7 +96,7 @@ export const makeFencing = Effect.gen(function* () {
     return row.partialText ?? ""
   }, orDie)
 
-  /** Holds the runs that wait for others, before the rows of agents and budgets that both write: else the two would wait for each other. */
+  /** Locks the parents before the agent and budget rows that both runs write, to avoid a deadlock. */
   const holdParents = (ids: ReadonlyArray<RunId | null>) => {
     const parents = ids.filter((id) => id !== null)
     return parents.length === 0
@@ -123,9 +122,9 @@ export const makeFencing = Effect.gen(function* () {
       Effect.andThen(holdAgents([run]))
     )
 
-  /** Holds the agents that count the failures of runs. */
+  /** Locks the agents that count the failures of these runs. */
   const holdAgents = (runs: ReadonlyArray<Pick<ClaimedRun, "agentId" | "backtestId">>) => {
-    // What fails in a backtest fails for nobody.
+    // Failures in a backtest do not count against the agent.
     const ids = runs.flatMap(({ agentId, backtestId }) => (backtestId === null ? [agentId] : []))
     return ids.length === 0
       ? Effect.void
@@ -138,7 +137,7 @@ export const makeFencing = Effect.gen(function* () {
         )
   }
 
-  /** The agent of a run whose completion makes failures good. */
+  /** Selects and locks the agent whose failure streak this run's completion resets. */
   const blamed = ({ agentId, backtestId }: Pick<ClaimedRun, "agentId" | "backtestId">) =>
     sql`
       select id from kb.agents where consecutive_failures > 0 and ${backtestId === null}::boolean and id = any(${inTurn(
@@ -150,7 +149,7 @@ export const makeFencing = Effect.gen(function* () {
 
   const holdBlamed = (run: ClaimedRun) => orDie(Effect.asVoid(sql`${blamed(run)} for no key update`))
 
-  /** The guard of the append that completes a run: it holds the run and then such an agent, before the log. */
+  /** The guard of the append that completes a run: locks the run, then the agent with failures, before the log. */
   const guardLast = (run: ClaimedRun) => sql`
     select run.id from (${guard(run)}) run
     left join lateral (${blamed(run)} and run.id is not null for no key update) blamed on true`

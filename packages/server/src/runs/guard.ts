@@ -1,10 +1,8 @@
 /**
- * Asks a guard beside the model: what the model says is heard only when the guard has found nothing (S004-F06).
+ * Sends input to a guard model in parallel with the main model; an answer is released only when the guard has found nothing (S004-F06).
  *
- * Both are asked at the same time, so a guard costs hardly any time. What it
- * flags is never answered: the model's request is broken off, its answer thrown
- * away and its tool calls are not made. A guard that cannot be asked, or that
- * says anything but its one word, lets nothing through.
+ * Parallel requests keep the added latency small. When the guard flags the input, the model's request is aborted, its answer is discarded
+ * and its tool calls are not made. A guard that cannot be reached, or that returns anything but its one word, blocks the answer.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import { type ContextConfig, emptyConfig } from "@tropism/domain/context-config"
@@ -24,23 +22,23 @@ import { type Answer, aloud, makeOutputGate, type Showing } from "./model-answer
 import { type AskedStep, ModelCalls } from "./model-calls.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** An answer that may be heard, with the verdict that lets it, if one was needed. */
+/** A released answer, with the guard's verdict if one was needed. */
 export interface Heard {
   readonly answer: Answer
   readonly verdict: Judgement | undefined
 }
 
-/** What a guard has said, as it is kept. */
+/** A guard's verdict, as it is stored. */
 export interface Judgement {
   readonly event: Extract<NewEvent, { readonly type: "GuardVerdictEvent" }>
   readonly costMicros: number | null
 }
 
-/** The guard has found something: the run ends, and these are its last words but for those that close it. */
+/** The guard flagged the input: the run ends with these events before its closing ones. */
 export class GuardFlagged extends Data.TaggedError("GuardFlagged")<{
   readonly message: string
   readonly verdict: NewEvent
-  /** What is kept with them; the answer's verdict is this many events before the last. */
+  /** The parts to append; the verdict is `eventsBehind` events before the last. */
   readonly parts: (eventsBehind: number) => RunParts
 }> {}
 
@@ -49,7 +47,7 @@ export const makeGuard = Effect.gen(function* () {
   const { ask } = yield* makeAuxiliaryRequests
   const { withFiles } = yield* makeShownFiles
 
-  /** The request to the guard that goes beside the model's, if there is anything to judge. */
+  /** Describes the guard's request, or undefined when nothing needs judging. */
   const asideFor = (
     run: ClaimedRun,
     context: ReducedContext,
@@ -78,7 +76,7 @@ export const makeGuard = Effect.gen(function* () {
     return judgement
   })
 
-  /** What is told of an answer that was thrown away, and of what it had cost by then. */
+  /** Builds the failure for a discarded answer, including its cost so far. */
   const flagged = (aside: Aside, step: AskedStep, { costMicros, event }: Judgement) => {
     const finished = step.tries.flatMap(({ finish }) => finish ?? [])
     const usage = finished.map((each) => each.usage).reduce(addUsage, event.usage)
@@ -93,7 +91,7 @@ export const makeGuard = Effect.gen(function* () {
     })
   }
 
-  /** Hears an answer, held back until the guard has judged what it answers. */
+  /** Requests an answer and holds its text back until the guard has judged the input. */
   const hear = Effect.fn("Actor.hear")(function* <R>(
     guard: ResolvedModel | undefined,
     aside: Aside | undefined,
@@ -110,7 +108,7 @@ export const makeGuard = Effect.gen(function* () {
       judgement.event.isFlagged ? Effect.fail(new Flagged({ judgement })) : Effect.as(hush.open, judgement)
     )
     const both = Effect.all({ answer: answering(hush.showing), verdict: judging }, { concurrency: 2 })
-    // By now the request to the model is over, so its tries are told to the end.
+    // The model's request has ended here, so its tries are complete.
     return yield* Effect.catchTag(both, "Flagged", ({ judgement }) =>
       Effect.fail(flagged(aside, step, judgement))
     )
@@ -119,7 +117,7 @@ export const makeGuard = Effect.gen(function* () {
   return { asideFor, hear }
 })
 
-/** The model that judges for an agent, as its context has set it. */
+/** Returns the guard model that the context's settings select for an agent. */
 export const guardOf = (models: Models["Service"], agentName: string, settings: ContextConfig) =>
   Option.match(settings.guard, {
     onNone: () => Effect.succeed(undefined),
@@ -148,13 +146,11 @@ const unasked = (failure: ModelFailure) =>
     })
   )
 
-// What a guard is shown: its task, and the words to judge, quoted as data.
+// Builds the guard's prompt: its task, and the input to judge as quoted data.
 //
-// Each piece of text is one JSON object on a line of its own, so no words can
-// pretend to stand outside of the quotation. Files that are no text are shown as
-// they are.
+// Each piece of text is one JSON object on its own line, so no text can escape the quotation. Files that are not text are shown unchanged.
 
-/** The request to the guard of a context. */
+/** Builds the request to the guard of a context. */
 export const guardMessages = (
   { config, unjudgedInstructions }: Pick<ReducedContext, "config" | "unjudgedInstructions">,
   unjudged: ReadonlyArray<Message>
@@ -183,14 +179,14 @@ FLAGGED: the reason in one sentence`
 
 const heading = "What the model is about to read:"
 
-/** What it shall look for besides. */
+/** Returns the additional instructions of the context's guard. */
 const instructionsOf = ({ guard }: ContextConfig): ReadonlyArray<string> =>
   Option.match(guard, {
     onNone: () => [],
     onSome: ({ instructions }) => (instructions === null ? [] : [instructions])
   })
 
-/** What a client says that the model shall be. */
+/** Returns the system instructions that a client sent. */
 const instructionsIn = (brought: Option.Option<string>): ReadonlyArray<string> =>
   Option.toArray(brought).map((text) => JSON.stringify({ from: "instructions", text }))
 

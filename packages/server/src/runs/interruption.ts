@@ -1,9 +1,8 @@
 /**
- * Notices that somebody speaks, or wants the turn to end, while a model is asked.
+ * Detects messages and cancellations that interrupt a turn during a model request.
  *
- * The log is what counts: a wake-up, from this server or another, only says when
- * to look, and a sweep looks where none came. Nothing is decided here and nothing
- * is written; whoever waits aborts the request.
+ * The log decides: a notification only triggers a read, and a periodic sweep covers lost notifications. This module decides and writes
+ * nothing; its caller aborts the request.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import { Effect } from "effect"
@@ -18,17 +17,17 @@ export const makeInterruption = Effect.gen(function* () {
   const contexts = yield* Contexts
   const notifier = yield* Notifier
 
-  /** Waits until the log, as it was folded, has grown by something that ends the turn, and says what it was. */
+  /** Waits until the log has gained an event that ends the turn, and returns which. */
   const broken = Effect.fnUntraced(function* (
     { contextName, projectId, trigger }: ClaimedRun,
     { nextEventNumber }: ReducedContext
   ) {
     const mailbox = yield* notifier.listen(`context:${projectId}/${contextName}`)
     let after = nextEventNumber - 1
-    // Nobody speaks in most runs' own logs, so there no question is asked before something has come.
+    // Most runs' own logs receive no messages, so these read only after a notification.
     if (trigger.type !== "context") yield* nextNotification(mailbox, runLimits.breakInSweepMs)
     while (true) {
-      // Who could not be asked has said nothing yet: the request under way is worth more than the look.
+      // A failed read counts as no interruption, because the running request is worth more.
       const grown = yield* survive(
         "A look at who breaks into a turn",
         database.inProject(projectId, contexts.read(contextName, after, runLimits.breakInPageEvents)),

@@ -1,12 +1,9 @@
 /**
- * The switches that stop every agent of a project, or of the server, and whatever else reaches others by itself.
+ * Manages the switches that stop every agent, and every delivery to the outside, of a project or of the server.
  *
- * A row is a switch that is on. Row-level security shows a project's transaction
- * its own switch and the server's and nothing else, so `isStopped` is a whole
- * question in one word of a statement that is made anyway. A switch is on from
- * its commit; in a statement after it the runs at work lose their attempt tokens,
- * so none of them can write once `stop` has answered. It is off in the transaction
- * in which what it stopped is queued.
+ * A row is a switch that is on. Row-level security shows a project's transaction only its own switch and the server's, so `isStopped` needs
+ * no filter inside another statement. A switch takes effect at its commit; the next statement removes the attempt tokens of running runs,
+ * so none of them can write once `stop` has returned. Turning a switch off queues what it stopped in the same transaction.
  */
 import type { ProjectId, RunId, UserId } from "@tropism/domain/ids"
 import type { Stop } from "@tropism/domain/kill-switch"
@@ -19,26 +16,26 @@ import { Notifier } from "../outbox/notifier.ts"
 /** The condition, in a project's transaction, that a switch is on. */
 export const isStopped = (sql: SqlClient.SqlClient) => sql`exists (select 1 from kb.kill_switches)`
 
-/** Held by a claim until it commits, so that a switch which was turned on meanwhile waits for the runs that it claims. */
+/** Every claim holds this lock until its commit; a switch turned on meanwhile waits for the runs that are being claimed. */
 export const announceClaim = (sql: SqlClient.SqlClient) =>
   sql`select pg_advisory_xact_lock_shared(hashtextextended('tropism.claims', 0))`
 
-/** Waits for the claims that may not have seen the switches as they are now. */
+/** Waits for claims that may not have seen the current switches. */
 const awaitClaims = (sql: SqlClient.SqlClient) =>
   sql`select pg_advisory_xact_lock(hashtextextended('tropism.claims', 0))`
 
 export class KillSwitches extends Context.Service<
   KillSwitches,
   {
-    /** What stops the agents of this project: its own switch, else the server's. */
+    /** Returns the switch that stops this project's agents: its own, otherwise the server's. */
     readonly find: Effect.Effect<Stop | undefined, never, ProjectTransaction>
-    /** The server's own switch, when it is on. */
+    /** Returns the server's own switch when it is on. */
     readonly ofServer: Effect.Effect<Stop | undefined>
-    /** Turns a switch on, of a project or (null) of the server, and answers when no agent can write any more. */
+    /** Turns on a switch of a project or (null) of the server and returns when no agent can write any more. */
     readonly stop: (projectId: ProjectId | null, reason: string, by: UserId) => Effect.Effect<void>
-    /** Turns a switch off; what it stopped goes on, unless another switch is on. */
+    /** Turns a switch off; what it stopped resumes unless another switch is on. */
     readonly release: (projectId: ProjectId | null) => Effect.Effect<void>
-    /** Lets every run follow the switches as they are now, and answers how many had to. */
+    /** Applies the current switches to every run and returns the number of runs changed. */
     readonly follow: Effect.Effect<number>
   }
 >()("@tropism/server/run/KillSwitches") {
@@ -64,19 +61,23 @@ export class KillSwitches extends Context.Service<
         orDie
       )
 
-      /** In a transaction of the project whose switch it is; the server's belongs to none. It may be broken off for the sake of another. */
+      /**
+       * Runs in a transaction of the switch's project; the server's switch belongs to none. PostgreSQL may choose it as a deadlock victim.
+       */
       const within = <A, E>(projectId: ProjectId | null, effect: Effect.Effect<A, E>) =>
         projectId === null
           ? sql.withTransaction(effect).pipe(Effect.retry({ times: poolLimits.clashRetries }))
           : database.inProject(projectId, effect)
 
-      /** Lets every run follow in one transaction with what is changed of the switches: between the two a run that was stopped would count nowhere. */
+      /**
+       * Changes a switch and applies it to every run in one transaction; between two transactions a stopped run would be counted nowhere.
+       */
       const followBehind = Effect.fnUntraced(function* <E>(
         projectId: ProjectId | null,
         change: Effect.Effect<unknown, E>
       ) {
         const following = Effect.gen(function* () {
-          // The claims first, before any row of a switch or a run: whoever claims holds them while it takes runs.
+          // Wait for claims before locking any row of a switch or a run: a claim holds this lock while it locks runs.
           yield* awaitClaims(sql)
           yield* change
           return yield* sql<{ id: RunId }>`select id from kb.follow_kill_switches() as id`
@@ -112,7 +113,7 @@ export class KillSwitches extends Context.Service<
           projectId,
           sql`delete from kb.kill_switches where project_id is not distinct from ${projectId}::uuid`
         )
-        // What waited meanwhile is due for whoever looks.
+        // Notify every poller that stopped work is due again.
         yield* Effect.forEach(
           ["releases", "runs", "schedules", "sources", "deliveries"] as const,
           notifier.signal

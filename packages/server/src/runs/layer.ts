@@ -1,4 +1,4 @@
-/** Runs: their records, what a tool may ask of them, and the engine that works on them. */
+/** Provides the run records, the ports that tools use, and the engine that executes runs. */
 import { Layer } from "effect"
 import { Admission } from "./admission.ts"
 import { RunAppends } from "./appends.ts"
@@ -32,13 +32,13 @@ export const runRecords = Layer.mergeAll(
   Admission.layer
 )
 
-/** What tools and doors do with runs: end them, begin sub-runs, ask and answer. */
+/** What tools and endpoints use of runs: cancellation, sub-runs, questions and answers. */
 export const runPorts = Layer.provideMerge(
   Layer.mergeAll(childRuns, questions, Answers.layer, ClientResults.layer, Descendants.layer),
   Layer.provideMerge(RunCancellation.layer, WorkerLiveness.layer)
 )
 
-/** What claims runs and works on them. */
+/** The worker with everything it needs to claim and execute runs. */
 export const runEngine = Layer.provideMerge(
   Worker.layer,
   Layer.provideMerge(Layer.merge(Actor.layer, PeerVisibility.layer), ProviderWaits.layer)

@@ -1,11 +1,9 @@
 /**
- * For how long this server has had a hand for every run that waits for one.
+ * Measures how long this server has had spare capacity for every queued run.
  *
- * A run that nobody took over for minutes is abandoned, and a minute in which
- * nobody could have taken it is none of them: the server was not up, stood still,
- * had no database, was missed by others, or had all its hands full. The worker
- * says so at each round; while something waits there is one every second, so one
- * that is missing begins the count anew.
+ * A run that no worker takes over for minutes is abandoned. Time in which this server could not have taken it does not count: it was down
+ * or frozen, had no database, was missed by its peers, or was fully loaded. The worker reports each round; while work waits there is one
+ * every second, so a missing round restarts the measurement.
  */
 import { Clock, Context, Effect, Layer } from "effect"
 import { runLimits } from "../limits.ts"
@@ -14,9 +12,9 @@ import { Notifier } from "../outbox/notifier.ts"
 export class WorkerLiveness extends Context.Service<
   WorkerLiveness,
   {
-    /** Says that a round is through, and whether every project with work was asked for it. */
+    /** Records that a round has ended, and whether it claimed from every project with work. */
     readonly note: (wereAllAsked: boolean) => Effect.Effect<void>
-    /** Whether all rounds of so long a time, up to now, had hands for all. */
+    /** Whether every round in the last `ms` milliseconds had spare capacity. */
     readonly hasLasted: (ms: number) => Effect.Effect<boolean>
   }
 >()("@tropism/server/run/WorkerLiveness") {
@@ -43,18 +41,17 @@ export class WorkerLiveness extends Context.Service<
   })
 }
 
-// Whether the other servers see that this one lives; a server that is alone is missed by nobody.
+// Whether the other servers see this one's heartbeat; a single server is always visible.
 //
-// What a missed server takes is taken from it again, and each time counts as an
-// attempt that died: so its worker takes nothing until it is seen again. Who is
-// missed is found out elsewhere (`cluster/absent-servers.ts`).
+// Peers take over the runs of a server they miss, and each takeover counts as a died attempt. Its worker therefore claims nothing until it
+// is visible again. `cluster/absent-servers.ts` detects missed servers.
 
 export class PeerVisibility extends Context.Service<
   PeerVisibility,
   {
-    /** Whether this server is missed. */
+    /** Whether the peers miss this server. */
     readonly isMissed: Effect.Effect<boolean>
-    /** Says whether it is; whoever is seen again takes at once what waits. */
+    /** Updates the state; a server that is visible again claims waiting runs at once. */
     readonly tell: (isMissed: boolean) => Effect.Effect<void>
   }
 >()("@tropism/server/run/PeerVisibility") {

@@ -1,10 +1,8 @@
 /**
- * Renews the notes of a context, between its turns (S004-F04).
+ * Renews the notes of a context between its turns (S004-F04).
  *
- * The turn is over by then and whoever asked has the answer, so nothing that
- * happens here can harm it. Whether it is due is read from the log: a worker that
- * dies leaves it to the next, and notes that cannot be made are recorded as not
- * made. Somebody who speaks meanwhile comes first.
+ * The turn is over and answered, so a failure here cannot harm it. Whether notes are due is read from the log: after a crash the next
+ * worker makes them, and a failure is recorded. New messages take precedence.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
@@ -39,7 +37,7 @@ export const makeNoteTaking = Effect.gen(function* () {
     const { deadlineMs, run } = bench
     const found = yield* Effect.result(equipmentNow(bench, context))
     const noted = { type: "ContextNotedEvent", messages: countShown(context), runId: run.id } as const
-    /** Records that there are none, so that they are not due again at once. */
+    /** Records the failure, so that the notes are not due again at once. */
     const skip = (error: string) => {
       const skipped: NewEvent = {
         ...noted,
@@ -90,12 +88,11 @@ export const makeNoteTaking = Effect.gen(function* () {
   return { takeNotes }
 })
 
-// What a model is shown to renew the notes of a context.
+// Builds the request that renews the notes of a context.
 //
-// A function of the context alone, so the record of the request is the number of
-// an event.
+// It depends on the context alone, so an event number suffices to record the request.
 
-/** The request for notes that take the place of those before. */
+/** Builds the request for notes that replace the previous ones. */
 export const notesRequest = ({
   droppedMessages,
   messages,
@@ -113,24 +110,26 @@ export const notesRequest = ({
 const instructions =
   "You keep the notes of an assistant on one of its conversations. They are read later, in other conversations, by somebody who knows nothing of this one. Write notes that take the place of the summary so far, if there is one, and tell of the conversation too: what it is about and with whom, what was asked, decided, found out and done, with names, ids and figures, and what is still open. Write nothing else."
 
-// Reminds an agent of what was said in its other contexts, as a turn begins (S004-F04).
+// Recalls passages from the agent's other contexts when a turn begins (S004-F04).
 //
-// What it is reminded of stands in the log with the beginning of the turn, so it
-// is decided once and whoever takes the run over reads the same. The words are
-// other people's: they are said with no more authority than a user's, each line
-// is quoted, and the model is told that no instruction among them is meant for it.
+// The passages are logged with the start of the turn, so they are chosen once and a takeover reads the same ones. They contain other
+// people's text: they have no more authority than a user message, each line is quoted, and the model is instructed to ignore instructions
+// in them.
 
 export const makeMemoryRecall = Effect.gen(function* () {
   const database = yield* Database
   const passages = yield* Passages
 
-  /** What the turn that is about to begin is reminded of, as an event, and what of it is untrusted; nothing where nobody asked for the turn, or nothing is found. */
+  /**
+   * Returns the recalled passages for the coming turn as an event, with their untrusted sources; nothing when no message triggered the turn
+   * or nothing matches.
+   */
   const recalled = Effect.fn("Actor.recall")(function* (run: ClaimedRun, context: ReducedContext) {
     const limit = Option.match(context.config.memory, {
       onNone: () => 0,
       onSome: ({ recallPassages }) => recallPassages
     })
-    // A turn that a crash made necessary goes on with what the one before it was reminded of.
+    // A turn that is repeated after a crash keeps what was recalled for the previous one.
     const asked = limit > 0 && context.isTriggered ? askedOf(context) : ""
     if (asked === "") return nothing
     const { agentId, contextName, projectId } = run
@@ -155,13 +154,13 @@ export const makeMemoryRecall = Effect.gen(function* () {
   return { recalled }
 })
 
-/** What there is where nothing is recalled. */
+/** The result when nothing is recalled. */
 const nothing: { readonly events: ReadonlyArray<NewEvent>; readonly taint: ReadonlyArray<TaintSource> } = {
   events: [],
   taint: []
 }
 
-/** What people have said since the agent last spoke. */
+/** Returns the messages of people since the agent's last answer. */
 const askedOf = ({ heldMessages, messages }: ReducedContext): string => {
   const first = messages.findLastIndex((message) => !isSaidByUser(message)) + 1
   return [...messages.slice(first), ...heldMessages].filter(isSaidByUser).flatMap(wordsOf).join("\n")
@@ -182,7 +181,7 @@ interface Told {
   readonly text: string
 }
 
-/** The best passages that fit, as they are told; the same words are told once. */
+/** Returns the best passages that fit, as the model reads them, without duplicates. */
 const thatFit = (passages: ReadonlyArray<Passage>, words: ReadonlyArray<string>): ReadonlyArray<Told> => {
   const told: Array<Told> = []
   const quotes = new Set<string>()
@@ -206,7 +205,7 @@ const verbs: Readonly<Record<string, string>> = {
   AssistantMessageEvent: "you said"
 }
 
-/** What was said around the rarest word that was looked for; every line is marked, so no line can pass for one of ours. */
+/** Quotes the text around the rarest search word; every line is marked, so a quoted line cannot pass for one of ours. */
 const quoteOf = (content: string, words: ReadonlyArray<string>): string => {
   const { passageMaxChars } = recallLimits
   const lower = content.toLowerCase()

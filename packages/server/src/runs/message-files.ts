@@ -1,9 +1,8 @@
 /**
- * Puts the bytes of files into the messages that a model is about to be shown.
+ * Loads the bytes of files into the messages of a model request.
  *
- * The log names files by their digests; bytes are in memory only while a request
- * lasts. The newest files fit first: an older one beyond the bound is named and
- * not shown. Text is shown as text, because not every model takes files.
+ * The log names files by their digests; bytes are in memory only during a request. The newest files take precedence: older ones beyond the
+ * size limit are named but not shown. Text files are shown as text, because not every model accepts files.
  */
 import { type Digest, digestOfRef, isTextual } from "@tropism/domain/attachment"
 import { foldGrown } from "@tropism/domain/grown"
@@ -24,7 +23,7 @@ export const makeShownFiles = Effect.gen(function* () {
   const database = yield* Database
   const attachments = yield* Attachments
 
-  /** The messages with their files; those without any are answered as they are. */
+  /** Returns the messages with their files; messages without files are returned unchanged. */
   const withFiles = Effect.fnUntraced(function* (projectId: ProjectId, messages: ReadonlyArray<Message>) {
     const newestFirst = digestsIn(messages).toReversed()
     if (newestFirst.length === 0) return messages
@@ -45,7 +44,7 @@ export const makeShownFiles = Effect.gen(function* () {
   return { withFiles }
 })
 
-/** The digests of all files, in the order in which they were shown. */
+/** Returns the digests of all files, in the order in which they were shown. */
 const digestsIn = foldGrown<Message, Array<Digest>>(
   () => [],
   (digests, message) => {
@@ -79,7 +78,7 @@ const newestThatFit = (
   return shown
 }
 
-/** A result with the bytes of its pictures; it says so where one of them is too far back. */
+/** Returns a tool result with the bytes of its images, or with a note for images beyond the limit. */
 const shownResult =
   (files: ReadonlyMap<Digest, KeptFile>) =>
   (part: ToolResultPart): ToolResultPart => {

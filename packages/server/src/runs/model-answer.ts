@@ -1,8 +1,8 @@
 /**
- * Asks the model once and gathers what it says.
+ * Makes one model request and collects its answer.
  *
- * Text is shown while it comes and kept only when it is complete (S004-R26). No
- * transaction is open here, and nothing is written.
+ * Text is streamed as it arrives and stored only when the answer is complete (S004-R26). No transaction is open here, and nothing is
+ * written.
  */
 import type { AnswerPart } from "@tropism/domain/answer-part"
 import type { ReducedContext } from "@tropism/domain/context"
@@ -34,29 +34,29 @@ export interface Answer {
   readonly text: string
   readonly toolCalls: ReadonlyArray<ToolCall>
   readonly usage: Usage
-  /** In millionths of a dollar; null where nobody knows the price. */
+  /** In millionths of a dollar; null when the price is unknown. */
   readonly costMicros: number | null
-  /** provider:name of whoever answered. */
+  /** The model that answered, as `provider:name`. */
   readonly model: string
-  /** Why it ended. */
+  /** Why the answer ended. */
   readonly finishReason: ModelFinish["reason"]
-  /** What the model was not shown. */
+  /** The messages that did not fit into the request. */
   readonly leftOut?: LeftOut
-  /** All parts in their order, where the model wants its reasoning or its metadata back. */
+  /** All parts in order, for models that need their reasoning or metadata back. */
   readonly parts?: ReadonlyArray<AnswerPart>
 }
 
-/** Who is told how a request goes, while it does. */
+/** Receives the progress of a request. */
 export interface Listener {
-  /** Told the whole text so far whenever it has grown and may be heard. */
+  /** Called with the whole text so far when it has grown and may be shown. */
   readonly heard: (text: string) => void
-  /** Says when a piece of text may be heard. */
+  /** Decides when a piece of text may be shown. */
   readonly showing: Showing
-  /** Told of each try when it is over. */
+  /** Called with each try when it has ended. */
   readonly tried: (each: ModelTry) => void
 }
 
-/** What a model is shown, and whether it may call any of the tools. */
+/** The content of a request, and whether the model may call the tools. */
 export interface Offer {
   /** The messages of the context, with the bytes of their files. */
   readonly messages: ReadonlyArray<Message>
@@ -64,7 +64,7 @@ export interface Offer {
   readonly mayCall: boolean
 }
 
-/** One model request with the messages of a context. */
+/** Makes one model request with the messages of a context. */
 export const askModel = Effect.fn("askModel")(function* (
   model: ResolvedModel,
   { contextName: name, id: runId, projectId }: Pick<ClaimedRun, "id" | "projectId" | "contextName">,
@@ -143,7 +143,7 @@ const gather = (answer: Answer, part: ModelPart, context: ReducedContext): Answe
   }
 }
 
-/** A part with the id by which the log knows its call. */
+/** Replaces a part's call id with the id of the call in the log. */
 const named =
   (toolCalls: ReadonlyArray<ToolCall>) =>
   (part: FinishedPart): ReadonlyArray<AnswerPart> => {
@@ -154,10 +154,10 @@ const named =
   }
 
 /**
- * Some providers number their calls from the start in each answer; in one context an id must name one call.
+ * Some providers number their calls from the start in each answer; within a context an id must identify one call.
  *
- * **Details** An id that is taken, or may have been before the window, gives way to one made of it and the answer's event, which no
- * other answer has.
+ * **Details** An id that is taken, or may have been before the window, is replaced by one made from it and the answer's event number, which
+ * is unique.
  */
 const freshId = (id: string, context: ReducedContext, siblings: ReadonlyArray<ToolCall>): string => {
   const taken = callIdsIn(context.messages)
@@ -170,7 +170,7 @@ const freshId = (id: string, context: ReducedContext, siblings: ReadonlyArray<To
   }
 }
 
-/** The ids of the calls that are in the window. */
+/** Returns the ids of the calls in the window. */
 const callIdsIn = foldGrown<Message, Set<string>>(
   () => new Set(),
   (ids, message) => {
@@ -180,12 +180,12 @@ const callIdsIn = foldGrown<Message, Set<string>>(
   }
 )
 
-// A call as the log keeps it: what the model sent, in bounds.
+// Converts a model's call to its stored form, within the size limits.
 //
-// What cannot be kept, or is too long, becomes text with the reason beside it:
-// the call is then refused with that reason, and the model can send it again.
+// Content that cannot be stored, or is too long, becomes text with a reason. The call is then refused with that reason, and the model can
+// repeat it.
 
-/** A model's call under its id in the log. */
+/** Returns a model's call under its id in the log. */
 const requestedCall = (id: string, { arguments: args, fault, name }: ModelToolCall): ToolCall => {
   const call = { id, name: keepable(name, toolLimits.nameMaxChars), arguments: args }
   const reason = fault ?? faultOf(args)
@@ -202,19 +202,18 @@ const faultOf = (args: Schema.Json): string | undefined => {
   return fault && `${fault.pointer}: ${fault.message}`
 }
 
-/** The beginning of a text, without what the database cannot keep. */
+/** Returns the beginning of a text without characters that the database cannot store. */
 const keepable = (text: string, maxChars: number): string =>
   beginningOf(text, maxChars).replaceAll("\u0000", "\uFFFD").toWellFormed()
 
-// Holds back what a model says until somebody says that it may be heard.
+// Holds back a model's text until it may be shown.
 //
-// The pieces are heard in the order in which they came, those that were held
-// first; a piece that comes meanwhile waits for its turn.
+// Pieces are shown in the order of arrival, held ones first; a piece that arrives during the release waits for its turn.
 
-/** Shows a piece of text now, or when it may be heard. */
+/** Shows a piece of text now, or once it may be shown. */
 export type Showing = (show: Effect.Effect<void>) => Effect.Effect<void>
 
-/** For a text that anybody may hear. */
+/** Shows text at once. */
 export const aloud: Showing = (show) => show
 
 export const makeOutputGate = Effect.gen(function* () {
@@ -233,7 +232,7 @@ export const makeOutputGate = Effect.gen(function* () {
     })
   return {
     showing,
-    /** Lets what was held be heard, and from now on everything at once. */
+    /** Shows the held text, and from now on every piece at once. */
     open: Effect.suspend(() => {
       isOpen = true
       return showHeld
@@ -241,9 +240,6 @@ export const makeOutputGate = Effect.gen(function* () {
   }
 })
 
-// How many steps a run has made, as its context tells.
-//
-
-/** A conversation may hold other runs' steps: those are not counted. */
+/** Returns the run's step count. A conversation's context may count the steps of another run; those do not count here. */
 export const stepsOf = ({ id }: Pick<ClaimedRun, "id">, { run }: ReducedContext): number =>
   run.id === id ? run.steps : 0

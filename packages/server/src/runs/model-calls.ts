@@ -1,11 +1,9 @@
 /**
- * The record of every try of a model request: what was asked, what it cost, how it ended.
+ * Records every try of a model request: its input, its cost and its outcome.
  *
- * The words are not kept again: the log up to `after_event` folds to exactly
- * the messages that the model was shown, or was to sum up, and each list of tools is kept once.
- * So a record is small however long the conversation is. The tries of an answer
- * are part of the append that keeps it; tries without an answer are a statement
- * of their own, guarded by the attempt's token.
+ * Messages are not copied: the log up to `after_event` folds to exactly the messages of the request, and each tool list is stored once, so
+ * a record is small however long the conversation is. The tries of an answer are written with the append that stores it; tries without an
+ * answer are a separate statement, fenced by the attempt's token.
  */
 import { createHash } from "node:crypto"
 import { microsPerDollar } from "@tropism/domain/chain"
@@ -24,25 +22,25 @@ import { recordingRequests, type RunParts } from "./appends.ts"
 import { makeFencing } from "./fencing.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** One request of a step, with the tries that it took so far. */
+/** A request of a step, with its tries so far. */
 export interface AskedStep {
   readonly run: ClaimedRun
   /** Absent for a step. */
   readonly purpose?: ModelCallPurpose
-  /** From 1 in each run; of a request that is no step, that of the step which follows it. */
+  /** From 1 in each run; a request outside the steps has the number of the step that follows it. */
   readonly step: number
-  /** The last event that the model was shown. */
+  /** The last event that the request includes. */
   readonly afterEvent: number
   readonly tools: ReadonlyArray<OfferedTool>
   readonly tries: ReadonlyArray<ModelTry>
 }
 
-/** How many events are appended behind an answer that is kept. */
+/** How many events are appended after the stored answer. */
 export interface KeptAnswer {
   readonly eventsBehind: number
 }
 
-/** A request, and the answer to it that is kept. */
+/** A request and its stored answer. */
 export interface KeptRequest {
   readonly asked: AskedStep
   readonly answer: KeptAnswer | undefined
@@ -51,15 +49,15 @@ export interface KeptRequest {
 export class ModelCalls extends Context.Service<
   ModelCalls,
   {
-    /** The parts of an append that record a request with its answer, if it is kept, and another that was made beside it. */
+    /** Returns the parts of an append that record a request with its answer, if stored, and a second request made in parallel. */
     readonly recording: (
       asked: AskedStep,
       answer: KeptAnswer | undefined,
       beside?: KeptRequest
     ) => Pick<RunParts, "requests" | "lists">
-    /** Says that what `recording` made is committed: its list of tools need not be sent again. */
+    /** Confirms that the records from `recording` are committed, so their tool list need not be sent again. */
     readonly recorded: (asked: AskedStep) => void
-    /** Records a request that brought no answer, if the attempt still holds its run. */
+    /** Records a request without an answer, if the attempt still holds its run. */
     readonly keepUnanswered: (asked: AskedStep) => Effect.Effect<void>
   }
 >()("@tropism/server/run/ModelCalls") {
@@ -95,7 +93,7 @@ export class ModelCalls extends Context.Service<
         if (digest !== null) listed.add(run.projectId, digest)
       }
 
-      /** A try of the same statement may come to its end while this one waits for the run that it holds. */
+      /** An earlier try of the same statement may commit while this one waits for the run's lock. */
       const unlessKept = sql`on conflict (run_id, number) do nothing`
 
       const keepUnanswered = Effect.fn("ModelCalls.keepUnanswered")(function* (asked: AskedStep) {
@@ -103,7 +101,7 @@ export class ModelCalls extends Context.Service<
         const { run } = asked
         const { lists = [], requests } = recording(asked, undefined)
         const begunAt = new Date(asked.tries[0]?.startedAtMs ?? 0)
-        // A try of this statement whose answer went with the database may have kept them.
+        // An earlier try may have committed although its connection failed.
         const isNew = sql`not exists (select from kb.model_calls where run_id = ${run.id} and purpose = ${asked.purpose ?? "step"} and started_at = ${begunAt})`
         const [kept] = yield* retryDuringOutages(
           database.ask(
@@ -132,7 +130,7 @@ export class ModelCalls extends Context.Service<
   )
 }
 
-/** The rows of a request's tries; an answer is the last one's. */
+/** Returns the rows of a request's tries; the answer belongs to the last. */
 const triesOf = ({ answer, asked: { afterEvent, purpose = "step", step, tools, tries } }: KeptRequest) =>
   tries.map((each, index) => {
     const kept = index === tries.length - 1 ? answer : undefined
@@ -165,11 +163,11 @@ const triesOf = ({ answer, asked: { afterEvent, purpose = "step", step, tools, t
   })
 
 interface Fingerprint {
-  /** Null for no tools. */
+  /** Null without tools. */
   readonly digest: string | null
 }
 
-/** By the list: agents offer the same lists again and again. */
+/** Keyed by the list itself: agents offer the same list objects repeatedly. */
 const fingerprints = new WeakMap<ReadonlyArray<OfferedTool>, Fingerprint>()
 
 const fingerprintOf = (tools: ReadonlyArray<OfferedTool>): Fingerprint => {
@@ -182,7 +180,7 @@ const fingerprintOf = (tools: ReadonlyArray<OfferedTool>): Fingerprint => {
   return made
 }
 
-/** The lists that are known to be kept; the oldest is forgotten where they are too many, and then sent once more. */
+/** Remembers tool lists that are stored. Beyond its limit the oldest is forgotten and sent again. */
 const makeListed = () => {
   const known = new Set<string>()
   const keyOf = (projectId: ProjectId, digest: string): string => `${projectId} ${digest}`
@@ -199,8 +197,7 @@ const makeListed = () => {
   }
 }
 
-// The rows of model calls as the database gives them, turned into the domain's words.
-//
+// Decodes the database rows of model calls.
 
 export interface ModelCallRow {
   readonly number: number

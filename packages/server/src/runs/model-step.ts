@@ -1,9 +1,8 @@
 /**
- * One step: asks the model, and keeps what it said.
+ * Executes one step: makes the model request and stores the answer.
  *
- * No transaction is open while the model speaks. An answer after which nothing
- * is left to do ends the run in the transaction that keeps it; a request that
- * takes longer than the run may is aborted.
+ * No transaction is open during the request. An answer that leaves nothing to do completes the run in the transaction that stores it; a
+ * request that exceeds the run's deadline is aborted.
  */
 import { fold, promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
@@ -15,7 +14,7 @@ import { TextDeltas } from "../contexts/text-deltas.ts"
 import { CrashPoint } from "../crash-point.ts"
 import { runLimits } from "../limits.ts"
 import type { ModelTry, OfferedTool } from "../models/model-request.ts"
-import { withinLimit } from "../tools/tool-servers.ts"
+import { withinLimit } from "../tools/offered-tools.ts"
 import { type StepUse, makeRunLog } from "./appends.ts"
 import { type AttemptContext, decideNow, equipmentNow, graceEndOf, isLastTurn } from "./attempt-context.ts"
 import { prefetchedBudgets } from "./budgets.ts"
@@ -62,7 +61,7 @@ export const makeModelStep = Effect.gen(function* () {
     )
     const prompt = promptOf(context)
     const messages = yield* withFiles(run.projectId, prompt)
-    // A model that has called tools is shown them to the end: some providers refuse calls of tools that nobody names.
+    // Offer the tools to the end once the model has called some: certain providers reject calls of tools that are not listed.
     const offer: Offer = { messages, tools: offered, mayCall: withTools }
     const asked = guarding
       .hear(guard, aside, step, context, (showing) => {
@@ -76,7 +75,7 @@ export const makeModelStep = Effect.gen(function* () {
       )
     const stop = context.run.id === run.id ? Option.getOrUndefined(context.run.softStop) : undefined
     const endMs = stop ? graceEndOf(bench, context) : deadlineMs
-    // Whose time is up waits for no provider: its last request is over like one that takes too long.
+    // A stopped run does not wait for its provider: its last request is aborted like one that takes too long.
     const bounded = within(asked, endMs)
     const heard = (
       stop?.reason === "timeout" ? Effect.catchIf(bounded, isProviderAway, () => Effect.succeedNone) : bounded
@@ -88,7 +87,7 @@ export const makeModelStep = Effect.gen(function* () {
         })
       )
     )
-    // Whoever was asked to stop hears nobody any more: this is the last answer.
+    // A stopped run ignores new messages: this is its last answer.
     const outcome = yield* stop ? heard : Effect.raceFirst(heard, broken(run, context))
     yield* CrashPoint.hit("run.afterModel")
     if (outcome === "message" || outcome === "user") {
@@ -103,7 +102,7 @@ export const makeModelStep = Effect.gen(function* () {
       : yield* softStop(run, context, "timeout", partialText)
   })
 
-  /** Keeps an answer and counts its step; one that asks for no tool ends the run in the same transaction. */
+  /** Stores an answer and counts its step; an answer without tool calls completes the run in the same transaction. */
   const keep = Effect.fnUntraced(function* (
     bench: AttemptContext,
     context: ReducedContext,
@@ -173,7 +172,7 @@ export const makeModelStep = Effect.gen(function* () {
 const isProviderAway = (failure: { readonly _tag: string }): boolean =>
   failure._tag === "ModelFailure" && "waitsFor" in failure && failure.waitsFor !== undefined
 
-/** The request that is about to be made; its tries join while it is. */
+/** Describes a request that is about to be made; its tries are added while it runs. */
 const stepOf = (
   run: ClaimedRun,
   context: ReducedContext,
@@ -187,19 +186,17 @@ const stepOf = (
   tries
 })
 
-/** Aborts what is not through by an instant. */
+/** Aborts an effect that is still running at `endMs`. */
 export const within = <A, E, R>(effect: Effect.Effect<A, E, R>, endMs: number | null) =>
   endMs === null
     ? Effect.map(effect, Option.some)
     : Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.timeoutOption(effect, Math.max(0, endMs - now)))
 
-// What a model has said of an answer that is not complete, kept while it speaks.
+// Stores the partial text of an answer while it streams.
 //
-// Whoever ends the run from outside, on this server or another, finds the text in
-// the run's row. An attempt that lets its run rest knows what it heard itself: what
-// one before it had heard is asked for again, and is no summary. The first piece is
-// kept almost at once and the rest at intervals; an answer that is complete by then
-// is never written here, because the step is that keeps it.
+// A cancellation from outside, on any server, reads the text from the run's row. An attempt that pauses its own run uses the text in
+// memory; the text of an earlier attempt is requested again and is not a summary. The first piece is stored almost at once and the rest at
+// intervals. A completed answer is never written here, because its step stores it.
 
 const makePartialText = Effect.fnUntraced(function* <E>(write: (text: string) => Effect.Effect<void, E>) {
   let text = ""
@@ -215,7 +212,7 @@ const makePartialText = Effect.fnUntraced(function* <E>(write: (text: string) =>
           kept = next
         })
       ),
-      // Nothing but what is shown meanwhile depends on it: the request goes on, and the text is kept the next time.
+      // Only the display depends on this write: the request continues, and the next write stores the text.
       Effect.catchDefect((defect) =>
         Effect.map(
           Effect.logDebug("The text of an answer that still comes could not be kept", defect),
@@ -227,11 +224,11 @@ const makePartialText = Effect.fnUntraced(function* <E>(write: (text: string) =>
     )
   })
 
-  /** Keeps what was heard, for ever; fails when nobody wants the answer any more, and outlives a database that is away. */
+  /** Stores received text until interrupted; fails when the attempt has lost its run, and survives database outages. */
   const keep: Effect.Effect<never, E> = Queue.take(grown).pipe(
     Effect.andThen(Effect.sleep(runLimits.partialTextDelayMs)),
     Effect.andThen(Effect.uninterruptible(keepNow)),
-    // The whole is written each time: a long text less often, so that nobody writes more in a second for it.
+    // Each write stores the whole text, so a long text is written less often to limit the bytes per second.
     Effect.andThen(
       Effect.suspend(() => Effect.sleep(intervalMs(kept.length) - runLimits.partialTextDelayMs))
     ),

@@ -1,9 +1,8 @@
 /**
- * The first words of a run: what the log says before any model is asked.
+ * Builds the opening events of a run, before any model request.
  *
- * Prompts are rendered from what woke the agent: the event's own snapshot, never
- * the object as it happens to be by now. A prompt that cannot be rendered fails
- * the run with that reason.
+ * Prompts are rendered from the triggering event's own snapshot, never from the object's current state. A prompt that cannot be rendered
+ * fails the run with that reason.
  */
 import type { NewEvent } from "@tropism/domain/context-event"
 import { type FlowPlace, type FlowProgress, type FlowStep, nextPlace, planOf } from "@tropism/domain/flow"
@@ -24,17 +23,20 @@ import { reviewLimits } from "../review/limits.ts"
 import { makeRejections, type RejectedSuggestion } from "../review/rejections.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** What woke a run, read back in full. */
+/** What triggered a run, in full. */
 export interface Occasion {
   readonly trigger: Trigger
-  /** The events that woke the run, the newest last. */
+  /** The graph events that triggered the run, the newest last. */
   readonly events: ReadonlyArray<GraphEvent>
-  /** What foreign servers told and woke the run, the newest last. */
+  /** The events from external servers that triggered the run, the newest last. */
   readonly occurrences: ReadonlyArray<Occurrence>
   readonly project: { readonly id: string; readonly name: string }
 }
 
-/** The events that open a run on its own context: session, model, who watches it and how much it is shown, system prompt, what people rejected before, what woke it, prompt, input, and the first step of a flow. */
+/**
+ * Returns the events that open a run in its own context: session, model and its settings, system prompt, earlier rejections, trigger,
+ * prompt, input, and the first workflow step.
+ */
 export const opening = Effect.fn("opening")(function* (
   agent: AgentVersion,
   occasion: Occasion,
@@ -49,11 +51,11 @@ export const opening = Effect.fn("opening")(function* (
   events.push(...firstSettings(agent.definition))
   if (systemPrompt !== null)
     events.push({ type: "SystemPromptEvent", content: yield* renderPrompt(systemPrompt, scope) })
-  // Before the prompt, which stays the last that is said: it is what the turn answers.
+  // The prompt comes last, because it is what the turn answers.
   if (rejections !== undefined) events.push({ type: "UserMessageEvent", content: rejections })
   const woken = unspokenOccasion(agent, occasion)
   if (woken !== undefined) events.push({ type: "UserMessageEvent", content: woken })
-  // A flow without steps says its prompt as its one step; every other run begins with it.
+  // A workflow without steps uses its prompt as its only step; every other run begins with its prompt.
   if (plan === undefined || steps.length > 0)
     events.push({
       type: "UserMessageEvent",
@@ -69,14 +71,14 @@ export const opening = Effect.fn("opening")(function* (
   return events
 })
 
-/** A step that is about to begin: of which steps it is one, and how far they have come. */
+/** A step that is about to begin: the list it belongs to, and the progress so far. */
 interface StepTerms {
   readonly steps: ReadonlyArray<FlowStep>
   readonly progress: Option.Option<FlowProgress>
   readonly place: FlowPlace
 }
 
-/** The event that begins a step of a flow, its prompt rendered over what the steps before it said. */
+/** Returns the event that begins a workflow step, its prompt rendered with the results of the earlier steps. */
 export const stepStart = Effect.fnUntraced(function* (
   agent: AgentVersion,
   occasion: Occasion,
@@ -88,7 +90,7 @@ export const stepStart = Effect.fnUntraced(function* (
   return event
 })
 
-/** The trigger's input where no template of the agent speaks of it, so that the model sees it all the same (S002-R41). */
+/** Returns the trigger's input when no template of the agent uses it, so that the model still sees it (S002-R41). */
 const unspokenInput = Effect.fnUntraced(function* ({ definition }: AgentVersion, { trigger }: Occasion) {
   const input = dataOf(trigger)
   if (input === null || speaksOf(definition, "input")) return ""
@@ -100,9 +102,9 @@ const unspokenInput = Effect.fnUntraced(function* ({ definition }: AgentVersion,
 })
 
 /**
- * What woke the run, as fenced JSON, where no template of the agent speaks of it.
+ * Returns the triggering events as fenced JSON when no template of the agent uses them.
  *
- * **Details** Of an object that is too large for a prompt its id and version are given, and of too many events the newest.
+ * **Details** An object that is too large for a prompt is given by id and version; of too many events only the newest are given.
  */
 const unspokenOccasion = ({ definition }: AgentVersion, { events, occurrences }: Occasion) => {
   const newest = events.at(-1)
@@ -118,28 +120,28 @@ const unspokenOccasion = ({ definition }: AgentVersion, { events, occurrences }:
   return texts.find((text) => text.length <= runLimits.promptMaxChars)
 }
 
-/** What an agent was handed by another: `run/children.ts` makes such a trigger. */
+/** Returns the input of a sub-run's trigger, which `runs/sub-runs.ts` makes. */
 const handedOver = ({ input, type }: Trigger): { readonly [key: string]: Schema.Json } | undefined =>
   type === "agent" && typeof input === "object" && input !== null && !Array.isArray(input)
     ? (input as { readonly [key: string]: Schema.Json })
     : undefined
 
-/** The task that another agent handed over, in its words. */
+/** Returns the text of the task that another agent delegated. */
 const taskOf = (trigger: Trigger): string | undefined => {
   const task = handedOver(trigger)?.["task"]
   return typeof task === "string" ? task : undefined
 }
 
-/** The data that came with a trigger, beside any task. */
+/** Returns the trigger's data without the task. */
 const dataOf = (trigger: Trigger): Schema.Json => {
   const handed = handedOver(trigger)
   return (handed ? handed["input"] : trigger.input) ?? null
 }
 
-/** What a template reads as `input`: the data, or the task that came without any. */
+/** Returns the template variable `input`: the data, or the task when there is no data. */
 const inputOf = (trigger: Trigger): Schema.Json => dataOf(trigger) ?? taskOf(trigger) ?? null
 
-/** What a template may speak of. */
+/** Returns the variables that a template can use. */
 const scopeOf = (
   agent: AgentVersion,
   { events, occurrences, project, trigger }: Occasion,
@@ -210,24 +212,24 @@ const shownOccurrence = ({
   createdAt
 })
 
-/** The object versions that woke the run: evidence of whatever it suggests. */
+/** Returns the object versions that triggered the run, as evidence for its suggestions. */
 export const evidenceOf = ({ events }: Occasion): ReadonlyArray<Evidence> =>
   events
     .filter((event) => event.entityType === "graphObject")
     .map(({ entityId, objectType, version }) => ({ objectId: entityId, type: objectType, version }))
 
-// What a run hears of what people rejected before it begins.
+// Reminds a new run of what people rejected before.
 //
-// What was suggested by a run that had read something untrusted is untrusted here, too.
-// One query as a reaction begins, and none otherwise. What people said is data:
-// each word of theirs stands in quotes, in a message that says so. A backtest
-// hears nothing, because its runs are measured against these very decisions.
+// This is one query when a reaction begins. Suggestions of a run that had read untrusted input are untrusted here too. People's text is
+// data: it is quoted, in a message that says so. A backtest gets no reminder, because its runs are measured against these very decisions.
 
 export const makeRejectionBriefing = Effect.gen(function* () {
   const database = yield* Database
   const rejections = yield* makeRejections
 
-  /** The message that tells a run what was rejected about the objects that woke it, and what of it is untrusted; undefined when nothing was. */
+  /**
+   * Returns the message about rejected suggestions for the triggering objects, with its untrusted sources; undefined when there are none.
+   */
   return Effect.fn("hearing")(function* (run: ClaimedRun, occasion: Occasion) {
     const objectIds = [...new Set(evidenceOf(occasion).map(({ objectId }) => objectId))]
     if (!run.hasRejections || objectIds.length === 0 || run.backtestId !== null) return undefined
@@ -255,7 +257,7 @@ const told = ({ change, number, reason, resolvedAt, resolvedBy, title }: Rejecte
   return `- Task ${number}, ${quoted(title)}, which was ${quoted(JSON.stringify(change))}: rejected by ${quoted(resolvedBy)} at ${resolvedAt.toISOString()} with ${why}`
 }
 
-/** A text on one line, in quotes and no longer than it may be. */
+/** Returns a text quoted on one line, shortened to the limit. */
 const quoted = (text: string): string => {
   const max = reviewLimits.heardTextMaxChars
   return JSON.stringify(text.length <= max ? text : shortened(text, max - 1))

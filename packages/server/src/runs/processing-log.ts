@@ -1,9 +1,8 @@
 /**
- * The log that lets an agent handle an object's version once.
+ * Records each object version that an agent handles, so that it is handled once.
  *
- * A unique key decides duplicates and another decides `skip`; the program never
- * looks first and writes then. What a run's end does to its entry stands with
- * the verbs of `Runs`, in the same transaction.
+ * Unique keys decide duplicates and `skip`; the program never reads first and writes then. The end of a run updates its entry in the same
+ * transaction, with the verbs of `Runs`.
  */
 import type { AgentId, EntryId, GraphEventId, RunId, UserId } from "@tropism/domain/ids"
 import type { TriggeringOccurrence, Occurrence } from "@tropism/domain/mcp-event"
@@ -12,11 +11,11 @@ import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { lastId, orDie, ProjectTransaction, brokenUniqueKey, retryTransaction } from "../database/database.ts"
 import { runLimits } from "../limits.ts"
-import { makeAttempts, type Attempts, makeEntryCompletion } from "./entry-completion.ts"
+import { makeAttempts, type Attempts, makeEntryCompletion } from "./completion-and-retry.ts"
 import { type EntryRow, entryTold, toEntry, askedRun, failedRun } from "./run-queries.ts"
 import { noWorkerSentence } from "./run-texts.ts"
 
-/** An entry to be opened: with its run, or to wait until the releaser gives it one. */
+/** An entry to open: with its run, or waiting until the releaser gives it one. */
 export interface NewEntry {
   readonly id: EntryId
   readonly agentId: AgentId
@@ -27,28 +26,31 @@ export interface NewEntry {
   readonly eventId: GraphEventId
   /** 1 for the first try. */
   readonly attempt: number
-  /** The run that works on it; null for an entry that waits. */
+  /** The run that handles it; null for an entry that waits. */
   readonly runId: RunId | null
-  /** No second live entry of the same agent and object. */
+  /** Allows no second live entry of the same agent and object. */
   readonly exclusive: boolean
-  /** The instant before which it waits; null for none. */
+  /** When it may start; null for no delay. */
   readonly dueAt: string | null
   /** Why it waits; null when it has a run. */
   readonly reason: string | null
-  /** It stands in line behind earlier entries of the same object. */
+  /** It waits until the earlier entries of the same object have ended. */
   readonly standsInLine: boolean
-  /** It is not opened when the agent is at work on the object, unless that run waits for its provider or another event of the object waits already. */
+  /**
+   * It is not opened while the agent handles the object, unless that run waits for its provider or another event of the object already
+   * waits.
+   */
   readonly skips: boolean
-  /** The person who asked for it; absent where nobody did. */
+  /** The person who requested it; absent otherwise. */
   readonly askedBy?: UserId
 }
 
-/** For how many days an ended entry is kept, however it ended, and what a foreign server told is known (S001-K02). */
+/** How many days ended entries, and events from external servers, are kept (S001-K02). */
 export class RetentionDays extends Context.Reference<number>("@tropism/server/run/RetentionDays", {
   defaultValue: () => 30
 }) {}
 
-/** A processing entry that nobody works on for this long is abandoned, and a run at work of which nothing comes for as long (S000-R19). */
+/** After how long an entry in processing without a worker, or a running run without progress, is abandoned (S000-R19). */
 export class StuckAfterMs extends Context.Reference<number>("@tropism/server/run/StuckAfterMs", {
   defaultValue: () => runLimits.stuckAfterMs
 }) {}
@@ -58,11 +60,11 @@ type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 export class ProcessingLog extends Context.Service<
   ProcessingLog,
   {
-    /** Opens the entries that may be opened and answers their ids; the caller queues the runs that they name in the same transaction. */
+    /** Opens the entries that may be opened and returns their ids; the caller queues their runs in the same transaction. */
     readonly open: (entries: ReadonlyArray<NewEntry>) => Read<ReadonlySet<EntryId>>
-    /** Notes events that came while the agent was at work on the same object (S001-R24). */
+    /** Records events that arrived while the agent was handling the same object (S001-R24). */
     readonly skip: (entries: ReadonlyArray<NewEntry>) => Read<void>
-    /** Takes back entries that this transaction opened. */
+    /** Deletes entries that this transaction opened. */
     readonly withdraw: (ids: ReadonlyArray<EntryId>) => Read<void>
     readonly list: (
       agentId: AgentId,
@@ -71,25 +73,25 @@ export class ProcessingLog extends Context.Service<
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
     readonly get: (id: EntryId) => Read<ProcessingEntry | undefined>
-    /** What was tried at the events of entries and may come next, by the ids of the entries. */
+    /** Returns the attempts at the events of entries, by entry id. */
     readonly attemptsOf: (ids: ReadonlyArray<EntryId>) => Read<ReadonlyMap<EntryId, Attempts>>
-    /** The dead letters of an agent, newest first. */
+    /** Returns the dead letters of an agent, newest first. */
     readonly listDead: (
       agentId: AgentId,
       before: string | undefined,
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
-    /** Holds dead letters of an agent for this transaction, the oldest or those named. */
+    /** Locks dead letters of an agent for this transaction, the oldest or the given ones. */
     readonly takeDead: (
       agentId: AgentId,
       ids: ReadonlyArray<EntryId> | undefined,
       limit: number
     ) => Read<ReadonlyArray<ProcessingEntry>>
-    /** Takes the mark of a dead letter from entries that are tried again, and from earlier attempts at the same. */
+    /** Clears the dead-letter mark of entries that are retried and of the earlier attempts at the same event. */
     readonly revive: (ids: ReadonlyArray<EntryId>) => Read<void>
-    /** Abandons entries that are in processing for too long although their run has ended. */
+    /** Abandons entries that are still in processing although their run has ended. */
     readonly abandonOrphans: Read<number>
-    /** Removes one batch of ended entries of any project that are old, and of occurrences that no entry is about; answers how many. */
+    /** Deletes one batch of old ended entries of any project, and of occurrences without entries; returns the number deleted. */
     readonly forget: Effect.Effect<number>
   }
 >()("@tropism/server/run/ProcessingLog") {
@@ -240,63 +242,61 @@ export class ProcessingLog extends Context.Service<
 
 const secondsPerDay = 86_400
 
-/** An entry is about a graph event or about an occurrence. */
+/** Selects the subject of an entry: a graph event or an occurrence. */
 const subjectOf = (sql: SqlClient.SqlClient) =>
   sql`case when row."entityType" <> 'mcpEvent' then row."eventId" end, case when row."entityType" = 'mcpEvent' then row."eventId" end`
 
-// The processing entries that wait: pending, with no run yet.
+// Manages the entries that wait: pending, without a run.
 //
-// Whoever decides about the waiting entries of an agent holds a lock of theirs
-// (`dispatch/standing.ts`), so two servers never decide at once. Entries of one agent and object are a
-// line; those that are parked are passed over until the head of their line, or
-// the run at work on their object, is out of the way. What an entry may do is
-// the releaser's business, not this file's.
+// A transaction that decides about an agent's waiting entries holds a lock (`reactions/agent-capacity.ts`), so two servers never decide at
+// once. The entries of one agent and object form a line; parked ones are skipped until the head of their line, or the run on their object,
+// has ended. The releaser decides what an entry may do, not this module.
 
-/** One waiting entry with what its event says; several heads may lead to the same entry. */
+/** A waiting entry with its event; several heads may lead to the same entry. */
 export interface WaitingEntry {
   readonly agentId: AgentId
-  /** The entry that is not parked and led here. */
+  /** The unparked entry that led to this one. */
   readonly headId: EntryId
   readonly id: EntryId
   readonly graphObjectId: string
   readonly createdAt: Date
-  /** Whether the head's own instant has come. */
+  /** Whether the head's own delay has passed. */
   readonly isDue: boolean
-  /** When the newest entry of the line came, where that matters. */
+  /** When the newest entry of the line arrived, where that matters. */
   readonly newestAt: Date | null
   readonly eventId: GraphEventId
   readonly entityType: HandledType
   readonly objectType: string
-  /** What a foreign server told, of an entry about that. */
+  /** The event of an external server, for an entry about one. */
   readonly occurrence: TriggeringOccurrence | null
   readonly eventType: HandledChange
   readonly objectVersion: number
   readonly attempt: number
   readonly rootEventId: GraphEventId
   readonly depth: number
-  /** Who asked for it, or for whom it is tried again; null where nobody asked. */
+  /** The person who requested it, or for whom it is retried; null otherwise. */
   readonly userId: UserId | null
-  /** The place of the event among all. */
+  /** The event's position in the order of all events. */
   readonly seq: number
 }
 
 /** How to read the waiting entries of an agent. */
 export interface Look {
   readonly id: AgentId
-  /** At most so many heads. */
+  /** The maximum number of heads. */
   readonly heads: number
-  /** From so many heads on, or when one of them is due, those that are not due count too; 1 counts only those that are. */
+  /** From this number of heads on, or when one of them is due, heads that are not due count too; 1 counts only due ones. */
   readonly batch: number
-  /** At most so many entries of the line of each head; null for the head alone. */
+  /** The maximum number of entries of each head's line; null for the head alone. */
   readonly ofLine: number | null
-  /** Whether the newest of the line matters. */
+  /** Whether to read when the newest entry of the line arrived. */
   readonly needsNewest: boolean
 }
 
-/** Why and until when an entry goes on waiting. */
+/** Why and until when an entry keeps waiting. */
 export interface Postponed {
   readonly id: EntryId
-  /** Null leaves the instant as it is. */
+  /** Null keeps the existing due time. */
   readonly dueAt: string | null
   readonly isParked: boolean
   readonly reason: string
@@ -307,25 +307,33 @@ type Line = Pick<WaitingEntry, "agentId" | "graphObjectId">
 export class WaitingEntries extends Context.Service<
   WaitingEntries,
   {
-    /** Agents with an entry that is due, by id, after a given one. */
+    /** Returns agents with a due entry, in order of id, after the given one. */
     readonly dueAgents: (after: AgentId | undefined, limit: number) => Read<ReadonlyArray<AgentId>>
-    /** The waiting entries of agents: oldest head first, each line in the order of its versions. */
+    /** Returns the waiting entries of agents: oldest head first, each line in the order of its versions. */
     readonly look: (looks: ReadonlyArray<Look>) => Read<ReadonlyArray<WaitingEntry>>
-    /** The lines on which a run is at work, held until this transaction ends. */
+    /** Returns the lines with a live run and locks their entries until this transaction ends. */
     readonly busy: (lines: ReadonlyArray<Line>) => Read<ReadonlyArray<Line>>
-    /** Gives entries that still wait their runs, and answers how many there were; has all decided anew where another is at work on an object. */
+    /**
+     * Assigns runs to entries that still wait and returns their number; repeats the transaction when another run has started on an object.
+     */
     readonly link: (
       entries: ReadonlyArray<{ readonly id: EntryId; readonly runId: RunId; readonly exclusive: boolean }>
     ) => Read<number>
-    /** Lets entries wait on, and answers how many were given another instant. */
+    /** Keeps entries waiting and returns how many got another due time. */
     readonly postpone: (entries: ReadonlyArray<Postponed>) => Read<number>
-    /** Ends entries that will get no run, keeps what failed before them as dead letters, and lets the next of their lines go on. */
+    /** Ends entries that get no run, marks the failures before them as dead letters, and unparks the next entries of their lines. */
     readonly skip: (
       entries: ReadonlyArray<Line & Pick<WaitingEntry, "id"> & { readonly reason: string }>
     ) => Read<void>
-    /** Ends up to `limit` waiting entries of agents that react no more, keeps what failed before them, and answers how many. */
+    /**
+     * Ends up to `limit` waiting entries of agents that no longer react, marks the failures before them as dead letters, and returns their
+     * number.
+     */
     readonly skipAllOf: (agents: ReadonlyArray<AgentId>, reason: string, limit: number) => Read<number>
-    /** Lets go, in all projects, what is parked behind nothing; answers how many. Nothing is, unless something here is wrong. */
+    /**
+     * Unparks, in all projects, entries that are parked without a reason and returns their number. There are none unless the server has a
+     * defect.
+     */
     readonly letGoParked: Effect.Effect<number>
   }
 >()("@tropism/server/run/WaitingEntries") {
@@ -336,7 +344,10 @@ export class WaitingEntries extends Context.Service<
       const { letGo } = yield* makeEntryCompletion
       const { skipping } = yield* makeAttempts
       const look = yield* makeLook
-      /** Says `pending without a run` so that PostgreSQL finds the rows by their keys and reads none of the indexes of all that waits. */
+      /**
+       * States "pending without a run" so that PostgreSQL finds the rows by their keys and does not scan the indexes of all waiting
+       * entries.
+       */
       const stillWaits = sql`case when entry.run_id is null then entry.status = 'pending' else false end`
 
       const dueAgents = Effect.fn("WaitingEntries.dueAgents")(function* (
@@ -386,7 +397,7 @@ export class WaitingEntries extends Context.Service<
           set run_id = row."runId", exclusive = row.exclusive, parked = false, due_at = null, reason = null
           from jsonb_to_recordset(${JSON.stringify(entries)}::text::jsonb) as row(id uuid, "runId" uuid, exclusive boolean)
           where entry.id = row.id and ${stillWaits} returning 1`.pipe(
-          // Somebody put the agent to work on the object who could not be seen when it was decided.
+          // A concurrent transaction started a run on the object, which the decision could not see.
           Effect.catch((error) =>
             brokenUniqueKey(error) === "agent_processing_log_skip" ? retryTransaction : Effect.fail(error)
           )
@@ -424,7 +435,7 @@ export class WaitingEntries extends Context.Service<
         limit: number
       ) {
         if (agents.length === 0) return 0
-        // The last of each line first: what is left when the limit cuts still begins with the head of its line.
+        // Take the last entry of each line first, so that a line cut by the limit keeps its head.
         return yield* skipping(sql`
           update kb.agent_processing_log entry set status = 'skipped', parked = false, due_at = null, completed_at = now(), reason = ${reason}
           where entry.id = any(array(
@@ -508,17 +519,17 @@ const makeLook = Effect.gen(function* () {
   }, orDie)
 })
 
-// What foreign servers told, as it is read back.
+// Reads events from external servers.
 //
-// An occurrence never changes. It is written by the poller (`dispatch/telling.ts`)
-// with the log entries of whoever it concerns, and removed with the last of them.
+// An occurrence never changes. The poller (`reactions/external-events.ts`) writes it with the entries of the agents that react to it, and
+// it is deleted with the last of them.
 
-/** An occurrence with what narrows its source. */
+/** An occurrence with the arguments that filter its source. */
 export interface ToldOccurrence extends Occurrence {
   readonly arguments: unknown
 }
 
-/** How a trigger names an occurrence `told` of a `source`. */
+/** Builds the trigger's JSON for an occurrence `told` of a `source`. */
 const occurrenceJson = (sql: SqlClient.SqlClient) => sql`
   jsonb_build_object('id', told.id, 'server', source.server_name, 'name', source.name, 'eventId', told.event_id,
     'timestamp', to_char(told.happened_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))`
@@ -528,11 +539,11 @@ interface OccurrenceRow extends Omit<ToldOccurrence, "createdAt" | "timestamp"> 
   readonly createdAt: Date
 }
 
-/** The reads of occurrences. */
+/** The queries of occurrences. */
 export const makeOccurrences = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Those of these ids that are kept, by id. */
+  /** Returns the stored occurrences among these ids, by id. */
   const getAll = Effect.fnUntraced(function* (ids: ReadonlyArray<GraphEventId>) {
     if (ids.length === 0) return new Map<GraphEventId, ToldOccurrence>()
     const { projectId } = yield* ProjectTransaction

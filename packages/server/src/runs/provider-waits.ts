@@ -1,10 +1,10 @@
 /**
- * Runs that wait for a provider that is away, and the circuit breakers that decide when one of them asks again.
+ * Holds runs back during a provider outage, with circuit breakers that decide which run probes the provider.
  *
- * A breaker belongs to a route, the servers and models that one request may reach, and is a row that all servers share. A run whose
- * request fails because of an outage is queued again in one transaction with the breaker, under its attempt's token: it takes no
- * worker's slot, and claims do not see it. While the breaker is open one run at a time is let through as its probe; an answer closes
- * it and lets the others go on. What a server keeps of the breakers in memory only saves it questions.
+ * A breaker belongs to a route, the servers and models that one request may reach, and is a row shared by all servers. A run whose request
+ * fails because of an outage is queued again in one transaction with the breaker, fenced by its attempt's token: it uses no slot, and
+ * claims skip it. While the breaker is open one run at a time is released as a probe; an answer closes the breaker and releases the others.
+ * The in-memory copy only saves queries.
  */
 import { Context, Effect, Layer, Stream } from "effect"
 import { SqlClient } from "effect/sql"
@@ -28,7 +28,7 @@ interface Known {
   readonly isOpen: boolean
 }
 
-/** What the database answers a run that wants to ask while a breaker is open. */
+/** The database's decision on a request while a breaker is open. */
 interface Admission {
   readonly isAdmitted: boolean
   readonly failures: number
@@ -36,11 +36,11 @@ interface Admission {
   readonly reason: string
 }
 
-/** What a run that waits already is asked before it waits again. */
+/** The state of a run that has waited before. */
 interface WaitedRow {
   readonly waitTries: number
   readonly waitsSince: Date | null
-  /** What it was told last. */
+  /** Its last failure. */
   readonly waitMessage: string | null
   readonly isOver: boolean
 }
@@ -48,15 +48,18 @@ interface WaitedRow {
 export class ProviderWaits extends Context.Service<
   ProviderWaits,
   {
-    /** The model as a run asks it: not while its breaker is open, unless the run is the probe. Conversations ask at any time. */
+    /**
+     * Wraps a run's model so that it makes no request while its breaker is open, unless the run is the probe. Conversations may always make
+     * requests.
+     */
     readonly watched: (run: ClaimedRun, model: ResolvedModel) => ResolvedModel
-    /** Queues the run to wait for the end of the outage that it met. Where it has waited for too long it does nothing and answers why the run fails. */
+    /** Queues the run until the outage it met ends. After too long a wait it changes nothing and returns why the run fails. */
     readonly wait: (
       run: ClaimedRun,
       failure: ModelFailure,
       route: string
     ) => Effect.Effect<string | undefined, RunNotInState, ProjectTransaction>
-    /** Lets go on what may, for ever. */
+    /** Releases runs that may continue, until interrupted. */
     readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/run/ProviderWaits") {
@@ -74,7 +77,7 @@ export class ProviderWaits extends Context.Service<
         const mayWait = run.trigger.type !== "context"
         const mayRetry = (failure: ModelFailure): boolean =>
           breakers.mayRetry(route, failure) && (failure.retryAfterMs ?? 0) <= runLimits.providerPauseMaxMs
-        /** A breaker that opened while the request waited for its turn keeps it from being sent. */
+        /** A breaker that opened while the request waited for its turn blocks it too. */
         const admitted = Effect.gen(function* () {
           if ((yield* breakers.find(route))?.isOpen !== true) return
           const admission = yield* breakers.admit(route, run)
@@ -102,7 +105,7 @@ export class ProviderWaits extends Context.Service<
         return { ...model, request }
       }
 
-      /** Closes the breaker with the answer: at its first part, unless what broke were answers that had begun. */
+      /** Closes the breaker with the answer: at its first part, unless the failures were answers that broke off. */
       const answered = (
         parts: Stream.Stream<ModelPart, ModelFailure>,
         route: string,
@@ -143,13 +146,13 @@ export class ProviderWaits extends Context.Service<
 
 const longestWait = runLimits.providerWaitMaxMs / 1_000
 
-/** The breakers, by their routes: rows of the database, and what this server knows of them. */
+/** Keeps the breakers by route: database rows and an in-memory copy. */
 const makeBreakers = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const notifier = yield* Notifier
-  /** Absent until they were read for the first time. */
+  /** Undefined until the first read. */
   let known: Map<string, Known> | undefined
-  /** Tries that failed here since an answer came, by route. */
+  /** Consecutive failed tries on this server, by route. */
   const failedInRow = new Map<string, number>()
 
   const refresh = Effect.gen(function* () {
@@ -164,7 +167,7 @@ const makeBreakers = Effect.gen(function* () {
       : Effect.sync(() => known?.get(route))
 
   const admit = Effect.fnUntraced(function* (route: string, { id }: ClaimedRun) {
-    const probeSeconds = (modelLimits.silenceTimeoutMs + runLimits.leaseMs) / 1_000
+    const probeSeconds = (modelLimits.firstPieceTimeoutMs + runLimits.leaseMs) / 1_000
     const [row] = yield* retryDuringOutages(
       orDie(sql<Admission>`select * from kb.admit_to_route(${route}, ${id}::uuid, ${probeSeconds}::float8)`)
     )
@@ -179,7 +182,7 @@ const makeBreakers = Effect.gen(function* () {
       const closed = sql<{
         closed: boolean
       }>`select kb.close_outage(${route}, ${seenFailures ?? -1}) as closed`
-      // An answer is paid for: it is kept although the breaker stays open, which the next probe closes.
+      // The answer is paid for, so it is kept even if the breaker stays open; the next probe closes it.
       return survive("Closing a circuit breaker", orDie(closed), []).pipe(
         Effect.flatMap(([row]) => {
           if (row?.closed !== true) return Effect.void
@@ -192,7 +195,7 @@ const makeBreakers = Effect.gen(function* () {
       )
     })
 
-  /** Many failures in a row here, or an open breaker, say that the provider is away: the queue waits better than a request does. */
+  /** Many consecutive failures here, or an open breaker, indicate an outage; the run then waits in the queue instead of retrying. */
   const mayRetry = (route: string, { reason }: ModelFailure): boolean => {
     if (failedInRow.size >= runLimits.providerRoutes) failedInRow.clear()
     const failed = (failedInRow.get(route) ?? 0) + 1
@@ -210,7 +213,7 @@ const makeWait = Effect.gen(function* () {
   const notifier = yield* Notifier
   const { held } = yield* makeFencing
 
-  /** Opens the breaker, or moves its next probe. */
+  /** Opens the breaker or postpones its next probe. */
   const note = Effect.fnUntraced(function* (run: ClaimedRun, failure: ModelFailure, route: string) {
     const pauseSeconds = (failure.retryAfterMs ?? 0) / 1_000
     const [row] = yield* sql<{ since: Date; isOpen: boolean }>`
@@ -219,7 +222,7 @@ const makeWait = Effect.gen(function* () {
     return row
   })
 
-  /** Tries of its own make a run wait longer, so that others are the next probes; what was not asked goes on when it may. */
+  /** A run's own tries lengthen its wait, so that others become the next probes; a run that was held back may continue at once. */
   const pauseMsOf = (waitTries: number, wasAsked: boolean): number =>
     wasAsked
       ? Math.min(runLimits.providerProbeMaxMs, runLimits.providerPauseMs * 2 ** Math.min(waitTries, 20))
@@ -234,9 +237,10 @@ const makeWait = Effect.gen(function* () {
     const outage = wasAsked ? yield* note(run, failure, route) : undefined
     const { isOver, waitMessage, waitsSince, waitTries } = row
     const message = wasAsked ? failure.message : (waitMessage ?? failure.message)
-    // The model has answered others since, and this run never: the fault is with its request.
+    // The model has answered other runs since but never this one, so its request is at fault. Rate limits are excluded.
     const isAlone =
       outage !== undefined &&
+      failure.reason !== "rateLimited" &&
       waitsSince !== null &&
       outage.since > waitsSince &&
       waitTries >= runLimits.providerTriesAlone
@@ -251,7 +255,7 @@ const makeWait = Effect.gen(function* () {
         wait_message = ${message}
       where ${held(run)}`
     yield* waiting
-    // Those that wait for it wait for the provider, too: their time stops until they go on.
+    // The ancestors wait for the provider as well, so their deadlines stop until the run continues.
     if (run.ancestors.length > 0)
       yield* sql`
         update kb.agent_runs set time_left_ms = (extract(epoch from deadline_at - now()) * 1000)::bigint, deadline_at = null
@@ -264,7 +268,7 @@ const makeWait = Effect.gen(function* () {
   }, orDie)
 })
 
-/** Why a run asks nobody now. */
+/** Builds the failure of a request that is held back. */
 const heldBack = ({ name, provider }: ResolvedModel, route: string, { reason, since }: Admission) =>
   new ModelFailure({
     provider,
@@ -278,7 +282,7 @@ const heldBack = ({ name, provider }: ResolvedModel, route: string, { reason, si
     wasHeldBack: true
   })
 
-/** What an outage is, for people; a provider's own text may be another project's. */
+/** Describes an outage for people; the provider's own text may belong to another project. */
 export const outageSentence = (reason: string): string => outageSentences[reason] ?? "its requests fail"
 
 const outageSentences: Readonly<Record<string, string>> = {

@@ -1,11 +1,9 @@
 /**
- * What runs ask people, and how an answer reaches the run that waits for it.
+ * Stores the questions that runs ask people and delivers the answers.
  *
- * Asking is a tool's effect: the question stands among the tasks in the
- * transaction that records the call. Answering is one transaction too: the task,
- * the call's outcome, the log, and the run that goes on. Locks are taken in the
- * order run, log, task, so an answer, a cancel and the attempt at work pass each
- * other one by one.
+ * Asking is the effect of a tool: the question becomes a task in the transaction that records the call. Answering is one transaction as
+ * well: the task, the call's outcome, the log, and the run that resumes. Locks are taken in the order run, log, task, so an answer, a
+ * cancellation and the running attempt are serialized.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { TaskId, UserId } from "@tropism/domain/ids"
@@ -22,7 +20,7 @@ import { Questions } from "../tools/run-tools.ts"
 import { ToolCalls } from "../tools/tool-calls.ts"
 import { Runs } from "./run-store.ts"
 
-/** The port of the tools, filled. */
+/** Implements the questions port of the tools. */
 export const questions = Layer.effect(
   Questions,
   Effect.gen(function* () {
@@ -49,9 +47,9 @@ export const questions = Layer.effect(
   })
 )
 
-/** Why an answer was not taken. */
+/** Why an answer was refused. */
 export class AnswerRefused extends Schema.TaggedError<AnswerRefused>()("AnswerRefused", {
-  /** `noneOpen`: nothing waits for an answer; the others say what is wrong with this one. */
+  /** `noneOpen`: no question is open; the others describe what is wrong with the answer. */
   reason: Schema.Literals(["noneOpen", "answered", "which", "unknown", "noOption", "tooLong"]),
   detail: Schema.String
 }) {}
@@ -60,9 +58,9 @@ export class Answers extends Context.Service<
   Answers,
   {
     /**
-     * Brings a run the answer that it waits for; `taskId` names the question where there are several.
+     * Gives a run the answer that it waits for; `taskId` selects one of several questions.
      *
-     * **Details** The run goes on when none of its questions waits any more.
+     * **Details** The run resumes when none of its questions is open any more.
      */
     readonly give: (
       run: Pick<Run, "id" | "contextName">,
@@ -100,7 +98,7 @@ export class Answers extends Context.Service<
           return yield* refuse("noOption", `This must be one of the answers to choose from: ${choices}`)
         }
         if (answer.length > questionBounds.answerMaxChars) return yield* refuse("tooLong", tooLong)
-        // Nobody else decides while the run is held; the state column is compared all the same.
+        // The run's lock excludes other answers; the task's state is compared all the same.
         if (!(yield* tasks.answer(id, by, answer)))
           return yield* refuse("answered", "Somebody has answered already")
         const result = { answer }
@@ -130,7 +128,7 @@ const only = (open: ReadonlyArray<AskedQuestion>): Effect.Effect<AskedQuestion, 
   )
 }
 
-/** The first of them, as many as a sentence can hold. */
+/** Lists the first texts, as many as fit in a sentence. */
 const listed = (texts: ReadonlyArray<string>): string => {
   const shown = texts.filter(
     (_, index) => texts.slice(0, index + 1).join(", ").length <= taskLimits.listedMaxChars

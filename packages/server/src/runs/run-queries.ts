@@ -1,7 +1,4 @@
-/**
- * Reads the records of runs, with the names of their agents.
- *
- */
+/** Reads runs with the names of their agents. */
 import { findMissing } from "@tropism/domain/agent-warning"
 import type { Budget } from "@tropism/domain/budget"
 import { microsPerDollar } from "@tropism/domain/chain"
@@ -21,39 +18,38 @@ import { usageJson } from "./budgets.ts"
 import { isStopped } from "./kill-switches.ts"
 import { toldSummary } from "./run-texts.ts"
 
-/** Which runs a list shows: those of which all of these hold. */
+/** The filter of a list of runs; all conditions must hold. */
 export interface RunFilter {
   readonly status?: ReadonlyArray<RunStatus> | undefined
   readonly agentId?: AgentId | undefined
   /** The run that spawned them. */
   readonly parentRunId?: RunId | undefined
-  /** The backtest that they belong to; absent, the runs that work for real. */
+  /** The backtest that they belong to; only real runs when absent. */
   readonly backtestId?: BacktestId | undefined
   readonly trigger?: ReadonlyArray<Trigger["type"]> | undefined
-  /** Whoever's words a reader may read: the runs in contexts of the project, and in those of this person. */
+  /** The reader: selects runs in contexts of the project and in this person's own. */
   readonly readableBy?: UserId | undefined
-  /** Made at this instant or later, and before that one. */
+  /** Created at or after `from`, and before `to`. */
   readonly from?: string | undefined
   readonly to?: string | undefined
-  /** Words, or beginnings of words, that all occur in what came of them. */
+  /** Words, or beginnings of words, that all occur in the summary. */
   readonly query?: string | undefined
 }
 
-/** How a run stands, and nothing else of it. */
+/** The state of a run and nothing else. */
 export interface LiveRun {
   readonly id: RunId
   readonly status: RunStatus
   readonly pauseReason: PauseReason | null
-  /** It waits for its turn while a kill switch is on. */
+  /** It is queued while a kill switch is on. */
   readonly isHeldBack: boolean
 }
 
 /**
- * The ids of a page of runs, newest first, behind a cursor.
+ * Selects the ids of a page of runs before a cursor, newest first.
  *
- * **Details** Each of several states is read for itself, in the order of its
- * index, and the pages are merged: a list of the rare ones costs no more than
- * a list of all.
+ * **Details** Each status is read separately in the order of its index, and the pages are merged: a list of rare statuses costs no more
+ * than a list of all runs.
  */
 export const pageOfRuns = (
   sql: SqlClient.SqlClient,
@@ -77,7 +73,7 @@ export const pageOfRuns = (
       ...(readableBy === undefined
         ? []
         : [
-            // A value of each row, and no join: a join would be planned over all contexts.
+            // A scalar subquery instead of a join, which PostgreSQL would plan over all contexts.
             sql`coalesce((select context.owner is null or context.owner = ${readableBy} from kb.contexts context
               where context.project_id = agent_runs.project_id and context.name = agent_runs.context_name), true)`
           ]),
@@ -94,16 +90,15 @@ export const pageOfRuns = (
   return sql.join(" union all ", false)(pages)
 }
 
-/** The values to read one by one; one that is no condition where there are none. */
+/** Returns the values to read one by one; a single undefined when there is no condition. */
 const anyOf = <A>(values: ReadonlyArray<A> | undefined): ReadonlyArray<A | undefined> =>
   values === undefined ? [undefined] : [...new Set(values)]
 
 /**
- * The ids of the runs that a chain's events led to, and of the run with which it began.
+ * Selects the ids of the runs that a chain's events triggered, and of the run that began it.
  *
- * **Details** A run for events of several roots stands in the chain of each, as
- * each has counted it; it is found by the log entries of the chain's events. One
- * that a person asked for begins a chain of its own, to which its later attempts belong.
+ * **Details** A run for events of several roots belongs to the chain of each, since each has counted it; the log entries of the chain's
+ * events lead to it. A run that a person triggered begins a chain of its own, to which its later attempts belong.
  */
 export const runsOfChain = (
   sql: SqlClient.SqlClient,
@@ -124,7 +119,7 @@ export const runsOfChain = (
   join kb.agent_runs run on run.id = later.run_id and run.root_event_id <> run.id and run.project_id = ${projectId}
   where entry.run_id = ${root} and (${askedRun(sql, sql`later.id`)}) = entry.run_id`
 
-/** Tools of a version's lists that are not built in. */
+/** Selects the tools of a version that are not built in. */
 const foreignTools = (sql: SqlClient.SqlClient) => {
   const isForeign = `? (!(@ like_regex "^(${builtInServers.join("|")})[.]"))`
   const among = (list: string) =>
@@ -132,7 +127,7 @@ const foreignTools = (sql: SqlClient.SqlClient) => {
   return sql`(${among("$.tools")} || ${among("$.steps[*].tools")})`
 }
 
-/** Runs with the names of their agents, what their versions allow them, and what they and all below them have used. */
+/** Selects runs with the names of their agents, what their versions allow, and the usage of each with all its sub-runs. */
 const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
   select run.id, run.agent_id, run.agent_version, run.status, run.pause_reason, run.wait_message,
     case when run.status = 'queued' and run.waits_for is not null then coalesce(outage.since, run.waits_since) end as wait_since,
@@ -155,10 +150,10 @@ const told = (sql: SqlClient.SqlClient, summary: Statement.Fragment) => sql`
   left join kb.provider_outages_here outage on outage.route = run.waits_for
   left join kb.budgets spent on spent.project_id = run.project_id and spent.scope = 'run' and spent.scope_id = run.id and spent.period = ''`
 
-/** Of a run among others no more of the summary is read than a list has room for. */
+/** In a list, a run's summary is shortened. */
 const toListed = (row: RunRow) => toRun(row, runLimits.listedSummaryMaxChars)
 
-/** The parts of `Runs` that only read. */
+/** The queries of `Runs`. */
 export const makeReading = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
@@ -211,7 +206,7 @@ export const makeReading = Effect.gen(function* () {
 
   const saidBy = Effect.fn("Runs.saidBy")(function* (id: RunId, contextName: string) {
     const { projectId } = yield* ProjectTransaction
-    // One run at a time works in a context, so what an answer there lacks of a run's id is told by where the run began.
+    // Only one run at a time works in a context, so answers without a run id belong to the run whose beginning precedes them.
     const rows = yield* sql<{ text: string; chars: number }>`
       select text, chars from (
         select number, text, sum(length(text)) over (order by number) - length(text) as before, (sum(length(text)) over ())::float8 as chars from (
@@ -238,14 +233,13 @@ export const makeReading = Effect.gen(function* () {
   return { get, among, list, chain, saidBy, newestOn }
 })
 
-// The chain in which a person's wish is tried again, and for whom.
+// Finds the chain and the person for retries of a run that a person triggered.
 //
-// A run that a person asked for is the root of its chain, whatever chain its
-// event is of. Its later attempts go on in that chain: the event may lie deeper
-// than its own chain may go. What an agent's policy tries again is done for whom
-// the attempt before was made; what a person tries again is theirs.
+// A run that a person triggered is the root of its chain, whatever chain its event belongs to. Its later attempts continue that chain,
+// because the event may already be at the maximum depth of its own chain. An attempt by the retry policy belongs to the person of the
+// previous attempt; a person's own retry belongs to that person.
 
-/** The newest run, up to the attempt of this entry, that a person asked for; no row where nobody did. */
+/** Selects the newest run, up to this entry's attempt, that a person triggered; no row when there is none. */
 export const askedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment) => sql`
   select asked.id from kb.agent_processing_log tried
   join kb.agent_processing_log before on before.agent_id = tried.agent_id and before.graph_object_id = tried.graph_object_id
@@ -254,10 +248,10 @@ export const askedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment) 
   where tried.id = ${entryId} order by before.attempt desc limit 1`
 
 /**
- * The run behind which the policy of its agent opened an entry; no row where a person did.
+ * Selects the run after which the agent's retry policy opened an entry; no row when a person opened it.
  *
- * **Details** A policy opens the next attempt in the transaction that ends the one before, and what is of one transaction is of one instant.
- * There is one such run at most; the limit keeps PostgreSQL from joining whole tables where it is asked for many entries.
+ * **Details** The policy opens the next attempt in the transaction that ends the previous one, so both have the same timestamp. There is at
+ * most one such run; the limit keeps PostgreSQL from joining whole tables when many entries are queried.
  */
 export const failedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment) => sql`
   select run.user_id from kb.agent_processing_log opened
@@ -267,8 +261,7 @@ export const failedRun = (sql: SqlClient.SqlClient, entryId: Statement.Fragment)
   join kb.agent_runs run on run.id = before.run_id
   where opened.id = ${entryId} limit 1`
 
-// A run's row as the database gives it, turned into the domain's words.
-//
+// Decodes the database rows of runs.
 
 interface RunRow extends Omit<
   Run,
@@ -284,23 +277,23 @@ interface RunRow extends Omit<
   | "isSummaryTruncated"
   | "waitingFor"
 > {
-  /** What a queued run was told last of a provider that is away; null where it waits for none. */
+  /** The last provider failure of a queued run; null when it does not wait for a provider. */
   readonly waitMessage: string | null
   readonly waitSince: Date | null
   readonly nextTryAt: Date | null
-  /** Of the whole summary, of which the row may have the beginning. */
+  /** The length of the whole summary, of which the row may hold only the beginning. */
   readonly summaryChars: number | null
   readonly costMicros: bigint
-  /** What the run and all below it have used; null before the first of them did. */
+  /** The usage of the run with all its sub-runs; null before the first use. */
   readonly spentUsage: Usage | null
   readonly spentMicros: bigint | null
-  /** What was set for this run, and what its agent's version says. */
+  /** The run's own limits, and those of its agent's version. */
   readonly limits: LimitOverrides | null
   readonly maxSteps: number | null
   readonly defaultTimeoutMs: number | null
   readonly budget: Budget | null
   readonly taintedBy: Run["taintedBy"] | null
-  /** Foreign tools that its agent's version names, and the names of all tools that its model was shown. */
+  /** The external tools that the agent's version names, and the names of all tools that the model was offered. */
   readonly foreignTools: ReadonlyArray<string>
   readonly shownTools: ReadonlyArray<string> | null
   readonly createdAt: Date
@@ -308,7 +301,7 @@ interface RunRow extends Omit<
   readonly completedAt: Date | null
 }
 
-/** Duration is wall-clock time from the first claim to the end; of a summary no more is told than a bound. */
+/** The duration is wall-clock time from the first claim to the end; a summary is cut at `summaryMaxChars`. */
 const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   id: row.id,
   agentId: row.agentId,
@@ -351,7 +344,7 @@ const toRun = (row: RunRow, summaryMaxChars?: number): Run => ({
   owner: row.owner,
   taintedBy: row.taintedBy ?? [],
   missingTools:
-    // Behind the stand-in are all that the agent has.
+    // With the tool search, every tool of the agent can be found.
     row.stepCount === 0 || row.shownTools?.includes(findToolsTool) === true
       ? []
       : findMissing(
@@ -368,7 +361,7 @@ export interface EntryRow extends Omit<
   ProcessingEntry,
   "eventId" | "dueAt" | "deadLetteredAt" | "startedAt" | "completedAt" | "createdAt"
 > {
-  /** Null of an entry about an occurrence, which has that. */
+  /** Null for an entry about an occurrence, which has `occurrenceId` instead. */
   readonly eventId: ProcessingEntry["eventId"] | null
   readonly occurrenceId: ProcessingEntry["eventId"] | null
   readonly dueAt: Date | null
@@ -378,7 +371,7 @@ export interface EntryRow extends Omit<
   readonly createdAt: Date
 }
 
-/** An entry's columns, with the name of what it is about. */
+/** Selects an entry's columns with the name of its object. */
 export const entryTold = (sql: SqlClient.SqlClient, entry: Statement.Fragment): Statement.Fragment =>
   sql`${entry}.*, case when ${entry}.entity_type = 'graphObject' then ${objectNamed(sql, sql`${entry}.project_id`, sql`${entry}.graph_object_id`)} end as subject`
 
@@ -390,7 +383,7 @@ export const toEntry = (row: EntryRow): ProcessingEntry => ({
   subject: row.subject,
   objectVersion: row.objectVersion,
   eventType: row.eventType,
-  // The database keeps exactly one of them.
+  // The database ensures that exactly one of the two is set.
   eventId: row.eventId ?? (row.occurrenceId as ProcessingEntry["eventId"]),
   attempt: row.attempt,
   status: row.status,

@@ -1,10 +1,8 @@
 /**
- * The records of all runs; each state change is one verb and one statement.
+ * Stores all runs; each state change is one verb and one statement.
  *
- * A verb names the states it may leave in its `where` clause, so two workers
- * that race for one run are separated by the database, not by a lock here. What
- * an attempt writes carries its token: a worker that froze and wakes up later
- * finds its token gone and can write nothing.
+ * A verb names the allowed source states in its `where` clause, so the database decides between two workers that race for a run. The writes
+ * of an attempt carry its token: a worker that froze finds its token gone when it wakes, and can write nothing.
  */
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ContextName, SoftStopReason } from "@tropism/domain/context-event"
@@ -27,7 +25,7 @@ import { Notifier } from "../outbox/notifier.ts"
 import { makeDropping } from "../review/questions.ts"
 import { type PrefetchedBudget, makeBudgetChecks } from "./budgets.ts"
 import { makeClaims, type Places, makeSwitchYield } from "./claims.ts"
-import { makeEntryCompletion, type RestingRun } from "./entry-completion.ts"
+import { makeEntryCompletion, type RestingRun } from "./completion-and-retry.ts"
 import { makeFencing, type RunHalted, type RunNotInState } from "./fencing.ts"
 import { makeRunMetrics, type RestedRun } from "./run-metrics.ts"
 import { makeReading, type RunFilter, type LiveRun } from "./run-queries.ts"
@@ -44,92 +42,106 @@ const rowsOf = (beats: ReadonlyArray<Beat>) =>
     shares_blame: sharesBlame
   }))
 
-/** One beat of an attempt. */
+/** One heartbeat of an attempt. */
 export interface Beat {
   readonly run: Pick<ClaimedRun, "id" | "attemptToken">
-  /** For how long nothing has come of it. */
+  /** How long the attempt has made no progress. */
   readonly quietMs: number
-  /** Whether others are at work here, too; absent for a suspect, of which its group decides that. */
+  /** Whether other runs are running here as well; absent for a suspect, whose group decides that. */
   readonly sharesBlame?: boolean
 }
 
-/** What came of a beat: `cleared` is an extended lease of a suspect that has kept a step since its last death. */
+/** The result of a heartbeat: `cleared` extends the lease of a suspect that has stored a step since its last death. */
 export type HeartbeatOutcome = "extended" | "cleared" | "locked"
 
 export class Runs extends Context.Service<
   Runs,
   {
-    /** Queues runs and makes the contexts that they need. */
+    /** Queues runs and creates the contexts that they need. */
     readonly queue: (runs: ReadonlyArray<NewRun>) => Read<void>
-    /** Queues a run on an existing context, unless one is at work on it already. */
+    /** Queues a run on an existing context unless one is already active there. */
     readonly queueOn: (run: NewRun) => Read<boolean>
-    /** Queues a run again that rests for this reason; false when it does not. */
+    /** Queues a run again that is paused for this reason; false when it is not. */
     readonly wake: (id: RunId, reason: PauseReason) => Read<boolean>
-    /** Holds the run of a context for this transaction, and answers it when it waits for a person, a client or other runs. */
+    /** Locks the run of a context for this transaction and returns it when it waits for a person, a client or other runs. */
     readonly holdResting: (
       name: ContextName
     ) => Read<{ readonly id: RunId; readonly reason: PauseReason } | undefined>
-    /** Records triggers that get no run, as runs that were skipped. */
+    /** Records triggers that get no run, as skipped runs. */
     readonly skip: (runs: ReadonlyArray<SkippedRun>) => Read<void>
-    /** Takes queued runs for this worker. */
+    /** Claims queued runs for this worker. */
     readonly claim: (workerId: string, places: Places) => Read<ReadonlyArray<ClaimedRun>>
-    /** Takes over runs whose worker has gone silent. */
+    /** Takes over runs whose worker has disappeared. */
     readonly takeOver: (workerId: string, places: Omit<Places, "oldest">) => Read<ReadonlyArray<ClaimedRun>>
-    /** Takes suspects, queued or silent, as many as may be at work together; only of those named, where some are. */
+    /** Claims suspects, queued or orphaned, as many as may run together; only those in the given list, if it is not empty. */
     readonly claimSuspects: (
       workerId: string,
       limit: number,
       among: ReadonlyArray<RunId> | undefined
     ) => Read<ReadonlyArray<ClaimedRun>>
-    /** Runs whose worker has gone silent and whose attempts are spent. */
+    /** Returns runs whose worker has disappeared and whose attempts are used up. */
     readonly spent: Read<ReadonlyArray<RunId>>
-    /** Such a run, ended as failed; none where it is no such run any more. */
+    /** Fails such a run; empty when the condition no longer holds. */
     readonly giveUp: (id: RunId) => Read<ReadonlyArray<FailedRun>>
-    /** Runs at work of which nothing comes for too long, and where they are asked for those of entries in processing that nobody took over for as long. */
+    /**
+     * Returns running runs without progress for too long and, with `withLapsed`, those of entries in processing that no worker has taken
+     * over for as long.
+     */
     readonly stuck: (withLapsed: boolean) => Read<ReadonlyArray<RunId>>
-    /** Such a run, ended as failed with its entries; none where it is no such run any more. */
+    /** Fails such a run with its entries; empty when the condition no longer holds. */
     readonly abandon: (id: RunId) => Read<ReadonlyArray<FailedRun>>
-    /** Says what a failed run that has no summary has said last. */
+    /** Sets the summary of a failed run that has none to its last text. */
     readonly summarize: (id: RunId, summary: string) => Read<void>
     /**
-     * Extends the leases of attempts, and notes for how long nothing has come of each.
+     * Extends the leases of attempts and records how long each has made no progress.
      *
-     * **Details** Answers what came of each by its run; a run that is no longer its attempt's is missing. Rows that another
-     * transaction holds are waited for or answered as `locked`.
+     * **Details** Returns the outcome by run; a run that its attempt has lost is missing. With `waits`, waits for rows that another
+     * transaction has locked; otherwise returns `locked` for them.
      */
     readonly heartbeat: (
       beats: ReadonlyArray<Beat>,
       waits: boolean
     ) => Read<ReadonlyMap<RunId, HeartbeatOutcome>>
-    /** Holds the run for this transaction, if the attempt may still write and no kill switch is on. */
+    /** Locks the run for this transaction, if the attempt may still write and no kill switch is on. */
     readonly hold: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Verb
-    /** The same as a part of a statement: it answers a row when the attempt may write. */
+    /** The same as a part of a statement: it returns a row when the attempt may write. */
     readonly guard: (run: Pick<ClaimedRun, "id" | "attemptToken">) => Statement.Fragment
-    /** Holds a run that another waits for, and that other, in the order in which the run's end writes to both. */
+    /** Locks a run and the run that waits for it, in the order in which the run's end writes to both. */
     readonly holdToEnd: (run: ClaimedRun) => Verb
-    /** Holds a run that fails, its parent and the agent that counts it, before the log: whoever speaks takes these in that order. */
+    /**
+     * Locks a failing run, its parent and the agent that counts the failure before the log is locked, in the lock order of incoming
+     * messages.
+     */
     readonly holdToFail: (run: ClaimedRun) => Verb
-    /** Holds the agent of a run that completes, for the same reason, where that makes failures good. */
+    /** Locks the agent of a completing run, for the same reason, when its failure streak is reset. */
     readonly holdBlamed: (run: ClaimedRun) => Read<void>
-    /** Gives a run back after its attempt broke, so that another worker may take it at once; `because` is told when no attempt is left. */
+    /**
+     * Releases a run after its attempt broke, so that another worker may take it at once; `because` is the failure when no attempt is left.
+     */
     readonly release: (run: ClaimedRun, because: string) => Read<void>
-    /** Gives a run back because this worker is stopping; the attempt does not count. */
+    /** Releases a run because this worker is stopping; the attempt does not count. */
     readonly handBack: (run: ClaimedRun) => Read<void>
-    /** Gives back a run that this attempt still holds although it might not write: a kill switch was on. It rests, or is queued where none is on any more; the attempt does not count. */
+    /**
+     * Releases a run that this attempt still holds but could not write to because of a kill switch. The run is paused, or queued when no
+     * switch is on any more; the attempt does not count.
+     */
     readonly yieldToSwitch: (run: ClaimedRun) => Read<void>
-    /** Lets every run be taken over at once: for a program that knows it is alone on its database. */
+    /** Expires every lease at once, for a process that knows it is alone on its database. */
     readonly lapseAll: Effect.Effect<void>
-    /** Asked before each model request: fails when the run must not go on, and answers the budget that is spent, if one is. */
+    /** Runs before each model request: fails when the run must not continue, and returns the exhausted budget, if any. */
     readonly mayAsk: (
       run: ClaimedRun,
       foreseen?: PrefetchedBudget
     ) => Effect.Effect<ReachedCap | undefined, RunHalted | RunNotInState>
-    /** Asks in the caller's transaction what is to be known before the request that follows it at once. */
+    /** Reads, in the caller's transaction, the budget state for a request that follows immediately. */
     readonly foresee: (run: ClaimedRun) => Read<PrefetchedBudget>
-    /** Keeps what the model has said of an answer that is not complete. */
+    /** Stores the partial text of an incomplete answer. */
     readonly keepPartial: (run: ClaimedRun, text: string) => Effect.Effect<void, RunNotInState>
     readonly complete: (run: ClaimedRun, summary: string) => Verb
-    /** Ends a run as failed, for a reason in one word and in a sentence; `summary` is what it had said, unless an answer was broken off: then that is. A blameless failure, an outage that did not end, does not count in the agent's streak. */
+    /**
+     * Fails a run with a reason code and a sentence; `summary` is its text so far, unless an answer broke off: then that text is used. A
+     * blameless failure, a persistent outage, does not count in the agent's streak.
+     */
     readonly fail: (
       run: ClaimedRun,
       reason: RunFailure,
@@ -137,42 +149,48 @@ export class Runs extends Context.Service<
       summary: string,
       isBlameless?: boolean
     ) => Verb
-    /** Lets a run rest; `summary` is what its log tells that it has said, and `detail` says in a sentence what the reason means here. */
+    /** Pauses a run; `summary` is its text so far according to its log, and `detail` explains the reason in a sentence. */
     readonly pause: (run: ClaimedRun, reason: PauseReason, summary: string, detail?: string) => Verb
-    /** The runs whose time and grace are over although no attempt has paused them. */
+    /** Returns the runs whose deadline and grace period have passed without a pause by their attempt. */
     readonly overtime: Read<ReadonlyArray<Pick<ClaimedRun, "id" | "contextName">>>
-    /** Holds such a run and the one that waits for it, whoever works on it, and answers what was said of an answer that is not complete. */
+    /** Locks such a run and its parent, whichever worker holds it, and returns the partial text of its incomplete answer. */
     readonly holdOvertime: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
-    /** Lets such a run rest; whoever works on it has lost it. */
+    /** Pauses such a run; its worker loses it. */
     readonly timeOut: (id: RunId, reason: SoftStopReason, summary: string) => Verb
-    /** Pauses a run until a person or a client answers, or the runs that it spawned end; its entries stay in processing. */
+    /** Pauses a run until a person or a client answers, or its sub-runs end; its entries stay in processing. */
     readonly wait: (run: ClaimedRun, reason: WaitReason) => Verb
-    /** Ends a run that has not ended, whatever it does. */
+    /** Ends a run that has not ended, whatever its state. */
     readonly cancel: (id: RunId, summary: string, cancellation: Cancellation) => Verb
-    /** Queues a run again that a limit paused, with what it may use from now on; refused, and to be rolled back, where that is spent. */
+    /** Queues a run again that a limit paused, with its new limits; fails, and must be rolled back, when a budget is exhausted. */
     readonly resume: (
       id: RunId,
       limits: LimitOverrides
     ) => Effect.Effect<void, RunNotInState | BudgetSpent, ProjectTransaction>
-    /** Queues the run again that a limit paused on a context; false when there is none. */
+    /** Queues the run that a limit paused on a context; false when there is none. */
     readonly resumeOn: (name: ContextName) => Read<boolean>
-    /** Whether a limit paused the run of a context: it goes on only when a person says so. */
+    /** Whether a limit paused the run of a context, so that only a person can resume it. */
     readonly restsAtLimit: (name: ContextName) => Read<boolean>
-    /** Holds a run that has not ended for this transaction, whoever works on it, and answers what was said of an answer that is not complete. */
+    /**
+     * Locks a run that has not ended for this transaction, whichever worker holds it, and returns the partial text of its incomplete
+     * answer.
+     */
     readonly holdOpen: (id: RunId) => Effect.Effect<string, RunNotInState, ProjectTransaction>
-    /** Holds the queued runs that nobody has begun and whose entries are all gone, but those that somebody claims at this moment. */
+    /** Locks the queued runs that have not begun and whose entries are all gone, except those that are being claimed. */
     readonly holdEmptied: Read<ReadonlyArray<{ readonly id: RunId; readonly contextName: ContextName }>>
     readonly get: (id: RunId) => Read<Run | undefined>
-    /** Those of these runs that are there, newest first. */
+    /** Returns the existing runs among these ids, newest first. */
     readonly among: (ids: ReadonlyArray<RunId>) => Read<ReadonlyArray<Run>>
-    /** How the run at work on a conversation stands, else the last that was. */
-    /** What a run has said so far, in order: its answers, and what there was of those that were broken off; as much as a summary holds, and how much there is. */
+    /** Returns the state of the active run of a conversation, otherwise of the last one. */
+    /**
+     * Returns a run's text so far, in order: its answers and the parts of broken-off ones, up to the length of a summary, and the whole
+     * length.
+     */
     readonly saidBy: (
       id: RunId,
       contextName: string
     ) => Read<{ readonly texts: ReadonlyArray<string>; readonly chars: number }>
     readonly newestOn: (name: ContextName) => Read<LiveRun | undefined>
-    /** The runs of a chain after an id, in the order in which they were queued. */
+    /** Returns the runs of a chain after an id, in the order in which they were queued. */
     readonly chain: (
       rootEventId: GraphEventId,
       after: string | undefined,
@@ -270,21 +288,22 @@ export class Runs extends Context.Service<
   )
 }
 
-// Puts runs into the queue, with the contexts that they work on.
+// Queues runs with the contexts they work on.
 //
-// Many runs are one statement. That at most one run is at work on a context is a
-// unique key: whoever loses that race queues nothing and need not, because the
-// run at work will see what was appended. What a tainted run hands over taints the
-// context of whoever takes it, and what is handed on in somebody's own context
-// stays theirs. That an instant of a schedule has one run is another.
+// Many runs are one statement. A unique key allows one active run per context: a transaction that loses that race queues nothing and need
+// not, because the active run will see what was appended. Another unique key gives each scheduled time one run. A tainted run taints the
+// context of the run it delegates to, and delegation in a person's own context stays private to that person.
 
-/** Of a run that somebody waits for, of what reacts, and of a backtest's; the lower comes first. A run keeps its own, and what it spawns has the same. */
+/**
+ * The priority of a run that a person waits for, of a reaction, and of a backtest; lower comes first. A run keeps its priority and its
+ * sub-runs inherit it.
+ */
 const [awaited, reacting, testing] = [0, 1, 2]
 
 const isWaitReason = (reason: PauseReason | null): reason is WaitReason =>
   reason === "question" || reason === "subAgents" || reason === "toolResult"
 
-/** The verbs of `Runs` by which a run begins, or goes on after a rest. */
+/** The verbs of `Runs` that queue a run, at first or after a pause. */
 const makeQueueing = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -361,7 +380,7 @@ const makeQueueing = Effect.gen(function* () {
     const [row] = yield* sql<{ id: RunId; status: RunStatus; pauseReason: PauseReason | null }>`
       select id, status, pause_reason from kb.agent_runs
       where project_id = ${projectId} and context_name = ${name} and status in ('queued', 'running', 'paused') for no key update`
-    // What a limit has stopped a person resumes, and what a kill switch has stopped goes on when that is off.
+    // A person resumes a run that a limit paused; a run that a kill switch paused continues when the switch is off.
     return row?.status === "paused" && isWaitReason(row.pauseReason)
       ? { id: row.id, reason: row.pauseReason }
       : undefined
@@ -370,21 +389,19 @@ const makeQueueing = Effect.gen(function* () {
   return { queue, queueOn, skip, wake, holdResting }
 })
 
-// Puts paused runs back into the queue.
+// Queues paused runs again.
 //
-// Only what a limit stopped goes on because a person says so: whatever else lets
-// a run rest, lets it go on by itself. The state in the `where` clause decides
-// between two who resume at once. What could not ask its model once is not
-// resumed. Time counts afresh from the next claim, and
-// steps from the turn that begins then.
+// Only a pause at a limit needs a person to end it; any other pause ends by itself. The state in the `where` clause decides between two
+// concurrent resumes. A run that could not make a single model request is not resumed. Its time limit starts again at the next claim, and
+// its step limit with the turn that begins then.
 
-/** A run that would rest again before it asked its model: a budget that it spends is spent. */
+/** The run would pause again before its first model request, because one of its budgets is exhausted. */
 export class BudgetSpent extends Schema.TaggedError<BudgetSpent>()("BudgetSpent", {
   runId: Schema.String,
   detail: Schema.String
 }) {}
 
-/** The verbs of `Runs` by which a run that a limit stopped goes on. */
+/** The verbs of `Runs` that resume a run after a limit. */
 const makeResuming = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const notifier = yield* Notifier
@@ -406,7 +423,7 @@ const makeResuming = Effect.gen(function* () {
 
   const resume = Effect.fn("Runs.resume")(function* (id: RunId, limits: LimitOverrides) {
     yield* Effect.flatMap(queueAgain(sql`id = ${id}`, limits), found(id))
-    // Asked of the row as it is now, with its new limits; a refusal takes them back with the transaction.
+    // Checked on the row with its new limits; a refusal rolls them back.
     const spent = yield* findSpentOf(id)
     if (spent) return yield* new BudgetSpent({ runId: id, detail: spent.reason })
   }, orDie)
@@ -426,17 +443,17 @@ const makeResuming = Effect.gen(function* () {
   return { resume, resumeOn, restsAtLimit }
 })
 
-// The verbs by which a run comes to rest, together with its processing entries.
+// Ends or pauses runs, together with their processing entries.
 //
-// Each is one statement on the run, which decides the race; its entries end in
-// the same transaction. Skipped work is never recorded as done.
+// Each verb is one statement on the run, which decides the race; the run's entries end in the same transaction. Skipped work is never
+// recorded as done.
 
-/** By whom a run is cancelled, or why: the server always says why, and a person need not. */
+/** Who cancelled a run, or why: the server always gives a reason, a person may. */
 export type Cancellation =
   | { readonly by: UserId; readonly because?: string }
   | { readonly by?: never; readonly because: string }
 
-/** Why a run is paused whose open calls are answered by others; its own time counts only while it waits for other runs. */
+/** Why a run is paused while others answer its open calls; its time limit runs only while it waits for other runs. */
 export type WaitReason = Extract<PauseReason, "question" | "subAgents" | "toolResult">
 
 const makeOutcomes = Effect.gen(function* () {
@@ -461,7 +478,7 @@ const makeOutcomes = Effect.gen(function* () {
 
   const completed = (summary: string) =>
     sql`status = 'completed', summary = nullif(${summary}, ''), completed_at = now(), attempt_token = null`
-  /** What a real run does well makes good what its agent did badly before. */
+  /** Resets the agent's failure streak when a run that is not a backtest's completes. */
   const forgiven = ({ backtestId }: ClaimedRun) => sql`forgiven as (
       update kb.agents agent set consecutive_failures = 0 from ended
       where agent.id = ended.agent_id and consecutive_failures > 0 and ${backtestId === null}::boolean returning agent.id)`
@@ -545,7 +562,7 @@ const makeOutcomes = Effect.gen(function* () {
     yield* countRested("paused")(rows)
     for (const { backtestId, parentRunId } of rows)
       yield* settlePaused({ id, parentRunId }, backtestId, pausedSentence(reason))
-    // Whoever still works on it stops.
+    // The worker that still executes the run stops it.
     yield* sql.afterCommit(notifier.signal(`taken:${id}`))
   }, orDie)
 

@@ -1,11 +1,9 @@
 /**
- * What is told of an attempt to whoever watches: spans, and figures.
+ * Telemetry for run attempts: spans and metrics.
  *
- * Spans have the names and attributes of OpenTelemetry's GenAI conventions: an
- * attempt is `invoke_agent`, a try of a model request `chat`, a tool call
- * `execute_tool`; the attempt of a spawned run lies under the tool call that
- * spawned it. Nothing is decided by what is told, and with nobody to tell it to,
- * only figures are counted.
+ * Spans use the names and attributes of OpenTelemetry's GenAI conventions: an attempt is `invoke_agent`, a try of a model request `chat`, a
+ * tool call `execute_tool`; the attempt of a sub-run is a child of the tool call that spawned it. Telemetry never influences a run; without
+ * an exporter only the metrics are counted.
  */
 import { microsPerDollar } from "@tropism/domain/chain"
 import { madeCall } from "@tropism/domain/defined-tool"
@@ -19,14 +17,14 @@ import { telemetryLimits } from "../limits.ts"
 import type { ModelTry } from "../models/model-request.ts"
 import { countModelTry, countToolCall, countUse } from "../telemetry/metrics.ts"
 import { Spans, spanIdOf, traceIdOf } from "../telemetry/tracing.ts"
-import type { ConnectedTools } from "../tools/tool-servers.ts"
+import type { ConnectedTools } from "../tools/offered-tools.ts"
 import type { Outcome } from "../tools/toolbox.ts"
 import type { Answer } from "./model-answer.ts"
 import type { AskedStep } from "./model-calls.ts"
 import { Runs } from "./run-store.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** The words of a request and of its answer, for spans that may show them. */
+/** The content of a request and of its answer, for spans that may include it. */
 export interface Said {
   readonly messages: unknown
   readonly answer: Answer | undefined
@@ -46,7 +44,7 @@ export const makeRunTelemetry = Effect.gen(function* () {
   const content = (value: unknown): string | undefined =>
     spans.showContent ? jsonBeginning(value, telemetryLimits.contentMaxChars) : undefined
 
-  /** The span of the tool call that spawned a run. */
+  /** Returns the span of the tool call that spawned a run. */
   const parentOf = Effect.fnUntraced(function* ({ ancestors, id, projectId }: ClaimedRun) {
     if (ancestors.length === 0) return null
     const [call] = yield* database.ask(
@@ -95,13 +93,13 @@ export const makeRunTelemetry = Effect.gen(function* () {
     })
   })
 
-  /** Tells of an attempt when it is over. */
+  /** Records the span of an attempt when it ends. */
   const attempt = <A, E, R>(run: ClaimedRun, work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     spans.isOn
       ? Effect.flatMap(Clock.currentTimeMillis, (startMs) =>
           Effect.ensuring(
             work,
-            // What is told must never decide: a database that is gone has other ways to be noticed.
+            // Telemetry must not fail a run; other paths detect a lost database.
             Effect.catchCause(tellAttempt(run, startMs), () => Effect.void)
           )
         )
@@ -140,7 +138,7 @@ export const makeRunTelemetry = Effect.gen(function* () {
     })
   }
 
-  /** Tells of the tries of a request, and of what the answer used if there is one. */
+  /** Records the tries of a request, and the usage of its answer if there is one. */
   const asked = Effect.fnUntraced(function* ({ run, tries }: AskedStep, said: Said) {
     for (const each of tries) {
       yield* countModelTry(each, each.failure?.reason ?? "answered", each.durationMs)
@@ -184,7 +182,7 @@ export const makeRunTelemetry = Effect.gen(function* () {
     })
   }
 
-  /** Tells of a tool call when its outcome is there; of one that was not made there is nothing to tell. */
+  /** Records a tool call with its outcome; a call that was not made is not recorded. */
   const toolCall = Effect.fnUntraced(function* <E>(
     run: ClaimedRun,
     { offered }: ConnectedTools,
@@ -205,7 +203,7 @@ export const makeRunTelemetry = Effect.gen(function* () {
   return { attempt, asked, toolCall }
 })
 
-/** The first characters of the JSON of a value; of a list, no more items are looked at than are shown. */
+/** Returns the first characters of a value's JSON; of a list, only as many items are encoded as are shown. */
 const jsonBeginning = (value: unknown, maxChars: number): string | undefined => {
   if (!Array.isArray(value)) {
     const whole = JSON.stringify(value) as string | undefined
@@ -219,7 +217,7 @@ const jsonBeginning = (value: unknown, maxChars: number): string | undefined => 
   return beginningOf(`${json}]`, maxChars)
 }
 
-/** The names that the conventions have for providers; the others go by their own. */
+/** The provider names of the conventions; other providers keep their own. */
 const providerNames: Readonly<Record<string, string>> = {
   google: "gcp.gemini",
   "google-vertex": "gcp.vertex_ai",
@@ -228,7 +226,7 @@ const providerNames: Readonly<Record<string, string>> = {
   mistral: "mistral_ai"
 }
 
-/** An answer in the form of the conventions. */
+/** Returns an answer in the form of the conventions. */
 const outputOf = ({ text, toolCalls }: Answer) => [
   {
     role: "assistant",

@@ -1,7 +1,4 @@
-/**
- * What the engine says to a model, and to people about a run.
- *
- */
+/** The texts of the engine for models, and for people about a run. */
 import type { SoftStopReason } from "@tropism/domain/context-event"
 import type { RefusalReason } from "@tropism/domain/decide"
 import type { ToolCall } from "@tropism/domain/message"
@@ -25,13 +22,13 @@ export const refusalSentences: Readonly<Record<RefusalReason, string>> = {
     "You have called this tool with the same arguments several times in a row, so it was not called again. The answer would be the same: try a different approach, or say why you cannot go on."
 }
 
-/** What is said of a call that was begun and whose outcome nobody waits for any more. */
+/** The outcome of a call that had begun when its run stopped. */
 export const underWay = {
   error: "This call had begun when the run came to rest: it may or may not have happened",
   reason: "unknownOutcome"
 } as const
 
-/** Why a tool call was aborted, behind "had not answered when". */
+/** Why a tool call was aborted, to follow "had not answered when". */
 export const abortReasons = {
   time: "the run's time was up",
   message: "a new message came",
@@ -45,21 +42,24 @@ export const warningSentences: Readonly<Record<LoopWarning, string>> = {
     "Your last tool calls all failed with the same error. Read it, and try a different approach, or say why you cannot go on."
 }
 
-/** What a model reads whose answer reached the provider's limit of output tokens. */
+/** What a model reads after its answer reached the provider's limit of output tokens. */
 export const continuationSentence =
   "Your last answer was cut off at the limit of output tokens. Go on exactly where it stopped: repeat nothing, and do not mention the cut."
 
-/** Why a run failed whose model gave no answer that can be used. */
+/** Why a run failed whose model gave no usable answer. */
 export const answerFailures = {
   contentFilter: "The content filter of the model's provider stopped the answer",
   emptyAnswer: "The model gave no answer, twice in a row: neither words nor tool calls"
 } as const
 
-/** What a model reads that may go on after a limit has stopped it, where the person said nothing. */
+/** What a model reads when a run is resumed after a limit without a message. */
 export const resumeSentence =
   "You may go on: what stopped you no longer does, and you can call tools again. Continue where you stopped."
 
-/** What broke an attempt, for people: what PostgreSQL said of it; of anything else the kind alone, because its words may hold secrets. */
+/**
+ * Describes what broke an attempt, for people: PostgreSQL's message, otherwise only the kind of defect, because its message may hold
+ * secrets.
+ */
 export const causeSentence = (defect: unknown): string => {
   if (!(defect instanceof SqlError.SqlError))
     return `${defect instanceof Error ? defect.name : "a defect"}; the server's log says more`
@@ -68,25 +68,25 @@ export const causeSentence = (defect: unknown): string => {
   return keepableText(said, runLimits.breakCauseMaxChars)
 }
 
-/** Why a run was cancelled of which nothing is left that it could look at. */
+/** Why a run was cancelled when everything that triggered it was purged. */
 export const emptiedSentence = "What woke it was purged before it had begun"
 
-/** What is said of a run that no worker took over, and of its entry. */
+/** The failure of a run that no worker took over, and of its entry. */
 export const noWorkerSentence = "No worker was alive for this entry for too long"
 
-/** What is said of a run at work of which nothing came for so long, and of its entry. */
+/** The failure of a running run without progress, and of its entry. */
 export const noProgressSentence = (ms: number): string =>
   `No progress for ${Math.round(ms / 1_000)} s: the model sent nothing, no tool was at work and no event was kept`
 
-/** Why a run was failed that no further attempt would bring on. */
+/** Why a run failed that no further attempt could complete. */
 export const permanentSentence = (fault: SqlError.SqlError): string =>
   `The database refuses what this run writes, and would refuse it again: ${causeSentence(fault)}`
 
-/** A text as a run keeps it for its summary: only what was cut is longer than the bound, by what says so. */
+/** Shortens a text for a run's summary; only a shortened text exceeds the limit, by the note that says so. */
 export const summaryOf = (text: string, wholeChars = 0): string =>
   beginningTold(text, runLimits.summaryMaxChars, Math.max(wholeChars, text.length))
 
-/** A summary as it is told, and whether there was more; of a list its beginning, which may be all that was read of it. */
+/** Returns a summary with whether it was shortened; a list may have read only its beginning. */
 export const toldSummary = (
   { summary, summaryChars }: { readonly summary: string | null; readonly summaryChars: number | null },
   listedMaxChars?: number
@@ -99,6 +99,6 @@ export const toldSummary = (
   }
 }
 
-/** Why a run was ended that did not stop to repeat itself (S002-R37). */
+/** Why a run was stopped that kept repeating itself (S002-R37). */
 export const doomLoopSentence = ({ name }: ToolCall, times: number): string =>
   `Doom loop: the agent asked for ${name} with the same arguments ${times} times in a row and was stopped`

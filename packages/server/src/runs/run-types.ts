@@ -1,7 +1,4 @@
-/**
- * A run as the stages hand it on: wanted, and then held by one worker.
- *
- */
+/** The types of a run: to be queued, skipped, claimed and failed. */
 import type { ContextName } from "@tropism/domain/context-event"
 import type { GraphEvent } from "@tropism/domain/graph"
 import type {
@@ -18,7 +15,7 @@ import type { Occurrence } from "@tropism/domain/mcp-event"
 import type { LimitOverrides, RunFailure, Trigger } from "@tropism/domain/run"
 import type { Taint } from "@tropism/domain/taint"
 
-/** A run to be queued, with the context that it will work on. */
+/** A run to queue, with the context it will work on. */
 export interface NewRun {
   readonly id: RunId
   readonly agentId: AgentId
@@ -29,15 +26,15 @@ export interface NewRun {
   readonly depth: number
   readonly userId: UserId | null
   readonly dueAt: string | null
-  /** What of untrusted sources its context begins with; a run that is spawned inherits its parent's taint by itself. */
+  /** The untrusted sources that its context begins with; a sub-run inherits its parent's taint automatically. */
   readonly taintedBy?: ReadonlyArray<Taint>
-  /** The run that spawns it; absent for one that begins by itself. */
+  /** The run that spawns it; absent for a run that is not a sub-run. */
   readonly spawn?: Spawn
-  /** The backtest that it belongs to; absent for one that works for real. */
+  /** The backtest that it belongs to; absent for a real run. */
   readonly backtestId?: BacktestId
 }
 
-/** A run that begins a chain of its own, named after itself. */
+/** Returns the chain fields of a run that begins a chain of its own, named after the run. */
 export const chainRoot = (
   id: RunId,
   agent: { readonly id: AgentId; readonly version: number },
@@ -52,34 +49,34 @@ export const chainRoot = (
   dueAt: null
 })
 
-/** How a run came to be below another. */
+/** How a sub-run relates to the runs above it. */
 export interface Spawn {
   readonly parentRunId: RunId
-  /** The tool call whose outcome its end brings. */
+  /** The tool call whose outcome its end delivers. */
   readonly spawnedBy: ToolCallId
-  /** The runs above it, from the first to its parent. */
+  /** The runs above it, from the root to its parent. */
   readonly ancestors: ReadonlyArray<RunId>
-  /** What is set for it alone. */
+  /** Its own limits. */
   readonly limits: LimitOverrides
 }
 
-/** A trigger that gets no run, kept in its place with the reason. */
+/** A trigger that gets no run, recorded with the reason. */
 export interface SkippedRun extends Pick<NewRun, "id" | "agentId" | "agentVersion" | "trigger" | "dueAt"> {
   readonly reason: string
 }
 
-/** A run that was ended from outside: its worker had gone silent, or nothing came of it. */
+/** A run that was failed from outside: its worker disappeared, or it made no progress. */
 export interface FailedRun extends Pick<
   ClaimedRun,
   "id" | "agentId" | "backtestId" | "contextName" | "userId"
 > {
-  /** What is known of an answer that was broken off; null is nothing. */
+  /** The partial text of an answer that broke off; null without one. */
   readonly summary: string | null
   readonly errorMessage: string
   readonly failureReason: RunFailure
 }
 
-/** A run that this worker holds, with the token that its writes must carry and what it begins with. */
+/** A run that this worker holds, with the token that its writes must carry and the state it begins with. */
 export interface ClaimedRun {
   readonly id: RunId
   readonly projectId: ProjectId
@@ -90,29 +87,29 @@ export interface ClaimedRun {
   readonly rootEventId: GraphEventId
   readonly depth: number
   readonly userId: UserId | null
-  /** The runs above it, from the first to the one that spawned it. */
+  /** The runs above it, from the root to its parent. */
   readonly ancestors: ReadonlyArray<RunId>
-  /** The backtest that it belongs to: then nothing that it does reaches anybody. */
+  /** The backtest that it belongs to; nothing that such a run does is delivered to anyone. */
   readonly backtestId: BacktestId | null
-  /** What was set for this run alone. */
+  /** The run's own limits. */
   readonly limits: LimitOverrides | null
-  /** How long it may still work, in milliseconds, when it was claimed; null is unbounded. */
+  /** Its remaining time in milliseconds at the claim; null without a limit. */
   readonly timeLeftMs: number | null
-  /** It came from the queue, so nobody has died over it: a turn that is open was left open for it. */
+  /** It came from the queue, so its last attempt did not die: an open turn was left open for it. */
   readonly wasQueued: boolean
   /** Its attempts died with their servers, so it was claimed in a small group of such runs. */
   readonly isSuspect: boolean
   readonly attempt: number
   readonly attemptToken: AttemptToken
   readonly projectName: string
-  /** How many events its log had when it was claimed. */
+  /** The number of events in its log at the claim. */
   readonly loggedEvents: number
-  /** Whether its agent's version bounds what one run may spend. */
+  /** Whether its agent's version limits the spending of one run. */
   readonly hasBudget: boolean
-  /** Whether people had rejected anything of its agent about what woke it. */
+  /** Whether people had rejected suggestions of its agent about the triggering objects. */
   readonly hasRejections: boolean
-  /** The events that woke it, as the trigger names them. */
+  /** The triggering events, as the trigger names them. */
   readonly events: ReadonlyArray<GraphEvent>
-  /** What foreign servers told, as the trigger names it. */
+  /** The triggering events from external servers, as the trigger names them. */
   readonly occurrences: ReadonlyArray<Occurrence>
 }

@@ -1,9 +1,8 @@
 /**
- * Reads a run step by step: who was asked, what it cost, what came of each call.
+ * Reads a run step by step: the model requests, their cost, and the outcome of each tool call.
  *
- * A page costs the same wherever it lies: a number of questions that does not
- * depend on how many steps it has. What the model asked for stands in its
- * answer; what came of a call stands in its record, made or refused.
+ * Any page costs the same number of queries, independent of the number of steps. The calls come from the model's answers; their outcomes
+ * come from the call records, made or refused.
  */
 import { promptOf, type ReducedContext } from "@tropism/domain/context"
 import type { ContextName } from "@tropism/domain/context-event"
@@ -55,7 +54,7 @@ interface OutcomeRow {
 export class StepReading extends Context.Service<
   StepReading,
   {
-    /** The steps of a run behind a number, in order. */
+    /** Returns the steps of a run after a number, in order. */
     readonly list: (
       runId: RunId,
       after: number,
@@ -83,7 +82,7 @@ export class StepReading extends Context.Service<
 
       const list = Effect.fn("StepReading.list")(function* (runId: RunId, after: number, limit: number) {
         const { projectId } = yield* ProjectTransaction
-        // A step has one call or more, so no call of a later step has a smaller number than the step.
+        // Each step has at least one call, so no call of a later step has a smaller number than that step.
         const calls = yield* sql<ModelCallRow>`
           select * from kb.model_calls where project_id = ${projectId} and run_id = ${runId} and number > ${after}
             and step > ${after} and step <= ${after + limit} and purpose = 'step'
@@ -152,15 +151,15 @@ const toCall = (callId: string, tool: string, outcome: OutcomeRow | undefined): 
   durationMs: outcome?.completedAt ? outcome.completedAt.getTime() - outcome.startedAt.getTime() : null
 })
 
-// Reads what a run had to do with the graph: what it read, what it wrote, and what it suggests.
+// Reads which objects a run read, wrote and made suggestions about.
 //
-// All of it stands in its trigger, in the records of its calls and in the events that name it; nothing is kept twice.
-// What it read is asked of where a suggestion has its evidence from, so the two agree.
+// The data comes from its trigger, from its call records and from the events that name it; there is no second copy. Reads are queried in
+// the same way as the evidence of suggestions, so the two agree.
 
 export class RunObjectReading extends Context.Service<
   RunObjectReading,
   {
-    /** The newest of each kind first, bounded. */
+    /** Returns the newest of each kind first, up to a limit. */
     readonly of: (runId: RunId) => Effect.Effect<RunObjects, never, ProjectTransaction>
   }
 >()("@tropism/server/run/RunObjectReading") {
@@ -172,7 +171,7 @@ export class RunObjectReading extends Context.Service<
       const suggested = yield* makeSuggestedTasks
       const { hasChanged } = yield* makeUndoCauses
 
-      /** The objects whose events woke a run, the newest last. */
+      /** Returns the objects whose events triggered a run, the newest last. */
       const wokenBy = Effect.fnUntraced(function* (runId: RunId) {
         const { projectId } = yield* ProjectTransaction
         const [run] = yield* sql<{ readonly trigger: Trigger }>`
@@ -219,13 +218,12 @@ export class RunObjectReading extends Context.Service<
   )
 }
 
-// Makes the request again that a model is asked now, or was asked when its run was ended from outside.
+// Rebuilds the model request that is in progress, or was when its run was ended from outside.
 //
-// Nothing of it is kept before it is over: the log up to where the run stands
-// folds to exactly its messages, and the decider says whether there is one. So
-// a cancel, or a server that died, loses nothing, and a step costs nothing more.
+// A request is not stored before it ends: the log up to the run's position folds to exactly its messages, and the decider tells whether a
+// request is open. A cancellation or a server crash therefore loses nothing, and a step needs no extra write.
 
-/** A run as far as it says where in which log it stands. */
+/** The fields of a run that locate its position in a log. */
 interface Standing {
   readonly id: RunId
   readonly status: RunStatus
@@ -235,11 +233,11 @@ interface Standing {
   readonly isConversation: boolean
   readonly partialText: string | null
   readonly createdAt: Date
-  /** The last event that a recorded call of the run has to do with; 0 without one. */
+  /** The last event that a recorded call of the run refers to; 0 without one. */
   readonly lastEvent: number
 }
 
-/** Where a run stands in its log, and what it had said there. */
+/** The state of a run at its position in the log, and its text there. */
 interface Standpoint {
   readonly context: ReducedContext
   readonly said: string
@@ -248,7 +246,7 @@ interface Standpoint {
 export class OpenRequestReading extends Context.Service<
   OpenRequestReading,
   {
-    /** The request of a run that nobody has answered; undefined where there is none. */
+    /** Returns a run's request that has no answer yet; undefined when there is none. */
     readonly of: (runId: RunId) => Effect.Effect<OpenRequest | undefined, never, ProjectTransaction>
   }
 >()("@tropism/server/run/OpenRequestReading") {
@@ -269,7 +267,7 @@ export class OpenRequestReading extends Context.Service<
         return run
       })
 
-      /** The state in which a run was broken off from outside; undefined where it was not. */
+      /** Returns the state in which a run was ended from outside; undefined otherwise. */
       const brokenOff = Effect.fnUntraced(function* (run: Standing) {
         const { projectId } = yield* ProjectTransaction
         const [end] = yield* sql<{
@@ -286,7 +284,7 @@ export class OpenRequestReading extends Context.Service<
             and turn.type = 'AgentTurnInterruptedEvent' and turn.payload ->> 'reason' in ('cancelled', 'crash')
             and (${!run.isConversation} or turn.created_at >= ${run.createdAt})
           order by case when ${run.isConversation} then turn.number else -turn.number end limit 1`
-        // Calls that were to be made, or were, got their outcome with the end: no model was asked then.
+        // Pending tool calls got their outcome with the end, so no model request was open.
         if (end === undefined || end.endsCalls) return undefined
         const context = yield* contexts.loadUpTo(run.contextName, end.number - 1)
         return { context, said: end.said }
@@ -305,7 +303,7 @@ export class OpenRequestReading extends Context.Service<
           : Effect.succeed(undefined)
       }
 
-      /** Whether a request to a model is what comes next, and its tries are not on record. */
+      /** Whether the next action is a model request whose tries are not recorded yet. */
       const isAsking = Effect.fnUntraced(function* (run: Standing, context: ReducedContext) {
         const { projectId } = yield* ProjectTransaction
         const next = decide({
@@ -322,7 +320,7 @@ export class OpenRequestReading extends Context.Service<
         return kept.length === 0 ? next : undefined
       })
 
-      /** Whom it is asked of, and what that costs; undefined where no model can be asked here any more. */
+      /** Returns the model of the request and its prices; undefined when that model is no longer available here. */
       const modelOf = Effect.fnUntraced(function* (run: Standing, context: ReducedContext) {
         const found = yield* agents.version(run.agentId, run.agentVersion)
         if (found === undefined) return undefined
@@ -338,7 +336,7 @@ export class OpenRequestReading extends Context.Service<
         ).pipe(Effect.map(Option.getOrUndefined))
       })
 
-      /** The tools of the run's newest request on record: those of a first one are known only to who asks. */
+      /** Returns the tools of the run's last recorded request; those of a first request are known only to its worker. */
       const toolsOf = Effect.fnUntraced(function* (projectId: ProjectId, runId: RunId) {
         const [row] = yield* sql<{ readonly tools: OpenRequest["tools"] }>`
           select coalesce(list.tools, '[]') as tools from kb.model_calls call
@@ -382,20 +380,19 @@ const conversation: Trigger["type"] = "context"
 
 const decodeMessages = Schema.decodeUnknownSync(Schema.Array(Schema.Json))
 
-// Tells which step of a run's flow a request to a model was for.
+// Finds the workflow step of a model request.
 //
-// The log says where each step begins, and a request names the last event that
-// the model was shown. A context may be older than the run: steps that began
-// before the run was made are not its own.
+// The log records where each step begins, and a request names the last event that it included. A context may be older than the run: steps
+// that began before the run do not belong to it.
 
-/** What step was at work behind an event of the log. */
+/** Returns the step that was active after an event of the log. */
 export type FlowStepBehind = (afterEvent: number) => FlowStepAtWork | null
 
 interface BegunRow extends FlowStepAtWork {
   readonly number: number
 }
 
-/** The steps at work in some calls of one run, in one question. */
+/** Finds the steps of several calls of one run in one query. */
 const makeFlowSteps = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function* (projectId: ProjectId, runId: RunId, calls: ReadonlyArray<ModelCallRow>) {
     const [first] = calls
@@ -416,19 +413,18 @@ const makeFlowSteps = (sql: SqlClient.SqlClient) =>
 
 const noStep: FlowStepBehind = () => null
 
-// Reads what models were asked, and makes the exact request again from the log.
+// Reads model requests and rebuilds the exact request from the log.
 //
-// The reducer is pure and the log is never changed, so the fold up to the event
-// that a call names is the context that the model was shown, word for word.
+// The reducer is pure and the log immutable, so the fold up to the event that a call names is exactly the context that the model was shown.
 
 type Read<A> = Effect.Effect<A, never, ProjectTransaction>
 
 export class ModelCallReading extends Context.Service<
   ModelCallReading,
   {
-    /** The calls of a run behind a number, in the order in which they were made. */
+    /** Returns the calls of a run after a number, in the order in which they were made. */
     readonly list: (runId: RunId, after: number, limit: number) => Read<ReadonlyArray<ModelCall>>
-    /** One call with what the model was shown and what it answered. */
+    /** Returns one call with its messages and its answer. */
     readonly exchange: (runId: RunId, number: number) => Read<ModelExchange | undefined>
   }
 >()("@tropism/server/run/ModelCallReading") {
@@ -451,7 +447,7 @@ export class ModelCallReading extends Context.Service<
         return calls.map((row) => toModelCall(row, flowStep(row.afterEvent)))
       }, orDie)
 
-      /** What the log up to an event folds to, as it was shown: to be answered, to be judged, or to be told in short. */
+      /** Returns the messages of the call: the context up to its event, as prepared for an answer, a verdict, notes or a summary. */
       const messagesOf = Effect.fnUntraced(function* ({ afterEvent, contextName, purpose }: ModelCallRow) {
         const context = yield* contexts.loadUpTo(contextName, afterEvent)
         switch (purpose) {
@@ -488,7 +484,7 @@ export class ModelCallReading extends Context.Service<
         const tools = yield* toolsOf(projectId, row.toolsDigest)
         const whole = yield* messagesOf(row)
         const { leftOut } = row.parameters
-        // Fitted as it was before it was sent: the same number leaves out the same.
+        // Apply the original token limit again: the same limit leaves out the same messages.
         const messages = decodeMessages(
           leftOut === undefined ? whole : fitPrompt(whole, toolTokens(tools), leftOut.maxTokens).messages
         )

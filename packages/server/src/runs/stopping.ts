@@ -1,9 +1,8 @@
 /**
- * The acts by which a run comes to rest, or is told that it should.
+ * Carries out the decisions that end or pause a run, or ask it to stop.
  *
- * The last events of a run and the change of its state are one transaction. A
- * run in which somebody spoke since the log was read goes on instead: then the
- * answer is the state after what was said.
+ * The last events of a run and the change of its state are one transaction. A run that received a message since the log was read continues
+ * instead; the state then includes that message.
  */
 import type { ReachedCap } from "@tropism/domain/chain"
 import type { ReducedContext } from "@tropism/domain/context"
@@ -20,11 +19,11 @@ import { type WaitReason, Runs } from "./run-store.ts"
 import { refusalSentences, softStopSentences, summaryOf, underWay } from "./run-texts.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** The acts by which a run ends with its last append. */
+/** The actions that end a run with its last append. */
 const makeLastActs = Effect.gen(function* () {
   const { appendAndComplete, appendAndEnd, catchUp } = yield* makeRunLog
 
-  /** Ends the run by its last append, unless somebody spoke since the log was read: then the answer is how it goes on. */
+  /** Ends the run with its last append, unless a message has arrived since the log was read; then returns the state to continue with. */
   const over = Effect.fnUntraced(function* <E, R>(
     run: ClaimedRun,
     context: ReducedContext,
@@ -87,9 +86,10 @@ export const makeStopping = Effect.gen(function* () {
     )
 
   /**
-   * Ends the open turn and not the run: a message or a person broke it off, or its actor died, and with it its session.
+   * Ends the open turn but not the run: a message or a person interrupted it, or its actor died, and its session with it.
    *
-   * **Details** What was asked for and not made ends with its turn, in the same append; the calls of an actor that died are for the next.
+   * **Details** Calls that were requested but not made end with their turn, in the same append; the calls of a dead actor are left to the
+   * next one.
    */
   const interrupt = (
     run: ClaimedRun,
@@ -114,7 +114,7 @@ export const makeStopping = Effect.gen(function* () {
       partialText === "" ? {} : { stop: "brokenOff" }
     )
 
-  /** Lets the run rest at a limit; what was said while it made its last request takes it up again at once, as what is said later does. */
+  /** Pauses the run at a limit; a message that arrived during its last request resumes it at once, like a later one. */
   const pause = Effect.fnUntraced(function* (
     run: ClaimedRun,
     context: ReducedContext,
@@ -127,7 +127,7 @@ export const makeStopping = Effect.gen(function* () {
     return yield* finish(run, context, { type: "interrupted", reason, partialText }, Effect.asVoid(end))
   })
 
-  /** Lets the run rest because nothing is left to spend on its next request. */
+  /** Pauses the run because no budget is left for its next request. */
   const restSpent = (run: ClaimedRun, context: ReducedContext, { reason }: ReachedCap) =>
     finish(
       run,
@@ -136,7 +136,7 @@ export const makeStopping = Effect.gen(function* () {
       runs.pause(run, "budget", summaryOf(lastWordsOf(run, context)), reason)
     )
 
-  /** Lets the run rest until others bring the outcomes that it waits for, unless one has come since the log was read. */
+  /** Pauses the run until the outcomes that it waits for arrive, unless one has arrived since the log was read. */
   const wait = Effect.fnUntraced(function* (run: ClaimedRun, context: ReducedContext, what: WaitsFor) {
     const end = runs.wait(run, waitReasons[what])
     const isOver = yield* appendAndEnd(run, context, [], end)
@@ -156,7 +156,7 @@ export const makeStopping = Effect.gen(function* () {
   return { complete, finish, interrupt, softStop, pause, restSpent, wait, fail }
 })
 
-/** The ends of the calls that nobody has made, or whose maker died. */
+/** Returns the outcomes of calls that were never made, or whose actor died. */
 const abandonedCalls = (context: ReducedContext): ReadonlyArray<NewEvent> =>
   context.pendingCalls.map(({ id, name }) => ({
     type: "ToolCallFailedEvent",
@@ -165,7 +165,7 @@ const abandonedCalls = (context: ReducedContext): ReadonlyArray<NewEvent> =>
     error: isUnderWay(context, id) ? underWay : { error: refusalSentences.abandoned, reason: "abandoned" }
   }))
 
-/** How long the open turn has taken. */
+/** Returns the duration of the open turn. */
 export const durationMs = Effect.fnUntraced(function* (context: ReducedContext) {
   const now = yield* Clock.currentTimeMillis
   return Option.match(context.agentTurnStartedAt, {
@@ -174,18 +174,17 @@ export const durationMs = Effect.fnUntraced(function* (context: ReducedContext) 
   })
 })
 
-// The last words of a run.
+// Builds the closing events of a run.
 //
-// Every call has an outcome, every turn an end and every session an end, however
-// the run ended: whoever folds the log later, or goes on with the same context,
-// finds nothing half open.
+// Every call gets an outcome and every turn and session an end, however the run ended, so no later reader of the log finds anything half
+// open.
 
 /** How a run ends. */
 export type Closing =
   | {
       readonly type: "interrupted"
       readonly reason: "cancelled" | "stepLimit" | "timeout" | "budget" | "forked" | "user"
-      /** What the model had said of an answer that was broken off. */
+      /** The text of an answer that broke off. */
       readonly partialText?: string | undefined
     }
   | Failed
@@ -195,26 +194,28 @@ export type Closing =
 export interface Failed {
   readonly type: "failed"
   readonly error: string
-  /** Absent where its workers died, and its session with them. */
+  /** Absent when its workers died, and its session with them. */
   readonly reason?: TurnFailure
 }
 
-/** What a run has said last in its log; a conversation may hold other runs' words. */
+/** Returns the last text of a run in its log; a conversation may also hold the text of other runs. */
 export const lastWordsOf = (
   run: { readonly id: string },
   { lastText, run: { id } }: ReducedContext
 ): string => (id === run.id ? lastText : "")
 
-/** Whether a log is the run's own, and over with it; that of a conversation goes on. */
+/** Whether the log is the run's own and ends with it; a conversation's log continues. */
 const hasOwnLog = ({ contextName, id }: LogOfRun): boolean => contextName === `run-${id}`
 
-/** A run and the context that it works in. */
+/** A run and its context. */
 export interface LogOfRun {
   readonly id: string
   readonly contextName: string
 }
 
-/** The events that close whatever is open when a run ends or rests at a limit; the session of a conversation goes on (S004-R41). */
+/**
+ * Returns the events that close everything open when a run ends or pauses at a limit; the session of a conversation continues (S004-R41).
+ */
 export const closingEvents = (
   run: LogOfRun,
   context: ReducedContext,
@@ -224,13 +225,13 @@ export const closingEvents = (
   ...(context.isSessionOpen && hasOwnLog(run) ? [sessionEnd(false)] : [])
 ]
 
-/** What is open where a context is forked, closed in the fork's own log, and the session that begins there. */
+/** Returns the events that close everything open in a fork's log, and begin its session. */
 export const forkClosing = (context: ReducedContext): ReadonlyArray<NewEvent> => [
   ...turnClosing(context, { type: "interrupted", reason: "forked" }),
   ...nextSession(context, false)
 ]
 
-/** The events that close the open turn and its calls. */
+/** Returns the events that close the open turn and its calls. */
 export const turnClosing = (context: ReducedContext, closing: Closing): ReadonlyArray<NewEvent> => [
   ...context.pendingCalls.map((call): NewEvent => ({
     type: "ToolCallFailedEvent",
@@ -249,10 +250,10 @@ export const turnClosing = (context: ReducedContext, closing: Closing): Readonly
 ]
 
 /**
- * The events behind those that have closed the turn of a run that fails.
+ * Returns the events after those that closed the turn of a failing run.
  *
- * **Details** What no turn has begun for, and no other run answers, has a turn of
- * its own that fails: people read what became of it where they read the answer.
+ * **Details** Messages without a turn that no other run answers get a turn of their own that fails, so people read the failure where they
+ * expect the answer.
  */
 export const failedEnd = (
   run: LogOfRun,
@@ -272,11 +273,11 @@ export const failedEnd = (
   ]
 }
 
-/** Whether somebody waits for a turn that has not begun: for a first one, or for that of the next step. */
+/** Whether a turn is due that has not begun: a first one, or that of the next step. */
 const isTurnMissing = (context: ReducedContext): boolean =>
   context.isTurnDue || (Option.isNone(context.agentTurnStartedAtEventId) && nextStepOf(context) !== undefined)
 
-/** The session of the actor that comes now; where one that died has left its own open, that ends first (S004-R40…R42). */
+/** Returns the start of the new actor's session; ends the session of a dead actor first (S004-R40…R42). */
 export const nextSession = ({ isSessionOpen }: ReducedContext, isCrash = true): ReadonlyArray<NewEvent> => [
   ...(isSessionOpen ? [sessionEnd(isCrash)] : []),
   { type: "SessionStartedEvent" }

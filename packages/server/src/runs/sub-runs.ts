@@ -1,11 +1,9 @@
 /**
- * Runs that runs begin: one agent hands a task to another.
+ * Spawns sub-runs: one agent delegates a task to another.
  *
- * Spawning is a tool's effect: the child is queued in the transaction that
- * records the call, and the end of the child brings the call's outcome
- * (`reporting.ts`). The child belongs to the chain of its parent and takes a
- * place there. Whom an agent may spawn stands in the version that its run pins;
- * whether that agent may run is judged now.
+ * Spawning is the effect of a tool: the child is queued in the transaction that records the call, and the end of the child delivers the
+ * call's outcome (`completion-and-retry.ts`). The child belongs to its parent's chain and takes a place there. The version that the
+ * parent's run pins lists the agents it may spawn; whether such an agent may run is checked now.
  */
 import { ContextName } from "@tropism/domain/context-event"
 import type { FlowStep } from "@tropism/domain/flow"
@@ -68,7 +66,7 @@ export const childRuns = Layer.effect(
       )
     }, orDie)
 
-    /** The agents that could run now, of which a name or pattern of the parent speaks. */
+    /** Selects the agents that could run now and match a name or pattern of the parent. */
     const spawnable = Effect.fnUntraced(function* ({ subAgents }: Parent) {
       const { projectId } = yield* ProjectTransaction
       const patterns = subAgents.map((pattern) => pattern.replaceAll("_", "\\_").replaceAll("*", "%"))
@@ -78,7 +76,7 @@ export const childRuns = Layer.effect(
         order by name limit ${runLimits.spawnableAgents}`
     }, orDie)
 
-    /** The agent of a name, when the parent may spawn it. */
+    /** Returns the agent with this name, if the parent may spawn it. */
     const findAgent = Effect.fnUntraced(function* (parent: Parent, name: string) {
       const { projectId } = yield* ProjectTransaction
       if (!allows(parent.subAgents, name)) return undefined
@@ -97,7 +95,7 @@ export const childRuns = Layer.effect(
       )
     })
 
-    /** Takes a place among the agent's runs and one in the chain, in the order in which a retry, and the end of a run, write to both. */
+    /** Takes a place among the agent's runs and one in the chain, in the lock order of a retry and of a run's end. */
     const takePlace = Effect.fnUntraced(function* (agent: Spawnable, { rootEventId }: RunPrincipal) {
       yield* Effect.catchTag(admission.places(agent.id), "TriggerRefused", ({ detail }) =>
         refused("notPermitted", detail)
@@ -166,7 +164,7 @@ export const childRuns = Layer.effect(
   })
 )
 
-/** What an agent is given: always a task, and as input what its prompts speak of. */
+/** Returns what an agent accepts: always a task, and as input the fields that its prompts use. */
 const takesOf = ({ prompt, steps, systemPrompt }: Spawnable) => {
   const fields = inputFieldsOf([prompt, systemPrompt ?? "", ...steps.map((step) => step.prompt)])
   return {
@@ -175,17 +173,15 @@ const takesOf = ({ prompt, steps, systemPrompt }: Spawnable) => {
   }
 }
 
-// Ends the runs below a run that nobody above them wants any more, and pauses those whose time is over.
+// Cancels sub-runs that are no longer wanted and pauses those whose time is over.
 //
-// A run is unwanted when its parent was cancelled or has failed, when a run above a
-// parent that completed was or has, or when the call that spawned it was abandoned: a
-// run that rests at a limit outlives the parent that took what there was of its work.
-// Each is cancelled in a transaction of its own,
-// after the one that made it unwanted, so no child is locked while a parent is
-// held. Who is cancelled spawns no more: it is looked again until none is left.
-// A crash in between loses nothing, because a loop of its own looks for the same: each second
-// for what is at work, and now and then for what rests at a limit and does nothing. The same loop pauses
-// runs that are past their deadline and grace: whoever works on them is dead, stands still or waits too long.
+// A sub-run is unwanted when its parent was cancelled or has failed, when a run above a completed parent was or has, or when the call that
+// spawned it was abandoned. One that is paused at a limit outlives a parent that used its partial result. Each is cancelled in its own
+// transaction, after the one that made it unwanted, so no child is locked while a parent is locked. A cancelled run spawns no more, so the
+// search repeats until it finds none.
+//
+// A crash in between loses nothing, because a loop searches again: every second for active runs, and less often for those paused at a
+// limit. The same loop pauses runs past their deadline and grace period, whose worker is dead, hangs or waits too long.
 
 interface Unwanted {
   readonly id: RunId
@@ -196,11 +192,14 @@ interface Unwanted {
 export class Descendants extends Context.Service<
   Descendants,
   {
-    /** Cancels whatever is alive below a run and unwanted, and answers how many runs there were; afterwards nothing there writes. */
+    /** Cancels every live unwanted run below a run and returns their number; none of them can write afterwards. */
     readonly cancelBelow: (projectId: ProjectId, runId: RunId) => Effect.Effect<number>
-    /** Cancels what is unwanted and rests at a limit in any project, and answers how many runs there were. */
+    /** Cancels unwanted runs of any project that are paused at a limit and returns their number. */
     readonly cancelResting: Effect.Effect<number>
-    /** Cancels unwanted runs, pauses those past their grace, and lets those go on that wait for others and have used their time, for ever. */
+    /**
+     * Cancels unwanted runs, pauses those past their grace period, and queues runs that wait for others past their deadline, until
+     * interrupted.
+     */
     readonly run: Effect.Effect<never>
   }
 >()("@tropism/server/run/Descendants") {
@@ -231,14 +230,14 @@ export class Descendants extends Context.Service<
           order by child.id limit ${runLimits.cancelBatchRuns}`
       }, orDie)
 
-      /** One that has ended meanwhile needs no end. */
+      /** A run that has ended meanwhile is skipped. */
       const cancel = (projectId: ProjectId, run: Unwanted) =>
         database.inProject(
           projectId,
           Effect.catchTag(endings.cancel(run, { because: run.because }), "RunNotInState", () => Effect.void)
         )
 
-      /** Looks and cancels until nothing is found: whom the last round cancelled makes those below unwanted. */
+      /** Searches and cancels until none is found: each round may make the runs below unwanted. */
       const cancelWhile = Effect.fnUntraced(function* (projectId: ProjectId, where: Statement.Fragment) {
         const cancelled = new Set<RunId>()
         while (true) {
@@ -262,7 +261,7 @@ export class Descendants extends Context.Service<
         )
       )
 
-      /** Their deciders will say that the time is up, and refuse the calls that wait. */
+      /** Their deciders then find that the time is up and refuse the waiting calls. */
       const queueOverdue = Effect.gen(function* () {
         const { projectId } = yield* ProjectTransaction
         const rows = yield* sql`

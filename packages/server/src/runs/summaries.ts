@@ -1,10 +1,8 @@
 /**
- * Sums up what a window lets go of, before the model is asked with what is left.
+ * Summarizes the messages that drop out of the context window, before the next model request.
  *
- * The summary and the cut are one event, so a crash anywhere leaves either the
- * window as it was, and the request is made again, or the one that is left. A
- * model that fails, or says nothing, costs the context its oldest messages and
- * not the turn: they are let go without a summary.
+ * The summary and the cut are one event, so a crash leaves either the old window, and the request is repeated, or the new one. When the
+ * model fails or returns nothing, the turn continues and the oldest messages are dropped without a summary.
  */
 import type { ReducedContext } from "@tropism/domain/context"
 import type { NewEvent } from "@tropism/domain/context-event"
@@ -90,20 +88,19 @@ export const makeSummaries = Effect.gen(function* () {
   return { summarize }
 })
 
-// What a model is shown to sum up what a window lets go of.
+// Builds the request for a summary.
 //
-// A function of the context alone, so the record of the request is the number of
-// an event. The conversation is quoted as a text: a model that is shown it as a
-// conversation would go on with it.
+// It depends on the context alone, so an event number suffices to record the request. The conversation is quoted as text, because a model
+// that reads it as a conversation would continue it.
 
 export interface SummaryRequest {
   readonly cut: Cut
   readonly messages: ReadonlyArray<Message>
-  /** Of the summary. */
+  /** The limit of the summary. */
   readonly maxChars: number
 }
 
-/** The request for the summary that a context needs before its model is asked again, if it needs one. */
+/** Returns the summary request that a context needs before its next model request, if any. */
 export const findSummary = (context: ReducedContext): SummaryRequest | undefined => {
   const reducer = reducerOf(context.config)
   const cut = findSummaryDue(context)
@@ -122,7 +119,7 @@ export const findSummary = (context: ReducedContext): SummaryRequest | undefined
   }
 }
 
-/** What is summed up, and how much of it is shown and may be said. */
+/** The messages to summarize, and the limits of the prompt and the summary. */
 export interface Material {
   readonly instructions: string
   readonly before: Option.Option<string>
@@ -131,7 +128,7 @@ export interface Material {
   readonly maxChars: number
 }
 
-/** The request for a summary that takes the place of the one before. */
+/** Builds the request for a summary that replaces the previous one. */
 export const summingUp = ({
   before,
   instructions,
@@ -156,10 +153,10 @@ export const summingUp = ({
 const instructions =
   "You keep the notes of an assistant whose conversation has become too long to be shown whole. Write one summary that takes the place of the summary so far, if there is one, and of the conversation: what was asked, decided, found out and done, with names, ids and figures, and what is still open. Write nothing else."
 
-/** Blanks and punctuation included. */
+/** With spaces and punctuation. */
 const charsPerWord = 7
 
-/** What was said, one paragraph for each message; of long ones, and of a long whole, the beginning. */
+/** Renders the messages, one paragraph each; long messages, and a long whole, are shortened. */
 const transcriptOf = (messages: ReadonlyArray<Message>, maxChars: number): string =>
   excerpt(
     messages.map((message) => excerpt(paragraphOf(message), runLimits.quotedMessageMaxChars)).join("\n\n"),

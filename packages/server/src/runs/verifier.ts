@@ -1,10 +1,9 @@
 /**
- * Folds everything anew and tells where the records do not follow from it.
+ * Folds every log of a project again and reports where the records do not follow from it.
  *
- * One snapshot of the project, read in pages, so what happens meanwhile is no
- * difference, and neither a long log nor a broken project costs memory. A snapshot
- * holds a connection, so it is held for a bounded time, and by few at once. It
- * writes nothing: what is wrong is for people to judge.
+ * It reads one database snapshot in pages, so concurrent writes cause no false differences and neither a long log nor a damaged project
+ * needs much memory. A snapshot holds a connection, so its duration and the number of concurrent verifications are limited. It writes
+ * nothing: people judge the differences.
  */
 import { type ContextName, decodeEvent } from "@tropism/domain/context-event"
 import { foldVersion } from "@tropism/domain/context-snapshot"
@@ -25,7 +24,7 @@ import { makeTurns } from "../database/export-backpressure.ts"
 import { makeGraphVerification, type TellDifferences } from "../graph/verification.ts"
 import { agentLimits, runLimits } from "../limits.ts"
 
-/** It took longer than one may take, waiting for others included. */
+/** The verification exceeded its time limit, including the time in the queue. */
 export class VerificationTooLong extends Schema.TaggedError<VerificationTooLong>()(
   "VerificationTooLong",
   {}
@@ -34,7 +33,7 @@ export class VerificationTooLong extends Schema.TaggedError<VerificationTooLong>
 export class Verifier extends Context.Service<
   Verifier,
   {
-    /** Compares a whole project, as of one moment, when its turn has come. */
+    /** Verifies a whole project as of one moment, when its turn has come. */
     readonly verify: (projectId: ProjectId) => Effect.Effect<Verification, VerificationTooLong>
   }
 >()("@tropism/server/run/Verifier") {
@@ -47,7 +46,7 @@ export class Verifier extends Context.Service<
       const graph = yield* makeGraphVerification
       const inTurn = yield* makeTurns(runLimits.concurrentVerifications)
 
-      /** What stands beside a context's log. */
+      /** Reads the records that belong to a context's log. */
       const recordsOf = Effect.fnUntraced(function* (head: HeadRow) {
         const { projectId } = yield* ProjectTransaction
         const runs = yield* sql<RunRecord>`
@@ -72,7 +71,7 @@ export class Verifier extends Context.Service<
         let events = 0
         while (true) {
           const page = yield* contexts.read(head.name, events, agentLimits.logPageEvents)
-          // A page is judged when others have had their turn.
+          // Give other fibers a turn before judging a page.
           yield* Effect.yieldNow
           tellFaults(judge.read(page.map(decodeEvent)))
           events += page.length

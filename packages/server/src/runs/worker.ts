@@ -1,12 +1,10 @@
 /**
- * Takes queued runs, keeps them alive and lets actors work on them.
+ * Claims queued runs, extends their leases and runs their actors.
  *
- * Projects take turns, so one with a thousand waiting runs does not hold up the
- * others. While an actor works a heartbeat extends its lease; when the heartbeat
- * finds the run gone, the actor is stopped. The worker decides nothing: whoever
- * claims a row in the database has it. Suspects, whose attempts died with their
- * servers, come in small groups: the next group is claimed when each run of the
- * one before has kept a step or ended, so a death names few that may have caused it.
+ * Projects take turns, so one with a thousand queued runs does not delay the others. A heartbeat extends the lease of a running actor and
+ * stops the actor when its run is lost. The worker decides nothing: the claim in the database does. Suspects, whose attempts died with
+ * their servers, are claimed in small groups, and the next group only when each run of the previous one has stored a step or ended; a death
+ * then has few possible causes.
  */
 import type { ProjectId, RunId } from "@tropism/domain/ids"
 import {
@@ -43,15 +41,15 @@ import { Runs } from "./run-store.ts"
 import { causeSentence } from "./run-texts.ts"
 import type { ClaimedRun } from "./run-types.ts"
 
-/** Runs that this server works on at once; `TROPISM_CONCURRENT_RUNS`. */
+/** How many runs this server executes concurrently; `TROPISM_CONCURRENT_RUNS`. */
 export class ConcurrentRuns extends Context.Reference<number>("@tropism/server/run/ConcurrentRuns", {
   defaultValue: () => runLimits.concurrentRuns
 }) {}
 
-/** A project in which something is to be claimed. */
+/** A project with runs to claim. */
 interface DueProject {
   readonly projectId: ProjectId
-  /** Whether workers of some of its runs have gone silent. */
+  /** Whether some of its runs have expired leases. */
   readonly hasLapsed: boolean
   readonly hasSuspects: boolean
 }
@@ -59,11 +57,11 @@ interface DueProject {
 export class Worker extends Context.Service<
   Worker,
   {
-    /** Claims and works for ever; whoever interrupts it waits until all that it worked on is handed back. */
+    /** Claims and executes runs until interrupted; the interruption waits until all its runs are released. */
     readonly run: Effect.Effect<never>
-    /** From now on nothing is claimed here; what is worked on goes on. */
+    /** Claims nothing from now on; running runs continue. */
     readonly claimNoMore: Effect.Effect<void>
-    /** Claims what is due now, as far as there are free hands; true when something was claimed. */
+    /** Claims due runs while there are free slots; true when something was claimed. */
     readonly round: Effect.Effect<boolean>
   }
 >()("@tropism/server/run/Worker") {
@@ -86,7 +84,7 @@ export class Worker extends Context.Service<
       const givingUp = yield* FiberMap.make<ProjectId, void>()
       const claiming = yield* Semaphore.make(1)
       let isLeaving = false
-      /** Stops the hands; what they hand back is for another worker, and not for this one again. */
+      /** Stops the attempts; the runs they release are left to other workers. */
       const leave = Effect.suspend(() => {
         isLeaving = true
         return FiberSet.clear(hands)
@@ -99,9 +97,9 @@ export class Worker extends Context.Service<
           notifier.signal("runs")
         )
       )
-      /** Attempts that are claimed and have not begun, and whether others wait until fewer are. */
+      /** Attempts that are claimed but have not begun, and whether claiming waits until there are fewer. */
       let [beginning, isHeldBack] = [0, false]
-      /** Runs taken from the queues of the projects that have one, so far. */
+      /** Runs claimed so far from the queues of the projects that have one. */
       const takenFrom = new Map<ProjectId, number>()
       let lastServed: ProjectId | undefined
 
@@ -115,7 +113,7 @@ export class Worker extends Context.Service<
       const inProject = <A, E>(run: ClaimedRun, effect: Effect.Effect<A, E, ProjectTransaction>) =>
         database.inProject(run.projectId, effect)
 
-      /** Gives a run back at once; one that a database broke which is away when it is back, and later each time. */
+      /** Releases a run at once. After a database outage it waits until the database is back, longer each time. */
       const giveBack = (run: ClaimedRun, cause: Cause.Cause<never>) => {
         const given = inProject(run, runs.release(run, causeSentence(Cause.squash(cause))))
         const slowings = Math.min(run.attempt - 1, outageLimits.slowings)
@@ -124,7 +122,10 @@ export class Worker extends Context.Service<
           : given
       }
 
-      /** A defect gives the run back: it is claimed again, a bounded number of times. So does the end of this worker, which does not count. */
+      /**
+       * A defect releases the run, which is claimed again a limited number of times. The end of this worker also releases it, and does not
+       * count.
+       */
       const attend = (run: ClaimedRun, begun: () => void) =>
         CrashPoint.hit("run.afterClaim").pipe(
           Effect.andThen(words.make(run.projectId, run.contextName)),
@@ -145,14 +146,14 @@ export class Worker extends Context.Service<
           Effect.annotateLogs(aboutOf(run))
         )
 
-      /** Ends what nobody may take any more, beside the claims: what it needs may be held for long, and others wait for theirs. */
+      /** Ends runs that may not be claimed any more in a fiber of its own: its locks may take long, and claims must not wait for them. */
       const giveUp = Effect.fnUntraced(function* (projectId: ProjectId) {
         if (yield* FiberMap.has(givingUp, projectId)) return
         const ending = yield* FiberMap.run(givingUp, projectId, endings.giveUp(projectId))
         yield* Effect.timeoutOption(Fiber.join(ending), runLimits.giveUpPatienceMs)
       })
 
-      /** Works on a claimed run beside the others. */
+      /** Starts a claimed run in its own fiber. */
       const begin = Effect.fnUntraced(function* (run: ClaimedRun) {
         count(run, 1)
         beginning += 1
@@ -222,14 +223,14 @@ export class Worker extends Context.Service<
         return claimed.length
       }, Effect.uninterruptible)
 
-      /** One share for each project with work, in turn, so that all of them move. */
+      /** Claims one share for each project with work, in turn, so that all of them advance. */
       const round = Effect.gen(function* () {
         if (isLeaving || (yield* isMissed)) return false
         const due = inTurn(yield* projects, lastServed)
         for (const projectId of takenFrom.keys())
           if (!due.some((project) => project.projectId === projectId)) takenFrom.delete(projectId)
         let [claimed, asked] = [0, 0]
-        /** Where the database was away, nobody could have been given anything. */
+        /** During a database outage no run could have been claimed. */
         const notAsked = (cause: Cause.Cause<never>) =>
           Effect.sync(() => {
             if (isBrokenByAway(cause)) asked -= 1
@@ -258,13 +259,13 @@ export class Worker extends Context.Service<
             )
           )
         }
-        // Suspects wait for their turn, although there are slots.
+        // Suspects wait for their turn although there are slots.
         const isHeldUp = suspects.size > 0 && due.some(({ hasSuspects }) => hasSuspects)
         yield* attendance.note(asked === due.length && !isHeldUp)
         return claimed > 0
       }).pipe(claiming.withPermit)
 
-      /** The last free hands are for projects that have none at work. */
+      /** The last free slots are reserved for projects without running runs. */
       const placesFor = (projectId: ProjectId, free: number): number =>
         Math.max(handsOf.has(projectId) ? 0 : 1, free - spare)
 
@@ -282,13 +283,13 @@ export class Worker extends Context.Service<
   )
 }
 
-/** What a worker has at work. */
+/** Tracks the runs that the worker executes. */
 const makeAtWork = () => {
-  /** Hands at work, by project; a project without any is not in it. */
+  /** Used slots by project; a project without any is absent. */
   const handsOf = new Map<ProjectId, number>()
-  /** Attempts at work, by their run: a run has a second one here where the first has lost it and goes on. */
+  /** Attempts by run: a run has two here when the first has lost it and has not stopped yet. */
   const attemptsOf = new Map<RunId, number>()
-  /** Suspects at work that have kept no step since their last death. */
+  /** Running suspects that have not stored a step since their last death. */
   const suspects = new Map<RunId, ClaimedRun>()
   let tests = 0
   const dismiss = (run: ClaimedRun): void => {
@@ -297,9 +298,9 @@ const makeAtWork = () => {
   return {
     handsOf,
     suspects,
-    /** Hands at work for backtests. */
+    /** Slots used by backtests. */
     testing: () => tests,
-    /** It is no suspect any more. */
+    /** Removes a run from the suspects. */
     dismiss,
     count: (run: ClaimedRun, by: 1 | -1): void => {
       if (isTest(run)) tests += by
@@ -316,10 +317,10 @@ const makeAtWork = () => {
 }
 
 /**
- * How many of a server's slots are for what.
+ * Divides a server's slots.
  *
- * **Details** `spare` are kept free for projects that have no run at work: nobody waits for another's slow models. At most
- * `backtests` are taken by runs of backtests: real work goes first.
+ * **Details** `spare` slots are reserved for projects without running runs, so no project waits for another's slow models. At most
+ * `backtests` slots serve backtest runs, because real work has priority.
  */
 export const sharesOf = (slots: number): { readonly spare: number; readonly backtests: number } => ({
   spare: Math.min(slots - 1, Math.ceil(slots / runLimits.slotsPerSpare)),
@@ -332,7 +333,7 @@ const addTo = <K>(counts: Map<K, number>, key: K, by: number): void => {
   else counts.set(key, count)
 }
 
-/** What a line of the log is about. */
+/** Returns the run's fields for a log line. */
 const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({
   runId: id,
   attempt,
@@ -340,7 +341,7 @@ const aboutOf = ({ ancestors, attempt, id, projectId }: ClaimedRun) => ({
   traceId: traceIdOf(ancestors[0] ?? id)
 })
 
-/** That the database is away is told once for all that it breaks. */
+/** A database outage is logged once, not for each attempt that it breaks. */
 const tellBroken = (cause: Cause.Cause<never>): Effect.Effect<void> =>
   isBrokenByAway(cause)
     ? reportOutage(Cause.squash(cause))
@@ -348,43 +349,43 @@ const tellBroken = (cause: Cause.Cause<never>): Effect.Effect<void> =>
 
 const isTest = ({ backtestId }: ClaimedRun): boolean => backtestId !== null
 
-/** How many of the next runs of a queue are its oldest: nobody waits for ever behind those who are waited for. */
+/** How many of the next runs of a queue are its oldest, so that low-priority runs are not starved. */
 const oldestOf = (taken: number, next: number): number =>
   Math.floor((taken + next) / runLimits.claimsPerOldest) - Math.floor(taken / runLimits.claimsPerOldest)
 
-// Keeps the leases of the runs at work here: one statement for all of a project's.
+// Extends the leases of the runs here, with one statement per project.
 //
-// A row that another transaction holds is passed over, so that no run waits for the lock on another; its attempt then waits
-// for it alone. A beat that breaks says nothing of a run: a database that restarts is away for seconds, and a lease is good for
-// longer. Each beat carries when anything last came of the attempt, by the database's clock.
+// A row that another transaction has locked is skipped, so no run waits for another's lock; its attempt then waits for that row alone. A
+// failed heartbeat does not mean that a run is lost: a restarting database is away for seconds, and a lease lasts longer. Each heartbeat
+// carries the time since the attempt's last progress, by the database's clock.
 
-/** An attempt at work here. */
+/** A running attempt of this server. */
 interface Attempt {
   readonly run: ClaimedRun
   readonly progress: Progress
-  /** Asks for a beat of its own. */
+  /** Requests a separate heartbeat. */
   readonly alone: Queue.Queue<void>
-  /** Completed when the run is no longer this attempt's; dies when no beat reached the database for as long as a lease lasts. */
+  /** Completes when the attempt has lost its run; dies when no heartbeat reached the database for the length of a lease. */
   readonly lost: Deferred.Deferred<void>
   leasedAtMs: number
-  /** It has kept no step since its last death. */
+  /** It has not stored a step since its last death. */
   isSuspect: boolean
 }
 
-/** Beats for the attempts that are handed to `beat`, until the scope ends; `cleared` learns of suspects that kept a step. */
+/** Sends heartbeats for the attempts passed to `beat`, until the scope ends; `cleared` is called for suspects that stored a step. */
 const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) => Effect.Effect<void>) {
   const database = yield* Database
   const runs = yield* Runs
   const notifier = yield* Notifier
   const attempts = new Set<Attempt>()
-  /** The projects for which a loop runs. */
+  /** The projects with a running loop. */
   const projects = new Set<ProjectId>()
   const loops = yield* FiberSet.make<void>()
 
-  /** Whether more than one run is at work here; a second attempt at one run is none. */
+  /** Whether more than one run is executed here; a second attempt at the same run does not count. */
   const areSeveral = () => new Set([...attempts].map(({ run }) => run.id)).size > 1
 
-  /** One beat for attempts of a project; false when it broke, and another is to be tried. */
+  /** Sends one heartbeat for attempts of a project; false when it failed and must be repeated. */
   const extend = Effect.fnUntraced(function* (
     projectId: ProjectId,
     beating: ReadonlyArray<Attempt>,
@@ -413,7 +414,7 @@ const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) =>
   const beatOf = (projectId: ProjectId, beating: ReadonlyArray<Attempt>, waits: boolean) =>
     Effect.catchDefect(extend(projectId, beating, waits), (defect) => broken(beating, defect))
 
-  /** Attempts whose lease must be over die of it; the others are beaten for again. */
+  /** Fails attempts whose lease must have expired and keeps the others for the next heartbeat. */
   const broken = Effect.fnUntraced(function* (beating: ReadonlyArray<Attempt>, defect: unknown) {
     const nowMs = yield* Clock.currentTimeMillis
     const [live, over] = [
@@ -430,13 +431,13 @@ const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) =>
 
   const ofProject = (projectId: ProjectId) => [...attempts].filter(({ run }) => run.projectId === projectId)
 
-  /** Beats for a project for as long as it has attempts here; one project that waits for the database holds up no other. */
+  /** Sends heartbeats for a project while it has attempts here; a project that waits for the database delays no other. */
   const beatAll = Effect.fnUntraced(function* (projectId: ProjectId) {
     let pauseMs: number = runLimits.heartbeatIntervalMs
     while (true) {
       yield* Effect.sleep(pauseMs)
       const beating = ofProject(projectId)
-      // In one step with the look: an attempt that comes later starts a new loop.
+      // In the same synchronous step as the check, so that a later attempt starts a new loop.
       if (beating.length === 0) return void projects.delete(projectId)
       pauseMs = (yield* beatOf(projectId, beating, false))
         ? runLimits.heartbeatIntervalMs
@@ -444,7 +445,7 @@ const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) =>
     }
   })
 
-  /** Beats for this attempt alone whenever that is asked for: its run was taken away, or another transaction held its row. */
+  /** Sends separate heartbeats for this attempt on request: its run was taken away, or another transaction had locked its row. */
   const beatAlone = Effect.fnUntraced(function* (attempt: Attempt) {
     const taken = yield* notifier.listen(`taken:${attempt.run.id}`)
     while (true) {
@@ -454,7 +455,7 @@ const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) =>
     }
   }, Effect.scoped)
 
-  /** Keeps the lease of an attempt for as long as this runs; ends when the run is no longer this attempt's, at once where it hears of it. */
+  /** Keeps an attempt's lease while this effect runs; completes when the attempt has lost the run, at once if it is notified. */
   const beat = Effect.fnUntraced(function* (run: ClaimedRun) {
     const attempt: Attempt = {
       run,
@@ -466,7 +467,7 @@ const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) =>
     }
     attempt.progress.look(attempt.leasedAtMs, 0)
     const [first, second] = attempts
-    // Until now it was here alone, and its row says so; most runs have ended before that matters.
+    // The other run was alone here until now, and its row says so; most runs end before that matters.
     if (first !== undefined && second === undefined && first.run.id !== run.id)
       yield* Effect.forkChild(
         Effect.andThen(Effect.sleep(runLimits.companyAfterMs), Queue.offer(first.alone, undefined))
@@ -484,11 +485,11 @@ const makeHeartbeat = Effect.fnUntraced(function* (cleared: (run: ClaimedRun) =>
   return { beat }
 })
 
-// Who works at this server, where other servers know it; a server that is alone names its worker by itself.
+// Names this server's worker for its peers; a single server generates a name.
 //
-// Other servers can tell by it whose runs nobody works on any more (`cluster/absent-servers.ts`).
+// Peers use the name to find runs whose worker is gone (`cluster/absent-servers.ts`).
 
-/** `host:port#id`, with an id of its own at each start; null where the server is alone. */
+/** `host:port#id`, with a new id at each start; null for a single server. */
 export const WorkerName = Context.Reference<string | null>("@tropism/server/run/WorkerName", {
   defaultValue: () => null
 })

@@ -1,9 +1,8 @@
 /**
- * What this program has done so far, counted for whoever scrapes it.
+ * Counters and gauges of this process, for Prometheus.
  *
- * Figures are of this program and begin at zero with it, as Prometheus expects.
- * Labels are bounded: what comes from a definition, such as a model's name, has
- * a limited number of values, and the others are told together.
+ * They start at zero with the process, as Prometheus expects. **Invariant**: labels are bounded: a label from a definition, such as a
+ * model's name, has a limited number of values, and the rest share one.
  */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import type { Usage } from "@tropism/domain/run"
@@ -83,7 +82,7 @@ const requestSeconds = Metric.histogram("tropism_http_request_duration_seconds",
   boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 })
 
-/** Keeps the values of a label few. */
+/** Bounds the values of a label. */
 const makeLabel = () => {
   const known = new Set<string>()
   return (value: string): string => {
@@ -104,14 +103,14 @@ const add = (metric: Metric.Counter<number>, attributes: Record<string, string>,
 const observe = (metric: Metric.Histogram<number>, attributes: Record<string, string>, ms: number) =>
   Metric.update(Metric.withAttributes(metric, attributes), ms / 1_000)
 
-/** Counts a run that came to rest; `ms` is null for one that was never claimed. */
+/** Counts a run that has paused or ended; `ms` is null for one that was never claimed. */
 export const countRun = (status: string, trigger: string, ms: number | null): Effect.Effect<void> =>
   Effect.andThen(
     add(runsEnded, { status, trigger }),
     ms === null ? Effect.void : observe(runSeconds, { status }, ms)
   )
 
-/** Counts one try of a model request; `outcome` is `answered` or why it was not. */
+/** Counts one attempt of a model request; `outcome` is `answered` or the failure. */
 export const countModelTry = (
   model: { readonly provider: string; readonly name: string },
   outcome: string,
@@ -124,7 +123,7 @@ export const countModelTry = (
   )
 }
 
-/** Open and waiting requests of one model. */
+/** Open and queued requests of one model. */
 interface RequestCounts {
   readonly provider: string
   readonly name: string
@@ -133,16 +132,16 @@ interface RequestCounts {
   readonly limit: number
 }
 
-/** Models that were asked since the server began, by their labels. */
+/** Models used since the start, by their labels. */
 const askedModels = new Map<string, { readonly provider: string; readonly model: string }>()
 
-/** Gives a model its series of open and waiting requests; an idle one keeps them, with zeros. */
+/** Creates a model's series of open and queued requests; an idle model keeps them at zero. */
 export const knowModel = (provider: string, name: string): void => {
   const model = modelLabel(name)
   askedModels.set(`${provider}:${model}`, { provider, model })
 }
 
-/** Brings the requests of each model up to date; a model without any keeps its zeros and has the whole limit. */
+/** Updates the requests of each model; one without requests has zeros and the full limit. */
 export const updateModelRequestMetrics = (
   models: ReadonlyArray<RequestCounts>,
   wholeLimit: number
@@ -171,7 +170,7 @@ export const updateModelRequestMetrics = (
   )
 }
 
-/** Counts what an answer used. */
+/** Counts an answer's usage. */
 export const countUse = (
   model: { readonly provider: string; readonly name: string },
   use: Usage & { readonly costUsd: number }
@@ -187,25 +186,25 @@ export const countUse = (
   )
 }
 
-/** Counts how long a write waited for the run that reacts to it. */
+/** Records how long a write waited for the run that reacts to it. */
 export const countReaction = (ms: number): Effect.Effect<void> =>
   observe(reactionSeconds, {}, Math.max(0, ms))
 
-/** Counts runs that were taken over; with none the figure is there, too. */
+/** Counts runs that were taken over; zero creates the series. */
 export const countTakenOver = (runs: number): Effect.Effect<void> => add(takenOver, {}, runs)
 
-/** Notes that a sweep came to its end, or is to begin. */
+/** Records that a sweep has finished, or is about to start. */
 export const noteSweep = (sweep: string, nowMs: number): Effect.Effect<void> =>
   Metric.update(Metric.withAttributes(sweptAt, { sweep }), nowMs / 1_000)
 
-/** Counts faults of a loop; with none the figure is there, too. */
+/** Counts faults of a loop; zero creates the series. */
 export const countLoopFaults = (loop: string, faults: number): Effect.Effect<void> =>
   add(loopFaults, { loop: loopLabel(loop) }, faults)
 
-/** The methods that have a value of their own: a client may invent others. */
+/** The methods with their own label value: a client may invent others. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
-/** Counts a request that was answered; one that took no route is told as `none`. */
+/** Counts an answered request; one without a route is `none`. */
 export const countRequest = (
   method: string,
   route: string | undefined,
@@ -219,21 +218,19 @@ export const countRequest = (
   )
 }
 
-/** Counts a request that was refused by a rate limit. */
+/** Counts a request refused by a rate limit. */
 export const countRateLimited = (policy: string): Effect.Effect<void> => add(rateLimited, { policy })
 
-/** Counts a tool call; a tool that the agent has not is told as `unknown`. */
+/** Counts a tool call; a tool that the agent does not have is `unknown`. */
 export const countToolCall = (tool: string, status: string, ms: number): Effect.Effect<void> => {
   const labels = { tool: toolLabel(tool) }
   return Effect.andThen(add(toolCalls, { ...labels, status }), observe(toolSeconds, labels, ms))
 }
 
-// Figures on their way to whoever collects them by OTLP, beside those who scrape.
+// Sends metrics to an OTLP collector, beside the Prometheus endpoint.
 //
-// A seam: nothing is read or sent unless the environment names a collector.
-// What is sent is what a scrape tells, under the same names, and with a unit
-// that a name keeps on its way to Prometheus; a collector that is gone costs
-// figures and nothing else.
+// Nothing is read or sent unless the environment names a collector. It sends the same metrics as a scrape, under the same names, with units
+// that keep a name unchanged on its way to Prometheus. A missing collector costs only metrics.
 
 const settings = Effect.gen(function* () {
   const collector = yield* findCollector("metrics")
@@ -251,11 +248,11 @@ const settings = Effect.gen(function* () {
 })
 
 /**
- * The unit of a figure, which its name says.
+ * The unit of a metric, derived from its name.
  *
- * **Details** Whoever makes Prometheus' names of OpenTelemetry's appends units to them (its "Compatibility" specification, and the
- * `translator/prometheus` package of the collector): `s` and `By` add nothing to a name that ends so, what stands in braces adds
- * nothing to any, and `1`, which figures have that say no unit, makes `_ratio` of each gauge.
+ * Converters from OpenTelemetry to Prometheus append units to names (its "Compatibility" specification, and the collector's
+ * `translator/prometheus` package): `s` and `By` add nothing to a name with that suffix, a unit in braces adds nothing to any, and `1`, the
+ * default, appends `_ratio` to each gauge.
  */
 const unitOf = (name: string): string =>
   /_seconds(_total)?$/.test(name) ? "s" : /_bytes(_total)?$/.test(name) ? "By" : "{figure}"
@@ -274,7 +271,7 @@ const withUnits = Layer.effect(
   }))
 )
 
-/** Sends figures until the scope ends; `tell` brings up to date what is not counted as it happens. */
+/** Sends metrics until the scope ends; `tell` updates the gauges. */
 export const exportMetrics = Effect.fnUntraced(function* <R>(tell: Effect.Effect<void, never, R>) {
   const found = yield* settings
   if (found === undefined) return
@@ -293,10 +290,9 @@ export const exportMetrics = Effect.fnUntraced(function* <R>(tell: Effect.Effect
   yield* Effect.forkScoped(Effect.forever(Effect.andThen(Effect.sleep(intervalMs), tell)))
 })
 
-// How the program itself fares: its memory, and whether its event loop keeps up.
+// Metrics of the process: memory and event loop lag.
 //
-// The lag is the longest since it was told last, so one long pause is seen by
-// whoever scrapes next, and by nobody after that.
+// The lag is the longest since the last scrape, so one long pause appears in the next scrape only.
 
 const resident = Metric.gauge("process_resident_memory_bytes", {
   description: "Memory that this program holds, without its database."
@@ -307,7 +303,7 @@ const lag = Metric.gauge("tropism_event_loop_lag_seconds", {
 
 const delay = monitorEventLoopDelay({ resolution: telemetryLimits.lagResolutionMs })
 
-/** Tells the figures; the lag is watched from the first scrape on. */
+/** Updates the metrics; the lag is measured from the first scrape on. */
 export const updateProcessMetrics: Effect.Effect<void> = Effect.suspend(() => {
   const lagSeconds = delay.enable() ? 0 : delay.max / 1e9
   delay.reset()

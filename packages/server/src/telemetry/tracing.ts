@@ -1,11 +1,9 @@
 /**
- * Finished spans on their way to whoever collects them.
+ * Sends finished spans to a collector.
  *
- * A seam: nobody listens unless the environment names a collector; else a
- * request, an attempt, a model request or a tool call costs one question whether
- * anybody does. Ids follow from what a span is about, so the parent of a span is known
- * to another server, and after a crash, without being kept anywhere. Which
- * spans there are is not decided here.
+ * Off unless the environment names a collector; then a request, an attempt, a model request or a tool call costs one check. Ids derive from
+ * a span's subject, so another server, or the same one after a crash, knows a span's parent without storing it. Callers decide which spans
+ * exist.
  */
 import { createHash } from "node:crypto"
 import { Config, Context, Duration, Effect, Layer, Option, Schema } from "effect"
@@ -17,7 +15,7 @@ export type SpanAttributes = Readonly<
   Record<string, string | number | boolean | ReadonlyArray<string> | null | undefined>
 >
 
-/** A span that is over. */
+/** A finished span. */
 export interface Span {
   /** 32 hexadecimal digits. */
   readonly traceId: string
@@ -28,13 +26,13 @@ export interface Span {
   readonly kind: "internal" | "server" | "client"
   readonly startMs: number
   readonly endMs: number
-  /** Null and undefined are left out. */
+  /** Null and undefined are omitted. */
   readonly attributes: SpanAttributes
   /** Why it failed; null when it did not. */
   readonly error: string | null
 }
 
-/** What the environment says of the collector of spans. */
+/** The environment's settings of the span collector. */
 interface SpanCollector extends Collector {
   readonly exportIntervalMs: number
   readonly showContent: boolean
@@ -56,28 +54,28 @@ const settings = Effect.gen(function* () {
 })
 
 export class Spans extends Context.Reference<{
-  /** Whether anybody collects spans. */
+  /** Whether spans are collected. */
   readonly isOn: boolean
-  /** Whether prompts, answers, arguments and results may stand in them. */
+  /** Whether spans may contain prompts, answers, arguments and results. */
   readonly showContent: boolean
   readonly emit: (span: Span) => void
 }>("@tropism/server/telemetry/Spans", {
   defaultValue: () => ({ isOn: false, showContent: false, emit: () => undefined })
 }) {
-  /** Exports to the collector that the standard OTEL_ variables name; without one nothing is made. */
+  /** Exports to the collector in the standard OTEL_ variables; without one no span is created. */
   static readonly layer = Layer.unwrap(
     Effect.map(settings, (found) => (found === undefined ? Layer.empty : exporting(found)))
   )
 }
 
-/** The id of a span that is about something. */
+/** The id of a span, derived from its subject. */
 export const spanIdOf = (...subject: ReadonlyArray<string | number>): string =>
   createHash("sha256").update(JSON.stringify(subject), "utf8").digest("hex").slice(0, 16)
 
-/** The id of the trace that is about a row: its UUID without dashes. */
+/** The id of a row's trace: its UUID without dashes. */
 export const traceIdOf = (uuid: string): string => uuid.replaceAll("-", "")
 
-/** The id of the trace that is about what has a name and no UUID. */
+/** The id of the trace of a name without a UUID. */
 export const traceIdOfText = (name: string): string =>
   createHash("sha256").update(name, "utf8").digest("hex").slice(0, 32)
 
@@ -131,12 +129,12 @@ const toOtlp = ({ attributes, endMs, error, id, kind, name, parentId, startMs, t
   droppedLinksCount: 0
 })
 
-/** As OTLP numbers them. */
+/** OTLP's numbers. */
 const kinds = { internal: 1, server: 2, client: 3 } as const
 
 const nanosOf = (ms: number): string => String(BigInt(Math.round(ms)) * 1_000_000n)
 
-// Where spans and metrics go: a collector that takes OTLP over HTTP, in JSON or protobuf, as the standard OTEL_ variables name it.
+// The telemetry collector: OTLP over HTTP, in JSON or protobuf, configured by the standard OTEL_ variables.
 //
 // Without a variable there is no collector, and nothing is sent.
 
@@ -148,7 +146,7 @@ const serializations = {
   "http/protobuf": OtlpSerialization.layerProtobuf
 }
 
-/** What the environment says of a collector. */
+/** The environment's settings of a collector. */
 interface Collector {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>

@@ -1,10 +1,8 @@
 /**
- * Writes a whole project as lines, as it was in one moment, while others go on writing.
+ * Dumps a whole project as lines from one snapshot, while others keep writing.
  *
- * Every row comes from one snapshot, through a cursor for each table, and a page
- * of them ends after so many bytes: neither a large project nor large rows nor a
- * slow reader costs memory. Rows are passed on as the database writes them: no
- * number of theirs is read as another one.
+ * Each table is read through a cursor, and a page ends at a number of bytes, so neither a large project, large rows nor
+ * a slow reader costs memory. Rows are passed through as PostgreSQL writes them, so no number changes.
  */
 import { createHash } from "node:crypto"
 import {
@@ -28,9 +26,9 @@ import { schemaVersion } from "../database/migrations.ts"
 export class Dumper extends Context.Service<
   Dumper,
   {
-    /** The lines, some at a time. It ends with a line that says so when it cannot be finished, or once the reader may have no more of it. */
+    /** Streams the lines; ends with an error line when the dump fails or the reader's authority is gone. */
     readonly lines: (projectId: ProjectId, by: UserId, lost: Effect.Effect<void>) => Stream.Stream<Uint8Array>
-    /** How many rows there are, as nearly as can be said before they are read. */
+    /** Returns the estimated number of rows. */
     readonly count: (projectId: ProjectId) => Effect.Effect<number>
   }
 >()("@tropism/server/database/Dumper") {
@@ -84,14 +82,14 @@ export class Dumper extends Context.Service<
         return head
       }, orDie)
 
-      /** Reads a table through a cursor and offers its rows as they are. */
+      /** Reads a table through a cursor and offers its rows unchanged. */
       const offerTable = Effect.fnUntraced(function* (
         projectId: ProjectId,
         { name, columns }: DumpTable,
         offer: OfferRows
       ) {
         const order = dumpParts.find(({ table }) => table === name)?.order ?? "project_id"
-        // No parameter may stand here; the id was read as one, and the rest is ours.
+        // This statement takes no parameters. The id was decoded as one, and the rest is our own text.
         yield* sql.unsafe(
           `declare dumped no scroll cursor for select to_jsonb(one)::text as line from (
              select ${columns.map((column) => `"${column}"`).join(", ")} from kb.${name} where project_id = '${projectId}' order by ${order}) one`
@@ -149,17 +147,16 @@ interface ProjectRow {
   readonly takenAt: Date
 }
 
-// Which tables a dump has, in the order in which they can be written again, and which it leaves out.
+// Lists the tables of a dump in restore order, and the tables it leaves out.
 //
-// What a row refers to comes before it, but for rows of its own table, which a
-// restore waits for. A table that is new stands in one of the two lists, or a
-// test fails.
+// A referenced row precedes the row that refers to it, except within one table, where the restore defers it. A test fails when
+// a new table is in neither list.
 
 export interface DumpPart {
   readonly table: string
-  /** What its rows are put in order by. */
+  /** The order of its rows. */
   readonly order: string
-  /** Columns that stay behind: what belongs to one database, and secrets. */
+  /** Columns left out: values of one database, and secrets. */
   readonly without?: ReadonlyArray<string>
 }
 
@@ -179,7 +176,7 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("graph_object_versions", "object_id, version"),
   part("graph_relationships"),
   part("graph_relationship_versions", "relationship_id, version"),
-  // Written in this order, they get numbers of the same order.
+  // Restored in this order, events get sequence numbers in the same order.
   part("graph_events", "seq"),
   part("graph_purges"),
   part("imports"),
@@ -192,14 +189,14 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("mcp_occurrences", "source_id, number"),
   part("attachments", "digest"),
   part("attachment_readers", "digest, reader"),
-  // A fork is younger than what it was forked from, as nearly as clocks tell; where it is not, it waits for it (migration 67).
+  // A fork is younger than its source, within clock accuracy; where it is not, the restore defers it (migration 67).
   part("contexts", "created_at, forked_from is not null, name"),
   part("brought_contexts", "context_name"),
   part("context_events", "context_name, number"),
   part("responses"),
   part("passages", "context_name, number"),
   part("backtests"),
-  // A run's id may be smaller than that of the run that spawned it: each has the time of its server.
+  // A run's id may be smaller than its parent's, because each id has the time of its own server.
   part("agent_runs", "spawn_depth, id", [
     "attempt_token",
     "worker_id",
@@ -235,7 +232,7 @@ export const dumpParts: ReadonlyArray<DumpPart> = [
   part("budgets", "scope, scope_id, period")
 ]
 
-/** What is not in a dump, and why. */
+/** Tables that are not in a dump, with the reason. */
 export const leftOut: Readonly<Record<string, string>> = {
   projects: "the first line has it",
   agent_reactions: "made when an agent is enabled",
@@ -257,23 +254,22 @@ export const leftOut: Readonly<Record<string, string>> = {
   restored_ids: "empty but while a restore is under way"
 }
 
-// A dump as a file that is here: received whole, judged whole, then read line by line as often as needed.
+// Receives a dump as a local file: stored whole, verified whole, then read line by line as often as needed.
 //
-// The file has no name from the moment it is opened, so nothing of it is left
-// behind however this program ends. No more of it than one line is in memory.
+// The file is unlinked when it is opened, so no exit of this program leaves it behind. At most one line is in memory.
 
-/** Where files lie that are only passing through, where it is there; else the system's own folder. */
+/** The folder for temporary files; undefined or missing for the system's. */
 export class PassingFolder extends Context.Reference<string | undefined>(
   "@tropism/server/database/PassingFolder",
   { defaultValue: () => undefined }
 ) {}
 
-/** Why no project is made of a file, in a sentence that says what to do. */
+/** Why a file cannot be restored, with what to do. */
 export class DumpRefused extends Schema.TaggedError<DumpRefused>()("DumpRefused", {
   detail: Schema.String
 }) {}
 
-/** A dump that is whole and that this program can read. */
+/** A complete dump that this version can read. */
 export interface JudgedDump {
   readonly file: FileSystem.File
   readonly head: DumpHead
@@ -281,10 +277,10 @@ export interface JudgedDump {
   readonly rows: number
 }
 
-/** The oldest schema whose rows fit this one's tables as they are: before it there were no dumps. */
+/** The oldest schema whose rows fit the current tables; before it there were no dumps. */
 const oldestSchema = 47
 
-/** Keeps a body as a file without a name, for the scope. */
+/** Stores a body as an unlinked file for the scope. */
 export const receiveDump = Effect.fn("receiveDump")(function* <E>(body: Stream.Stream<Uint8Array, E>) {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -315,7 +311,7 @@ const noRoom = new DumpRefused({
   detail: "The server has no room for the dump on its disk. Nothing was restored."
 })
 
-/** Reads a file to its end and says whether it is a dump that nobody has touched since it was taken. */
+/** Reads a file to its end and verifies that it is an unmodified dump. */
 export const judgeDump = Effect.fn("judgeDump")(function* (file: FileSystem.File) {
   const next = yield* readLines(file)
   const first = yield* next
@@ -374,12 +370,12 @@ const judgeHead = Effect.fnUntraced(function* (line: Uint8Array) {
   return head.value
 })
 
-/** Lines of a file from its beginning, each without its end; undefined behind the last. */
+/** Reads the lines of a file from its beginning, without line ends; undefined after the last. */
 export const readLines = Effect.fnUntraced(function* (file: FileSystem.File) {
   yield* Effect.orDie(file.seek(0n, "start"))
   let piece: Uint8Array = new Uint8Array(0)
   let from = 0
-  /** What earlier pieces have of the line that goes on in this one. */
+  /** Earlier chunks of the line that continues in this chunk. */
   let before: Array<Uint8Array> = []
   let beforeBytes = 0
   const take = (end: number): Uint8Array => {

@@ -1,12 +1,10 @@
 /**
- * What came of a request, found again by whoever sends it again under the same key.
+ * Idempotency keys: returns the stored outcome of a request when it is repeated under the same key.
  *
- * The key's row is written in the transaction that does the work, so one is never
- * there without the other. Of many who come at once with one key, one works and
- * the others wait for its end, with no connection, and are told of what it did. A refusal is not
- * kept: it is judged anew. What is kept is sealed with the caller's own secret,
- * which is not in the database: only whoever sends it again can read it. Whose
- * secret is renewed from time to time has it sealed with the server's key.
+ * **Invariant** The key's row is written in the transaction that does the work, so neither exists without the other. Of
+ * concurrent requests under one key one works; the others wait without a connection and return its outcome. A refusal is
+ * not stored, so a repeat is judged again. Outcomes are sealed with the caller's secret, which the database does not
+ * have, so only the caller can read them. Where that secret rotates, the server's key seals them.
  */
 import { createHash } from "node:crypto"
 import type { UserId } from "@tropism/domain/ids"
@@ -29,66 +27,66 @@ import { SqlClient, type Statement } from "effect/sql"
 import { orDie, ProjectTransaction } from "../database/database.ts"
 import { opened, sealed, type SealingKey, SealingKeys } from "../database/sealing.ts"
 
-/** Every bound of keys, with its unit in its name. */
+/** Limits of idempotency keys, with units in their names. */
 export const keyLimits = {
-  /** What came of a request is told again for this long. */
+  /** How long an outcome is kept. */
   keepMs: 2_592_000_000,
-  /** Of what is kept for one key, as JSON: more than one transaction comes to. Sealed, in base64, it is a third more, and one row. */
+  /** Stored outcome of one key, as JSON: more than any transaction returns. Sealed in base64 it is a third larger, and one row. */
   outcomeMaxBytes: 16_777_216,
-  /** A repeat waits this long for the first, which is at work: less than programs between a client and a server are wont to wait. */
+  /** How long a repeat waits for the running request: less than the usual timeout of proxies. */
   waitMs: 25_000,
-  /** Between two looks at whether the first is done, where that is at work at another server and no ring told of its end. */
+  /** Interval at which a waiting repeat checks again, in case the notification from another server was lost. */
   lookIntervalMs: 1_000,
   retryAfterSeconds: 2,
-  /** Keys removed in one transaction, transactions in one look, and between two looks for old ones. */
+  /** Keys deleted per transaction, transactions per sweep, and the interval between sweeps. */
   forgetBatchKeys: 10_000,
   forgetMaxBatches: 1_000,
   forgetIntervalMs: 3_600_000
 } as const
 
-/** Of what is kept for one key, as JSON, in bytes. */
+/** Maximum size of a stored outcome as JSON, in bytes. */
 export class OutcomeMaxBytes extends Context.Reference<number>("@tropism/server/database/OutcomeMaxBytes", {
   defaultValue: () => keyLimits.outcomeMaxBytes
 }) {}
 
-/** The request cannot be taken under this key. */
+/** The request is refused under this key. */
 export class KeyRefused extends Schema.TaggedError<KeyRefused>()("KeyRefused", {
-  /** Another request has come under it; the same one is at work; what came of it is too much to be kept, or cannot be opened here. */
+  /** The key was used for another request; the request is still running; its outcome is too large, or cannot be decrypted here. */
   reason: Schema.Literals(["reused", "busy", "tooLarge", "unreadable"])
 }) {}
 
-/** The first request under the key is at work at another server. */
+/** The first request under the key is running at another server. */
 export class KeyElsewhere extends Schema.TaggedError<KeyElsewhere>()("KeyElsewhere", {}) {}
 
-/** Whose a key is. */
+/** The owner of a key. */
 export interface KeyHolder {
-  /** Stays the same for as long as the key does; a digest, hexadecimal. */
+  /** Stable for the lifetime of the key; a hexadecimal digest. */
   readonly id: string
-  /** The secret that let the request in. */
+  /** The secret that authenticated the request. */
   readonly secret: Redacted.Redacted
   /** Whether a repeat may come with another secret. */
   readonly isRenewed: boolean
 }
 
-/** A request that may come again. */
+/** A request that may be repeated. */
 export interface KeyedRequest {
   readonly key: string
   readonly by: UserId
   readonly holder: KeyHolder
-  /** Which door, and of what: a key is the caller's own at each. */
+  /** The endpoint and its target; a key is unique per caller and route. */
   readonly route: string
-  /** What was asked for: under one key there is one. */
+  /** The content of the request; a key is valid for one. */
   readonly asked: Schema.Json
 }
 
-/** What came of a request. */
+/** The outcome of a request. */
 export interface Kept<A> {
   readonly outcome: A
-  /** It was done before, and not now. */
+  /** The outcome is stored from an earlier request. */
   readonly isRepeat: boolean
 }
 
-/** Does the work and keeps what came of it, plain JSON, or answers what came of it before; nothing is kept of an undefined outcome. */
+/** Does the work and stores its outcome as plain JSON, or returns the stored outcome. An undefined outcome is not stored. */
 type Once<R0> = <A, E, R>(
   request: KeyedRequest,
   work: Effect.Effect<A, E, R>
@@ -97,18 +95,18 @@ type Once<R0> = <A, E, R>(
 export class IdempotencyKeys extends Context.Service<
   IdempotencyKeys,
   {
-    /** Of a project, in its transaction. */
+    /** For a request of a project, in its transaction. */
     readonly once: Once<ProjectTransaction>
-    /** Of the server as a whole, in a transaction of its own. */
+    /** For a request of the whole server, in a transaction of its own. */
     readonly onceOnServer: Once<never>
-    /** What came of a request of this transaction's project before, without waiting for one that is at work. */
+    /** Returns a stored outcome for this transaction's project, without waiting for a running request. */
     readonly recall: (request: KeyedRequest) => Effect.Effect<unknown, KeyRefused, ProjectTransaction>
-    /** Does the work when no other request is at work under the same key, at any server; whoever waits has no connection. */
+    /** Does the work while no other request runs under the same key, at any server; waiters hold no connection. */
     readonly inTurn: <A, E, R>(
       request: Omit<KeyedRequest, "by">,
       work: Effect.Effect<A, E, R>
     ) => Effect.Effect<A, Exclude<E, KeyElsewhere> | KeyRefused, R>
-    /** Removes keys that are old enough, a batch of them, and answers how many. */
+    /** Deletes a batch of expired keys and returns how many. */
     readonly forget: Effect.Effect<number>
   }
 >()("@tropism/server/database/IdempotencyKeys") {
@@ -121,7 +119,10 @@ export class IdempotencyKeys extends Context.Service<
       const serverKeys = yield* SealingKeys
       const outcomeMaxBytes = yield* OutcomeMaxBytes
 
-      /** Holds the key until the transaction ends; who finds it held ends its own, to wait without one. The primary key guards what a hash cannot. */
+      /**
+       * Locks the key until the transaction ends; a request that finds it locked ends its own transaction and waits without one. The
+       * primary key covers hash collisions of the lock.
+       */
       const takeTurn = Effect.fnUntraced(function* (place: string) {
         const [row] = yield* orDie(sql<{ taken: boolean }>`
           select pg_try_advisory_xact_lock(hashtextextended(${place}, 1)) as taken`)
@@ -182,7 +183,7 @@ export class IdempotencyKeys extends Context.Service<
         const text = JSON.stringify(done)
         if (Buffer.byteLength(text) > outcomeMaxBytes) return yield* new KeyRefused({ reason: "tooLarge" })
         yield* orDie(rows.keep(sealed(sealingKeyOf(request.holder), rows.place, text)))
-        // Told as it is kept, so that no repeat is told otherwise.
+        // Returned as stored, so that a repeat returns the same.
         const kept: Kept<A> = { outcome: JSON.parse(text) as A, isRepeat: false }
         return kept
       })
@@ -198,7 +199,10 @@ export class IdempotencyKeys extends Context.Service<
 
       const turns = new Map<string, { readonly one: Semaphore.Semaphore; count: number }>()
 
-      /** Does work until the key is not held elsewhere: again at each ring, and now and then, for a server that died rings no bell. */
+      /**
+       * Does work until no other server holds the key. Retries on each notification and at an interval, because a crashed server
+       * sends none.
+       */
       const untilFree = <A, E, R>(keyHash: string, untilMs: number, work: Effect.Effect<A, E, R>) =>
         Effect.gen(function* () {
           const rings = yield* bells.listen(keyHash)
@@ -235,7 +239,7 @@ export class IdempotencyKeys extends Context.Service<
             duration: keyLimits.waitMs,
             orElse: () => Effect.fail(new KeyRefused({ reason: "busy" }))
           })
-        // Whoever was at work, however it ended: who found the key held has nothing to tell.
+        // Notifies however the work ended, except when the key was held elsewhere: then there is nothing to announce.
         const told = Effect.onExit(work, (exit) =>
           Exit.isFailure(exit) && isElsewhere(Option.getOrUndefined(Cause.findErrorOption(exit.cause)))
             ? Effect.void
@@ -248,7 +252,7 @@ export class IdempotencyKeys extends Context.Service<
           return Effect.acquireUseRelease(
             enter,
             ({ one }) =>
-              // Who goes away while it waits is not waited for.
+              // The wait itself stays interruptible.
               Effect.uninterruptibleMask((restore) =>
                 Effect.andThen(restore(taken(one)), Effect.ensuring(restore(first), one.release(1)))
               ),
@@ -275,7 +279,7 @@ export class IdempotencyKeys extends Context.Service<
 
 const isElsewhere = (error: unknown): error is KeyElsewhere => error instanceof KeyElsewhere
 
-/** Where a request's row is. */
+/** The table and scope of a request's row. */
 interface Rows {
   readonly place: string
   readonly digest: string
@@ -285,7 +289,7 @@ interface Rows {
 
 const hashOf = (text: string): string => createHash("sha256").update(text, "utf8").digest("hex")
 
-/** What the caller's secret seals with; it does not follow from the hash of it that the database has. */
+/** The sealing key from the caller's secret; the hash stored in the database does not reveal it. */
 const keyOf = ({ secret }: KeyHolder): SealingKey => ({
   id: "000000000000",
   bytes: Redacted.make(
@@ -295,17 +299,16 @@ const keyOf = ({ secret }: KeyHolder): SealingKey => ({
   )
 })
 
-// The port by which whoever waits under a key hears that the work under it has ended.
+// Port that notifies waiters when the work under a key ends.
 //
-// A ring says nothing of what came of the work and may be lost: whoever hears it
-// asks the database.
+// A notification carries no outcome and may be lost; the receiver reads the database.
 
 export class KeyNotifications extends Context.Service<
   KeyNotifications,
   {
-    /** Tells whoever waits for this key, here and at other servers. */
+    /** Notifies the waiters for this key, here and at other servers. */
     readonly ring: (keyHash: string) => Effect.Effect<void>
-    /** A mailbox that holds at most one ring, until the scope ends. */
+    /** A queue that holds at most one notification, until the scope ends. */
     readonly listen: (keyHash: string) => Effect.Effect<Queue.Dequeue<void>, never, Scope.Scope>
   }
 >()("@tropism/server/database/KeyNotifications") {}

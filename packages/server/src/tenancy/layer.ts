@@ -1,4 +1,6 @@
-/** The services of projects: who belongs to one, its requests under a key, and its dumps. It needs the database and KeyNotifications. */
+/**
+ * The services of projects: members, idempotency keys and dumps. They require the database and KeyNotifications.
+ */
 import { Layer } from "effect"
 import { Dumper } from "./dump.ts"
 import { IdempotencyKeys } from "./idempotency-keys.ts"

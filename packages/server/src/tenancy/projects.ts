@@ -1,8 +1,8 @@
 /**
- * The tenants: every row of every other table belongs to one.
+ * Projects, the tenants: every row of every other table belongs to one.
  *
- * A project is made together with the rows that count for it. Listing goes
- * through a function that crosses projects and answers names only.
+ * A project is created together with its counter rows. The list uses a function that crosses projects and returns names
+ * only.
  */
 import type { Role } from "@tropism/api/authorization"
 import type { Member, MemberInput } from "@tropism/api/members-api"
@@ -27,25 +27,25 @@ export interface ProjectRow {
 export class Projects extends Context.Service<
   Projects,
   {
-    /** Makes a project, in one transaction with what belongs to each new one. */
+    /** Creates a project and its initial rows in one transaction. */
     readonly create: (
       name: string,
       by: UserId,
       beginnings: Effect.Effect<unknown, never, ProjectTransaction>
     ) => Effect.Effect<ProjectRow>
-    /** The project of this transaction; undefined when there is none of that id. */
+    /** The project of this transaction; undefined when it does not exist. */
     readonly find: Effect.Effect<ProjectRow | undefined, never, ProjectTransaction>
-    /** What the project of this transaction has decided, every default said. */
+    /** The settings of this transaction's project, with every default filled in. */
     readonly settings: Effect.Effect<ProjectSettings, never, ProjectTransaction>
-    /** What `settings` tells, which nobody else changes for the rest of the transaction. */
+    /** The settings, locked for the rest of the transaction. */
     readonly holdSettings: Effect.Effect<ProjectSettings, never, ProjectTransaction>
-    /** Changes the settings of the project of this transaction, and answers them. */
+    /** Changes the settings of this transaction's project and returns them. */
     readonly changeSettings: (
       patch: ProjectSettingsPatch
     ) => Effect.Effect<ProjectSettings, never, ProjectTransaction>
-    /** Gives the project of this transaction another name; undefined when there is none. */
+    /** Renames this transaction's project; undefined when it does not exist. */
     readonly rename: (name: string) => Effect.Effect<ProjectRow | undefined, never, ProjectTransaction>
-    /** Projects newest first; null ids are all of them. */
+    /** Lists projects newest first; null ids mean all. */
     readonly list: (
       ids: ReadonlyArray<ProjectId> | null,
       before: string | undefined,
@@ -157,37 +157,36 @@ const toProject = (row: StoredRow): ProjectRow => ({
   createdAt: row.createdAt.toISOString()
 })
 
-// Who belongs to a project, and with which role.
+// Members of a project and their roles.
 //
-// With a membership end the member's tokens of this project and the links that
-// were made for them, in the same transaction: somebody who comes back begins
-// without any.
+// Ending a membership deletes the member's tokens and sign-in links of the project in the same transaction, so a returning
+// member starts without any.
 
-/** A project whose members have an admin keeps one: nobody could let others in any more. */
+/** A project keeps at least one admin; without one no member could be added. */
 export class LastAdmin extends Schema.TaggedError<LastAdmin>()("LastAdmin", { userId: Schema.String }) {}
 
 export class Members extends Context.Service<
   Members,
   {
-    /** Lets somebody in; undefined when they are a member already. */
+    /** Adds a member; undefined when the user is one already. */
     readonly add: (
       input: MemberInput,
       by: UserId
     ) => Effect.Effect<Member | undefined, never, ProjectTransaction>
-    /** The member of this id; undefined when there is none. */
+    /** Returns a member; undefined when there is none. */
     readonly get: (userId: UserId) => Effect.Effect<Member | undefined, never, ProjectTransaction>
-    /** Members in the order of their ids, behind one of them. */
+    /** Lists members in id order, after one of them. */
     readonly list: (
       after: string | undefined,
       limit: number
     ) => Effect.Effect<ReadonlyArray<Member>, never, ProjectTransaction>
-    /** Gives a member another role; undefined when there is no such member. */
+    /** Changes a member's role; undefined when there is no such member. */
     readonly change: (
       userId: UserId,
       role: Role,
       by: UserId
     ) => Effect.Effect<Member | undefined, LastAdmin, ProjectTransaction>
-    /** Ends a membership with its tokens; false when there was none. */
+    /** Ends a membership and its tokens; false when there was none. */
     readonly remove: (userId: UserId) => Effect.Effect<boolean, LastAdmin, ProjectTransaction>
   }
 >()("@tropism/server/database/Members") {
@@ -223,7 +222,7 @@ export class Members extends Context.Service<
         return rows.map(toMember)
       }, orDie)
 
-      /** Refuses to take the role from the only admin. The project's row is held, so that of two admins one stays. */
+      /** Refuses to demote the only admin. Locks the project's row, so that of two admins one remains. */
       const spareAdmin = Effect.fnUntraced(function* (userId: UserId) {
         const { projectId } = yield* ProjectTransaction
         yield* sql`select 1 from kb.projects where id = ${projectId} for no key update`
@@ -247,7 +246,7 @@ export class Members extends Context.Service<
         yield* spareAdmin(userId)
         const gone = yield* sql`
           delete from kb.members where project_id = ${projectId} and user_id = ${userId} returning user_id`
-        // Whoever came in by a link a moment ago has a token, which the next statement sees.
+        // A sign-in by link that just committed has created a token, which the next statement sees.
         yield* sql`select kb.end_member_codes(${userId})`
         yield* sql`select kb.end_tokens(null, ${userId})`
         yield* sql`delete from kb.mcp_grants where project_id = ${projectId} and user_id = ${userId}`

@@ -1,9 +1,8 @@
 /**
- * Makes a project of a dump: all of it, in one transaction, or nothing.
+ * Restores a project from a dump, in one transaction: all of it or nothing.
  *
- * The file lies here and was judged before the transaction begins, so nobody but
- * another restore is waited for while it is open; a program that dies in the
- * middle leaves nothing.
+ * The file is local and verified before the transaction begins, so only another restore can delay it. A crash leaves
+ * nothing.
  */
 import { createHash } from "node:crypto"
 import { Change, digestText } from "@tropism/domain/change"
@@ -20,11 +19,11 @@ import { Ids } from "../ids.ts"
 import { DumpRefused, type JudgedDump, readLines } from "./dump.ts"
 import type { ProjectRow } from "./projects.ts"
 
-/** What a restore is told beside the dump. */
+/** Options of a restore. */
 export interface RestoreWish {
-  /** The id that the new project gets. */
+  /** Id of the new project. */
   readonly projectId: ProjectId
-  /** Its name; undefined for that of the dump. */
+  /** Its name; undefined to take the dump's. */
   readonly name: string | undefined
   readonly by: UserId
 }
@@ -32,13 +31,13 @@ export interface RestoreWish {
 export interface Restored {
   readonly project: ProjectRow
   readonly rows: number
-  /** Whether everything but the project itself has the id that it had. */
+  /** Whether all rows but the project keep their ids. */
   readonly keptIds: boolean
-  /** Agents that were enabled, and wait to be enabled here. */
+  /** Number of agents that were enabled and now need a person to enable them. */
   readonly disabledAgents: number
 }
 
-/** Another project has the id that the new one was to get. */
+/** Another project has the requested id. */
 export class ProjectIdTaken extends Schema.TaggedError<ProjectIdTaken>()("ProjectIdTaken", {}) {}
 
 type Tell = (done: number) => Effect.Effect<unknown>
@@ -69,8 +68,8 @@ export class Restorer extends Context.Service<
         )
 
       /**
-       * Waits until no other server of the database restores: which ids are free, and what came of a restore under the same id, can be
-       * said only then. It asks now and then, so that a server that leaves waits for nobody.
+       * Waits until no other server restores into this database: only then are free ids, and the outcome of a restore under the same
+       * id, known. It polls, so a server that leaves does not wait for a lock.
        */
       const awaitTurn = sql<{ isOurs: boolean }>`
         select pg_try_advisory_xact_lock(hashtextextended('tropism.restores', 0)) as is_ours`.pipe(
@@ -79,7 +78,7 @@ export class Restorer extends Context.Service<
         orDie
       )
 
-      /** How far back the ids lie in the copy: 0 where all of them are free. */
+      /** Returns by how much the copy's ids move back in time; 0 when all of them are free. */
       const findStep = Effect.fnUntraced(function* (dump: JudgedDump) {
         yield* eachBatch(dump, hasIds, (table, texts) => {
           const column = idColumnOf(table) ?? ""
@@ -97,8 +96,8 @@ export class Restorer extends Context.Service<
       const restoreAll = Effect.fnUntraced(function* (dump: JudgedDump, wish: RestoreWish, tell: Tell) {
         const { projectId } = yield* ProjectTransaction
         const { head } = dump
-        // Between two statements lies as much of the file as has nothing for the first, however slow the disk is. What is locked
-        // meanwhile is new: nobody but other restores waits for it.
+        // Between two statements the server may read a large part of the file, however slow the disk is. The locked rows are new, so
+        // only other restores wait.
         yield* orDie(allowIdleInTransaction(sql))
         yield* awaitTurn
         yield* begin(dump, wish)
@@ -148,7 +147,7 @@ type Table = JudgedDump["head"]["tables"][number]
 const isAny = (): boolean => true
 const hasIds = (table: Table): boolean => idColumnOf(table) !== undefined
 
-/** Reads the rows in their order, some of one table at a time; those of a table that is not wanted are passed over. */
+/** Reads the rows in order, in batches of one table; skips the tables that are not wanted. */
 const eachBatch = Effect.fnUntraced(function* <E, R>(
   { file, head }: JudgedDump,
   isWanted: (table: Table) => boolean,
@@ -179,7 +178,7 @@ const eachBatch = Effect.fnUntraced(function* <E, R>(
 
 const decoder = new TextDecoder()
 
-/** Rows that the database refuses were not written by a server: that is told, and is no fault of this one. */
+/** Rows that the database refuses were not written by a server; reports them as a fault of the dump. */
 const refusing = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | DumpRefused | ProjectIdTaken> => {
   const defects = cause.reasons.flatMap((reason) => (reason._tag === "Die" ? [reason.defect] : []))
   const found = defects.find((defect) => defect instanceof SqlError.SqlError)
@@ -198,13 +197,12 @@ const refusing = <E>(cause: Cause.Cause<E>): Effect.Effect<never, E | DumpRefuse
 const textOf = (error: unknown): Option.Option<string> =>
   error instanceof Error ? Option.some(error.message.replace(/\.$/, "")) : Option.none()
 
-// The rows of a dump on their way into another project: which ids they have there, and what of them is made anew.
+// Rewrites rows of a dump for another project: their ids, and values that are not in the dump.
 //
-// Ids stay where none is taken. Else all of them move back by one step of time,
-// so their order stays; an id is moved wherever it stands, in logs and in texts
-// as well, and what only looks like one is left alone. Hashes over ids follow them.
+// Ids stay where none is taken. Otherwise all move back by one step of time, which keeps their order. An id is replaced
+// wherever it occurs, in logs and texts too; text that only looks like an id is unchanged. Hashes over ids are recomputed.
 
-/** The column that has the id by which others know a row, of the tables that have one. */
+/** Returns the id column by which other rows refer to a table's row, if any. */
 const idColumnOf = ({ columns, name }: DumpTable): string | undefined =>
   name === "graph_purges" ? "entity_id" : columns.includes("id") ? "id" : undefined
 
@@ -212,7 +210,7 @@ const anId = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 
 const timeBits = 2 ** 48
 
-/** The id that lies a step before another. */
+/** Returns the id one step earlier. */
 export const stepBack = (id: string, stepMs: number): string => {
   const time = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
   const text = ((time - stepMs + timeBits) % timeBits).toString(16).padStart(12, "0")
@@ -223,7 +221,7 @@ const makeRestoredRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
 
-  /** Makes texts of rows those of the copy. */
+  /** Rewrites texts of rows for the copy. */
   const moved = Effect.fnUntraced(function* (
     texts: ReadonlyArray<string>,
     { head, stepMs }: { readonly head: DumpHead; readonly stepMs: number }
@@ -238,7 +236,7 @@ const makeRestoredRows = Effect.gen(function* () {
     return own.map((text) => text.replace(anId, (id) => steps.get(id) ?? id))
   }, orDie)
 
-  /** Makes what a dump does not have of a row: a webhook has a token that nobody knows, until it is rotated. */
+  /** Adds values that a dump leaves out: a webhook gets an unknown random token until it is rotated. */
   const completed = Effect.fnUntraced(function* (table: DumpTable, texts: ReadonlyArray<string>) {
     if (table.name !== "webhooks") return { columns: table.columns, texts }
     const made = yield* Effect.forEach(texts, (text) =>
@@ -255,7 +253,7 @@ const makeRestoredRows = Effect.gen(function* () {
     texts: ReadonlyArray<string>,
     copy: { readonly head: DumpHead; readonly stepMs: number }
   ) {
-    // PostgreSQL writes none; one of eight characters may take 131,072 where it is kept.
+    // PostgreSQL writes no exponent; eight characters of one may expand to 131,072 when stored.
     if (texts.some(hasExponent))
       return yield* new DumpRefused({
         detail: `This dump was written by no server: a row of ${table.name} has a number with an exponent. Nothing was restored.`
@@ -268,13 +266,13 @@ const makeRestoredRows = Effect.gen(function* () {
     yield* sql`select kb.restore_rows(${table.name}, ${rows.columns}::text[], ${`[${rows.texts.join(",")}]`}::text::jsonb)`
   }, orDie)
 
-  /** Remembers which ids are those of rows that come. */
+  /** Records which ids belong to the rows of the dump. */
   const remember = Effect.fnUntraced(function* (found: ReadonlyArray<string>) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`insert into kb.restored_ids (project_id, id) select ${projectId}, unnest(${found}::uuid[]) on conflict do nothing`
   }, orDie)
 
-  /** Forgets them all. */
+  /** Deletes the recorded ids. */
   const forget = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     yield* sql`delete from kb.restored_ids where project_id = ${projectId}`
@@ -283,25 +281,24 @@ const makeRestoredRows = Effect.gen(function* () {
   return { write, remember, forget }
 })
 
-/** The id of the copy's project, and of nothing else, is another in any case. */
+/** Maps an id; the project's own id always changes. */
 const newId = (head: DumpHead, projectId: ProjectId, id: string, stepMs: number): string =>
   id === head.project.id ? projectId : stepBack(id, stepMs)
 
-// The hashes by which a suggestion is found again, made anew where its ids are others in a copy.
+// Recomputes the hashes that identify a suggestion, when its ids change in a copy.
 //
-// What was rejected and what waits is known by a hash over the change, ids
-// included. One that was made of anything else stays as it is.
+// A hash over the change, ids included, identifies rejected and waiting suggestions. A hash of anything else stays.
 
 const hashed: ReadonlySet<string> = new Set(["tasks", "task_revisions"])
 
-/** A row of the copy with the hashes over what it says there; `before` is the row as the dump has it. */
+/** Returns a row of the copy with recomputed hashes; `before` is the row in the dump. */
 const rehashed = ({ name }: DumpTable, before: string, after: string): string => {
   if (before === after || !hashed.has(name)) return after
   const made = hashesOf(after)
   return hashesOf(before).reduce((text, hash, index) => text.replaceAll(hash, made[index] ?? hash), after)
 }
 
-/** That of the change, and the one that stands for the key of a creation without one. */
+/** The hash of the change, and the one that stands in for the key of a creation without one. */
 const hashesOf = (text: string): ReadonlyArray<string> => {
   const row: unknown = JSON.parse(text)
   if (!isJsonObject(row) || !isJsonObject(row.payload)) return []
@@ -315,19 +312,19 @@ const hashesOf = (text: string): ReadonlyArray<string> => {
 
 const isChange = Schema.is(Change)
 
-// Puts a project that was made of a dump to rest: nothing in it acts before a person says so.
+// Stops all work of a restored project: nothing in it runs before a person enables it.
 //
-// Whatever was under way goes on where the dump was taken, so here it has ended.
-// An agent is disabled as a new version, as one that disables itself.
+// Work in progress continues at the source of the dump, so here it has ended. Each agent is disabled as a new version, like an
+// agent that disables itself.
 
-/** Why an agent of a restored project is disabled, until somebody enables it. */
+/** Why an agent of a restored project is disabled. */
 export const restReason = "The project was restored from a dump: enable the agent when it is to act here"
 const ended = "The project was restored from a dump: this goes on, if anywhere, where the dump was taken"
 
 const makeRestoredRest = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
 
-  /** Disables every agent and answers how many were enabled. */
+  /** Disables every agent and returns how many were enabled. */
   const disableAgents = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql`
@@ -342,7 +339,7 @@ const makeRestoredRest = Effect.gen(function* () {
     return rows.length
   })
 
-  /** Ends runs, what waited for them, and what else was under way. */
+  /** Ends runs, their waiting tasks, and other work in progress. */
   const endWork = Effect.gen(function* () {
     const { projectId } = yield* ProjectTransaction
     yield* sql`

@@ -1,18 +1,19 @@
 /**
- * Puts right the arguments of a model that nearly fit a tool's JSON Schema.
+ * Repairs a model's arguments that nearly fit a tool's JSON Schema.
  *
- * Pure. Arguments that fit are never changed, and what is answered always fits: else the call stays as it was sent, and is refused
- * as it was. The rules, each for a place that has one meaning only:
- * - Arguments that are text become the object that the text is; those in `{"arguments": {…}}` (or `args`, `input`, `parameters`,
- *   `params`) are taken out, where the tool has no such key.
- * - Text becomes the object, list, number, boolean or null that it spells, where the schema takes that and no text.
- * - A key becomes the one key of the schema that is missing and differs from it in capitals and separators alone; where the schema
- *   takes further keys, only a required one.
- * - A null is dropped where the key is optional and takes no null.
- * - Any other key is dropped where the schema takes no further keys, no key is like it, and the tool changes nothing: in a call that
- *   changes something it may say what or whose. One that holds nothing (null, "", {}, [] or false) is dropped from any call. A key
- *   that says who is calling is never dropped.
- * Free JSON, such as the properties of a graph object, is not looked into.
+ * **Invariant** Pure. Fitting arguments never change, and a repaired result always fits; otherwise the call stays as
+ * sent and is refused. Each rule applies only where the repair is unambiguous:
+ * - Text arguments become the object they parse to; those in `{"arguments": {…}}` (or `args`, `input`, `parameters`,
+ * `params`) are unwrapped, when the tool has no such key.
+ * - Text becomes the object, list, number, boolean or null it parses to, when the schema takes that and no text.
+ * - A key becomes the one missing key that differs only in case and separators; when the schema takes further keys, only
+ * a required one.
+ * - A null is dropped when the key is optional and takes no null.
+ * - Any other key is dropped when the schema takes no further keys, no key is similar, and the tool changes nothing: in
+ * a changing call the key may carry meaning. An empty one (null, "", {}, [] or false) is dropped from any call. A key
+ * that names the caller is never dropped.
+ *
+ * Free JSON, such as the properties of a graph object, is not repaired.
  */
 import type { ArgumentChange, Coerced } from "@tropism/domain/coerced"
 import { isJsonObject, pointerStep, canonicalJson, type JsonFault, findFault } from "@tropism/domain/json"
@@ -21,23 +22,23 @@ import { scanJson } from "@tropism/domain/json-text"
 import { keptChars } from "@tropism/domain/kept-size"
 import { schemaFaults, missing, mustBe, noField } from "@tropism/domain/schema-faults"
 import { beginningOf } from "@tropism/domain/text-beginning"
-import { Option, Result, Schema, Effect, Predicate } from "effect"
+import { Option, Result, Schema, Effect } from "effect"
 import { refused, type ChangeRefused } from "../graph/change-refused.ts"
 import { toolLimits } from "../limits.ts"
 import { lineOf } from "./external-mcp/faults.ts"
 import { externalLimits } from "./external-mcp/limits.ts"
-import { judge, type JsonSchema, lookUp, findLostRef } from "./json-schemas.ts"
+import { judge, type JsonSchema, lookUp, referredTo, findLostRef } from "./json-schemas.ts"
 
 type Json = Schema.Json
 type Fields = Readonly<Record<string, Json>>
 
-/** The arguments that a tool is given, and what was changed for it. */
+/** The repaired arguments and what was changed. */
 export interface Fitted {
   readonly arguments: Json
   readonly coerced?: Coerced
 }
 
-/** The arguments of a call, put right where that has one meaning. */
+/** Returns the arguments of a call, repaired where that is unambiguous. */
 export const fitArguments = (schema: JsonSchema, sent: Json, changesNothing: boolean): Fitted => {
   const changes: Array<ArgumentChange> = []
   const coerced = coerceRoot({ root: schema, changes, changesNothing }, sent)
@@ -54,7 +55,7 @@ const fits = (schema: JsonSchema, args: Json): boolean => {
 
 const wrappers: ReadonlyArray<string> = ["arguments", "args", "input", "parameters", "params"]
 
-/** The schema of the whole, and what was changed so far. */
+/** The root schema and the changes so far. */
 interface Fitting {
   readonly root: JsonSchema
   readonly changes: Array<ArgumentChange>
@@ -75,12 +76,12 @@ const coerceRoot = (fitting: Fitting, sent: Json): Json => {
   return coerceObject(fitting, schema, unwrapped as Fields, pointerStep(key))
 }
 
-/** The types that a value may have, by the names of JSON Schema. */
+/** The JSON Schema type names that a value may have. */
 type Types = ReadonlySet<string>
 
 const objects: Types = new Set(["object"])
 
-/** A schema behind its references; undefined where it says nothing, or leads round. */
+/** Resolves a schema's references; undefined when they are circular or the schema allows everything. */
 const resolved = (root: JsonSchema, schema: unknown): JsonSchema | undefined => {
   let part = schema
   for (let hops = 0; hops < externalLimits.coercedRefs; hops++) {
@@ -97,13 +98,13 @@ const propertiesOf = (schema: JsonSchema): JsonSchema =>
 const requiredOf = (schema: JsonSchema): ReadonlyArray<unknown> =>
   Array.isArray(schema["required"]) ? schema["required"] : []
 
-/** The branches of a choice, and what a schema says beside; one branch where there is no choice. */
+/** Returns the branches of a choice, each merged with the keywords beside it; one branch without a choice. */
 const branchesOf = (root: JsonSchema, schema: JsonSchema): ReadonlyArray<JsonSchema | undefined> => {
   const choice = schema["anyOf"] ?? schema["oneOf"]
   return Array.isArray(choice) ? choice.map((branch: unknown) => resolved(root, branch)) : [schema]
 }
 
-/** Undefined where a schema does not say which types it takes. */
+/** Returns the types a schema takes; undefined when it names none. */
 const typesOf = (schema: JsonSchema | undefined): Types | undefined => {
   if (schema === undefined) return undefined
   const { const: only, enum: some, type } = schema
@@ -136,7 +137,7 @@ const coerce = (fitting: Fitting, schema: unknown, value: Json, pointer: string)
     changes.push({ pointer, change: "parsed" })
     return typeof parsed === "object" ? coerce(fitting, part, parsed, pointer) : parsed
   }
-  // A value that several branches may take means nothing certain.
+  // A value that several branches may take is ambiguous.
   const takers = branches.filter((branch) => typesOf(branch)?.has(typeOf(value)) ?? true)
   const [taker] = takers
   if (takers.length !== 1 || taker === undefined) return value
@@ -184,7 +185,7 @@ const takesNull = (root: JsonSchema, schema: unknown): boolean => {
   return part === undefined || branchesOf(root, part).some((branch) => typesOf(branch)?.has("null") ?? true)
 }
 
-/** Keys of other spelling by the missing key that they mean: one for one. `only` are the keys that one may be renamed to. */
+/** Maps misspelled keys to the missing keys they mean, one to one. `only` limits the keys to rename to. */
 const renamings = (
   fields: Fields,
   names: ReadonlyArray<string>,
@@ -213,7 +214,7 @@ const spelled: ReadonlyMap<string, Json> = new Map<string, Json>([
   ["null", null]
 ])
 
-/** What a text spells, where it is of one of the types. */
+/** Parses a text to a value of one of the types. */
 const parsedAs = (text: string, types: Types): Json | undefined => {
   const trimmed = text.trim()
   const word = spelled.get(trimmed.toLowerCase())
@@ -223,20 +224,19 @@ const parsedAs = (text: string, types: Types): Json | undefined => {
   return value !== undefined && isOfType(types, value) ? value : undefined
 }
 
-// Reads what a tool was given, and says what does not fit.
-//
+// Decodes the arguments of a tool and reports what does not fit.
 
-/** Reads arguments strictly: a field that the schema does not have is an error that names it. */
+/** Decodes arguments strictly: an unknown field is an error that names it. */
 export const argumentsAreStrict = { onExcessProperty: "error", errors: "all" } as const
 
-/** Reads arguments, or refuses them with what the tool takes. */
+/** Decodes arguments, or refuses them with the shape that the tool takes. */
 export const readArguments = <S extends Schema.ConstraintDecoder<unknown>>(schema: S, args: Schema.Json) =>
   Effect.mapError(Schema.decodeUnknownEffect(schema, argumentsAreStrict)(args), ({ issue }) => {
     const faults = schemaFaults(issue)
     return refused("invalid", unfit(faults, jsonSchemaOf(schema)), faults[0]?.pointer)
   })
 
-/** The JSON Schema of a tool's arguments, as MCP lists it. */
+/** Returns the JSON Schema of a tool's arguments, as MCP lists it. */
 export const inputSchemaOf = (
   args: Schema.Top
 ): { readonly type: "object"; readonly [key: string]: unknown } => ({
@@ -245,7 +245,7 @@ export const inputSchemaOf = (
   additionalProperties: false
 })
 
-/** A schema in one JSON document, each alternative of a choice once: effect names null for what may be null and again for what may be absent. */
+/** Returns a schema as one JSON document with each alternative once: Effect adds null for nullable and again for optional. */
 export const jsonSchemaOf = (of: Schema.Constraint): Readonly<Record<string, unknown>> => {
   const { definitions, schema } = Schema.toJsonSchemaDocument(of)
   return {
@@ -267,16 +267,15 @@ const distinct = (part: unknown): unknown => {
   )
 }
 
-// What a model reads about a call that could not be made, so that it can mend it.
-//
+// Messages to the model about a call that could not be made, so that it can correct it.
 
 type Named = ReadonlyArray<{ readonly name: string }>
 
-/** It called a tool that it does not have: the nearest one, and all there are. */
+/** The tool does not exist: the nearest name, and all names. */
 export const noTool = (name: string, offered: Named): string =>
   [`There is no tool ${name} for you.`, ...choices(name, offered, "You have")].join(" ")
 
-/** The same, for a person who named a tool that an agent does not have. */
+/** The same message for a person who named a tool that an agent does not have. */
 export const noToolOf = (agentName: string, name: string, offered: Named): string =>
   [`The agent ${agentName} has no tool ${name}.`, ...choices(name, offered, "It has")].join(" ")
 
@@ -292,21 +291,21 @@ const choices = (name: string, offered: Named, has: string) => {
   ]
 }
 
-/** Its arguments were nothing that a tool can be given. */
+/** The arguments are not an object. */
 export const unreadable = (fault: string): string =>
   `The arguments were not used: ${fault}. Send them again, as one JSON object.`
 
-/** Its arguments do not fit: what is wrong where, and what the tool takes. */
+/** The arguments do not fit: the faults by place, and the shape that the tool takes. */
 export const unfit = (faults: ReadonlyArray<JsonFault>, schema: unknown): string =>
   `The arguments do not fit the tool's schema. ${faults
     .map(({ message, pointer }) => `${pointer === "" ? "The arguments" : pointer}: ${message}`)
     .join("; ")}. It takes ${shapeOf(schema)}.`
 
 /**
- * An outcome in bounds; one that was cut says so.
+ * Bounds an outcome and marks a cut.
  *
- * **Details** An object keeps its members, and only the large ones of them are cut: it is still what its tool promises,
- * and what was done is not told as something else. Anything else becomes the member `result`.
+ * **Details** An object keeps its members and only large ones are cut, so it still fits the tool's output schema. Any other
+ * value becomes the member `result`.
  */
 export const bounded = (result: Schema.Json): Schema.Json => {
   const size = keptChars(result)
@@ -318,11 +317,11 @@ export const bounded = (result: Schema.Json): Schema.Json => {
   return { ...head, ...(cutJson(smallFirst(members), room) as typeof members) }
 }
 
-/** The same object, in which a large member leaves the others what they need. */
+/** Reorders an object so that a large member leaves room for the others. */
 export const smallFirst = (members: Readonly<Record<string, Schema.Json>>): Record<string, Schema.Json> =>
   Object.fromEntries(Object.entries(members).toSorted(([, a], [, b]) => keptChars(a) - keptChars(b)))
 
-/** The name that is most like another, if one is like it at all. */
+/** Returns the most similar name, if any is similar. */
 const nearestOf = (name: string, names: ReadonlyArray<string>): string | undefined => {
   const wanted = bareToolName(name)
   const reach = Math.max(2, Math.floor(wanted.length / 4))
@@ -333,7 +332,7 @@ const nearestOf = (name: string, names: ReadonlyArray<string>): string | undefin
   return first !== undefined && first.distance <= reach ? first.each : undefined
 }
 
-/** A name without its server, in which `-`, `_` and capitals make no difference. */
+/** A name without its server, ignoring `-`, `_` and case. */
 const bareToolName = (name: string): string =>
   name
     .replace(/^.*(?:__|\.|:)/, "")
@@ -341,7 +340,7 @@ const bareToolName = (name: string): string =>
     .replaceAll("-", "_")
     .toLowerCase()
 
-/** How many characters must be put in, left out or changed to make one text of another. */
+/** Returns the edit distance between two texts. */
 const distanceOf = (a: string, b: string): number => {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
@@ -355,61 +354,163 @@ const distanceOf = (a: string, b: string): number => {
   return row.at(-1) ?? 0
 }
 
-/** A JSON Schema of an object in one line: `{type: string, key?: string, properties: object}`. */
+/** Bounds of a displayed shape: a model needs the names and finds the rest in the tool's schema. */
+const shapeBounds = { depth: 2, fields: 40, choices: 6, steps: 200, chars: 2_000 } as const
+
+interface Walk {
+  readonly root: JsonSchema
+  /** References being followed; a circular one is shown as an object. */
+  readonly following: ReadonlySet<unknown>
+  readonly depth: number
+  /** Remaining schema visits. */
+  readonly left: { steps: number }
+}
+
+/** Formats an object schema in one line: `{type: string, key?: string, properties: object}`, or a choice of several. */
 const shapeOf = (schema: unknown): string => {
-  const properties = Predicate.hasProperty(schema, "properties") ? schema.properties : {}
-  const required =
-    Predicate.hasProperty(schema, "required") && Array.isArray(schema.required) ? schema.required : []
-  const fields = Object.entries(Predicate.isObject(properties) ? properties : {}).map(
-    ([name, field]) => `${name}${required.includes(name) ? "" : "?"}: ${wordOf(field)}`
+  if (!isJsonObject(schema)) return "{}"
+  const walk: Walk = { root: schema, following: new Set(), depth: 0, left: { steps: shapeBounds.steps } }
+  return beginningOf(objectsOf(schema, walk).map(textOfObject(walk)).join(" | "), shapeBounds.chars)
+}
+
+/** The members of one form of an object. */
+interface ObjectShape {
+  readonly fields: ReadonlyMap<string, unknown>
+  readonly required: ReadonlySet<string>
+}
+
+const noMembers: ObjectShape = { fields: new Map(), required: new Set() }
+
+const joined = (one: ObjectShape, other: ObjectShape): ObjectShape => ({
+  fields: new Map([...one.fields, ...other.fields]),
+  required: new Set([...one.required, ...other.required])
+})
+
+/** Returns the forms of an object, with members from references and combinations. */
+const objectsOf = (schema: unknown, walk: Walk): ReadonlyArray<ObjectShape> => {
+  walk.left.steps -= 1
+  if (!isJsonObject(schema) || walk.left.steps < 0 || walk.following.has(schema)) return [noMembers]
+  const inside: Walk = { ...walk, following: new Set([...walk.following, schema]) }
+  const { allOf, anyOf, oneOf, properties, required } = schema
+  const own: ObjectShape = {
+    fields: new Map(isJsonObject(properties) ? Object.entries(properties) : []),
+    required: new Set(Array.isArray(required) ? required.filter((name) => typeof name === "string") : [])
+  }
+  const all = [...referredTo(walk.root, schema), ...(Array.isArray(allOf) ? allOf : [])]
+  const forms = all.reduce<ReadonlyArray<ObjectShape>>(
+    (before, part) => product(before, objectsOf(part, inside)),
+    [own]
   )
-  return `{${fields.join(", ")}}`
+  const choices = [anyOf, oneOf].filter((choice): choice is Array<Schema.Json> => Array.isArray(choice))
+  return choices.reduce<ReadonlyArray<ObjectShape>>(
+    (before, choice) =>
+      product(
+        before,
+        choice
+          .filter((part) => !isNull(part))
+          .slice(0, shapeBounds.choices)
+          .flatMap((part) => objectsOf(part, inside))
+      ),
+    forms
+  )
 }
 
-const wordOf = (schema: unknown): string => {
-  if (Predicate.hasProperty(schema, "enum") && Array.isArray(schema.enum))
-    return schema.enum.map((value) => JSON.stringify(value)).join(" | ")
-  if (Predicate.hasProperty(schema, "type")) {
-    const types = [schema.type].flat().filter((type) => type !== "null")
-    if (types.length > 0) return types.join(" | ")
+const isNull = (schema: unknown): boolean => isJsonObject(schema) && schema["type"] === "null"
+
+const product = (
+  before: ReadonlyArray<ObjectShape>,
+  choice: ReadonlyArray<ObjectShape>
+): ReadonlyArray<ObjectShape> =>
+  choice.length === 0
+    ? before
+    : before.flatMap((one) => choice.map((other) => joined(one, other))).slice(0, shapeBounds.choices)
+
+const textOfObject =
+  (walk: Walk) =>
+  ({ fields, required }: ObjectShape): string => {
+    // A required member without a description is a member too.
+    const described = new Map<string, unknown>([
+      ...[...required].map((name) => [name, {}] as const),
+      ...fields
+    ])
+    const names = [...fields.keys(), ...[...required].filter((name) => !fields.has(name))]
+    const shown = names
+      .slice(0, shapeBounds.fields)
+      .map((name) => `${name}${required.has(name) ? "" : "?"}: ${wordOf(described.get(name), walk)}`)
+    return `{${[...shown, ...(names.length > shown.length ? ["…"] : [])].join(", ")}}`
   }
-  if (Predicate.hasProperty(schema, "anyOf") && Array.isArray(schema.anyOf)) {
-    const words = schema.anyOf.map(wordOf).filter((word) => word !== "null")
-    return [...new Set(words)].join(" | ")
+
+/** Describes the values of a member in a few words. */
+const wordOf = (schema: unknown, walk: Walk): string => {
+  walk.left.steps -= 1
+  if (!isJsonObject(schema) || walk.left.steps < 0) return "any JSON"
+  if (walk.following.has(schema)) return "object"
+  const inside: Walk = {
+    ...walk,
+    depth: walk.depth + 1,
+    following: new Set([...walk.following, schema])
   }
-  if (Predicate.hasProperty(schema, "$ref")) return "object"
-  return Predicate.hasProperty(schema, "type") ? "null" : "any JSON"
+  const { anyOf, enum: values, items, oneOf, properties, type } = schema
+  if ("const" in schema) return JSON.stringify(schema["const"])
+  if (Array.isArray(values)) return [...new Set(values.map((value) => JSON.stringify(value)))].join(" | ")
+  const types = [type].flat().filter((each): each is string => typeof each === "string" && each !== "null")
+  if (types.length > 0)
+    return types
+      .map((each) =>
+        each === "array" && isJsonObject(items) && inside.depth < shapeBounds.depth
+          ? arrayOf(wordOf(items, inside))
+          : each === "object" && isJsonObject(properties) && inside.depth < shapeBounds.depth
+            ? objectsOf(schema, { ...walk, depth: inside.depth })
+                .map(textOfObject(inside))
+                .join(" | ")
+            : each
+      )
+      .join(" | ")
+  if (type === "null") return "null"
+  for (const choice of [anyOf, oneOf])
+    if (Array.isArray(choice)) {
+      const words = choice.slice(0, shapeBounds.choices).map((part) => wordOf(part, inside))
+      return [...new Set(words.filter((word) => word !== "null"))].join(" | ") || "null"
+    }
+  const [referred] = [
+    ...referredTo(walk.root, schema),
+    ...(Array.isArray(schema["allOf"]) ? schema["allOf"] : [])
+  ]
+  // A reference adds no depth.
+  if (referred !== undefined) return wordOf(referred, { ...inside, depth: walk.depth })
+  return isJsonObject(properties) ? "object" : "any JSON"
 }
 
-// What a validator of JSON Schemas complains of, in the words that every edge uses.
+const arrayOf = (word: string): string => (word === "any JSON" ? "array" : `array of ${word}`)
+
+// Translates a JSON Schema validator's complaints to the messages used at every boundary.
 //
-// The validator answers one line of text in which each complaint begins with its
-// place. Here it becomes places by JSON pointer; what it only says of the
-// containers of such a place is left out.
+// The validator returns one line of text in which each complaint begins with its place. Complaints that only concern the
+// containers of a faulty place are dropped.
 
-/** The places that are wrong, each told once, and no more of them than a model mends at once. */
+/** Returns the faulty places, each once, and no more than a model corrects at once. */
 export const placesOf = (complaints: string): ReadonlyArray<JsonFault> => {
   const all = complaints.split(/; (?=#(?:\/\S*)?: )/).map(parseComplaint)
   const strongest = strongestBelow(all)
   const places = new Map<string, Complaint>()
   for (const complaint of all)
     if (strongest.get(complaint.pointer) === complaint.strength)
-      places.set(complaint.pointer, joined(places.get(complaint.pointer), complaint))
+      places.set(complaint.pointer, joinedComplaints(places.get(complaint.pointer), complaint))
   return [...places.values()]
     .slice(0, externalLimits.argumentFaults)
     .map(({ message, pointer, types }) => ({ pointer, message: lineOf(types ? mustBe(types) : message) }))
 }
 
-/** A complaint is not told where a stronger one is of the same place, or of one in it. */
+/** A complaint is dropped when a stronger one concerns the same place or one inside it. */
 const strengths = { value: 3, choice: 2, field: 1, container: 0 }
 
 interface Complaint extends JsonFault {
   readonly strength: number
-  /** The types of which a value must be one, where that is the complaint. */
+  /** The allowed types, when the type is wrong. */
   readonly types?: ReadonlyArray<string>
 }
 
-/** How strong the strongest complaint is of a place and of what lies in it. */
+/** Returns the strongest complaint at or below each place. */
 const strongestBelow = (complaints: ReadonlyArray<Complaint>): ReadonlyMap<string, number> => {
   const strongest = new Map<string, number>()
   for (const { pointer, strength } of complaints)
@@ -420,13 +521,13 @@ const strongestBelow = (complaints: ReadonlyArray<Complaint>): ReadonlyMap<strin
   return strongest
 }
 
-/** One place wants text, says one branch of a choice, and a list, says another: it takes either. */
-const joined = (first: Complaint | undefined, next: Complaint): Complaint => {
+/** Joins the types that the branches of a choice want at one place. */
+const joinedComplaints = (first: Complaint | undefined, next: Complaint): Complaint => {
   if (first === undefined) return next
   return first.types && next.types ? { ...first, types: [...first.types, ...next.types] } : first
 }
 
-/** `#/a/b: complaint.`, as the validator spells it. */
+/** Parses the validator's form `#/a/b: complaint.`. */
 const parseComplaint = (text: string): Complaint => {
   const split = text.indexOf(": ")
   const pointer = decodeURI(text.slice(1, split))
@@ -434,7 +535,7 @@ const parseComplaint = (text: string): Complaint => {
   const message = said.replace(/^Instance/, "This")
   if (ofContainer.test(said)) return { pointer, message, strength: strengths.container }
   if (ofChoice.test(said)) return { pointer, message, strength: strengths.choice }
-  // A field that is there and does not fit is called unknown as well.
+  // The validator also calls a known field unknown when it does not fit.
   if (said === "False boolean schema") return { pointer, message: noField, strength: strengths.field }
   const strength = strengths.value
   const required = /^Instance does not have required property "([\s\S]*)"$/.exec(said)?.[1]
@@ -443,14 +544,14 @@ const parseComplaint = (text: string): Complaint => {
   return { pointer, message: valueOf(said) ?? message, strength, ...(types ? { types } : {}) }
 }
 
-/** Said of what holds the place that does not fit. */
+/** Complaints about the container of a faulty place. */
 const ofContainer =
   /^(?:A subschema had errors|(?:Property|Items) [\s\S]*(?:does|did) not match [\s\S]*schema|Instance does not match (?:every subschema|"then" schema|"else" schema))$/
 
-/** Said of a value that fits none of the branches of a choice, or too many. */
+/** Complaints about a value that fits none, or too many, of a choice's branches. */
 const ofChoice = /^Instance does not match (?:any subschemas|exactly one subschema \(\d+ matches\))$/
 
-/** What a value must be where only certain ones are taken. */
+/** Returns what a value must be, when only certain values are allowed. */
 const valueOf = (said: string): string | undefined => {
   const [, some, json] = /^Instance does not match (any of )?([\s\S]+)$/.exec(said) ?? []
   if (json === undefined) return undefined
@@ -460,13 +561,12 @@ const valueOf = (said: string): string | undefined => {
     : `This must be ${json}`
 }
 
-// Whether the arguments of a call fit what the tool's pinned schema says.
+// Checks the arguments of a call against the tool's pinned schema.
 //
-// Judged before anything is started: a call that the server would refuse is not
-// a call whose outcome somebody has to find out. Who is calling is never said in
-// an argument that the schema does not have.
+// Checked before the call starts: a call that the server would refuse never has an unknown outcome. An argument outside the
+// schema never names the caller.
 
-/** Names that say who is calling, as people write them. */
+/** Argument names that identify the caller, in common spellings. */
 const identities: ReadonlySet<string> = new Set([
   "userid",
   "projectid",
@@ -481,7 +581,7 @@ const identities: ReadonlySet<string> = new Set([
   "principal"
 ])
 
-/** The first thing that is wrong with a call's arguments. */
+/** Returns the first fault of a call's arguments. */
 export const findArgumentsFault = (
   { inputSchema }: { readonly inputSchema: Readonly<Record<string, unknown>> },
   args: Schema.Json
@@ -505,13 +605,13 @@ export const findArgumentsFault = (
   return refused("invalid", unfit(faults, inputSchema), faults[0]?.pointer)
 }
 
-/** Why no arguments can be judged by a schema. */
+/** Returns why a schema cannot validate arguments. */
 export const whyUnjudgeable = (schema: Readonly<Record<string, unknown>>): string | undefined => {
   const tried = judge(judgeable(schema), {}, { steps: externalLimits.tryingSteps })
   return Result.isFailure(tried) ? `its inputSchema cannot be used: ${tried.failure}` : undefined
 }
 
-/** Why no tool can have a schema: it is too long, a reference in it leads nowhere, or nothing can be judged by it. */
+/** Returns why a schema is unusable: too long, a dangling reference, or one that validates nothing. */
 export const whyUnusable = (schema: Readonly<Record<string, unknown>>): string | undefined => {
   if (keptChars(schema) > externalLimits.schemaMaxChars)
     return `The schema is longer than ${externalLimits.schemaMaxChars} characters`
@@ -521,7 +621,7 @@ export const whyUnusable = (schema: Readonly<Record<string, unknown>>): string |
     : `The schema refers to ${beginningOf(lineOf(lost), 200)}, which is not in it`
 }
 
-/** The schema without patterns that no expression can be made of: the server itself may know them. */
+/** Removes patterns that do not compile; the server may still support them. */
 const judgeable = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema), (key, part: unknown) => {
     if (key === "pattern" && typeof part === "string") return isExpression(part) ? part : undefined
@@ -530,7 +630,7 @@ const judgeable = (schema: Readonly<Record<string, unknown>>): Record<string, un
     return part
   })
 
-/** The schema without its patterns: an expression of an editor's could hold the server for minutes, so the client checks them. */
+/** Removes all patterns: an editor's expression could block the server for minutes, so the client checks them. */
 export const withoutPatterns = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema), (key, part: unknown) => {
     if (key === "pattern" && typeof part === "string") return undefined
@@ -547,10 +647,10 @@ export const withoutPatterns = (schema: Readonly<Record<string, unknown>>): Reco
 const isExpression = (pattern: string): boolean =>
   Result.isSuccess(Result.try(() => new RegExp(pattern, "u")))
 
-/** Whether an argument's name says who is calling. */
+/** Whether an argument's name identifies the caller. */
 export const isIdentity = (name: string): boolean => identities.has(name.toLowerCase().replace(/[_-]/g, ""))
 
-/** Every place that does not fit; of arguments that take long to go through, the one that was found first. */
+/** Returns every faulty place; for arguments that are expensive to check, only the first. */
 const faultsOf = (
   schema: Readonly<Record<string, unknown>>,
   args: Schema.Json,

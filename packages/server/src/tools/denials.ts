@@ -1,9 +1,8 @@
 /**
- * The record of what was denied: who tried what, through which door, and why not.
+ * Records denials: who tried what, through which endpoint, and why it was refused.
  *
- * The denial of a call is written in the transaction that records the call. That
- * of an approval cannot be: the approval is undone, so its denial is committed
- * afterwards. Who dies in between has done nothing and recorded nothing.
+ * A call's denial is written in the transaction that records the call. An approval is rolled back, so its denial is
+ * committed afterwards; a crash in between leaves neither.
  */
 import type { Denial, DenialReason } from "@tropism/domain/denial"
 import type { AgentId, DenialId, RunId, TaskId, ToolCallId, UserId } from "@tropism/domain/ids"
@@ -19,13 +18,13 @@ import { toolLimits } from "../limits.ts"
 import { changeAskedFor } from "./graph-effects.ts"
 import type { RunPrincipal } from "./principal.ts"
 
-/** Why something was denied. */
+/** The reason for a denial. */
 export interface Why {
   readonly reason: DenialReason
   readonly detail: string
 }
 
-/** What a refusal says of what an agent may not do; undefined where it only made a mistake. */
+/** Returns the missing right behind a refusal; undefined for a mere mistake. */
 export const whyDenied = ({ detail, reason }: ChangeRefused): Why | undefined => {
   switch (reason) {
     case "notPermitted":
@@ -39,11 +38,11 @@ export const whyDenied = ({ detail, reason }: ChangeRefused): Why | undefined =>
   }
 }
 
-/** Whether a right was missing, which an operator must hear of. */
+/** Whether a right was missing, which operators must see. */
 export const lacksRight = ({ reason }: ChangeRefused): boolean =>
   reason === "notPermitted" || reason === "untrusted" || reason === "agentDisabled"
 
-/** Which denials a list shows: those of which all of these hold. */
+/** Filter of a list; all conditions must hold. */
 export interface DenialFilter {
   readonly agentId: AgentId | undefined
   readonly runId: RunId | undefined
@@ -59,14 +58,14 @@ export class Denials extends Context.Service<
       call: ToolCall,
       why: Why
     ) => Effect.Effect<void, never, ProjectTransaction>
-    /** Records that an approval was denied, with the properties that the person would have written instead. */
+    /** Records that an approval was denied, with the properties that the person wanted to write. */
     readonly ofApproval: (
       taskId: TaskId,
       by: UserId,
       edited: Properties | null,
       why: Why
     ) => Effect.Effect<void, never, ProjectTransaction>
-    /** Records that a person may not make a call of their own, in the transaction that records the call. */
+    /** Records that a person's own call was denied, in the transaction that records the call. */
     readonly ofPerson: (
       by: UserId,
       id: ToolCallId,
@@ -155,7 +154,7 @@ export class Denials extends Context.Service<
   )
 }
 
-/** A sentence may quote what a model or a person wrote, as long as that is. */
+/** A sentence may quote a text of any length, so it is shortened. */
 const shown = (detail: string): string => shortened(detail, toolLimits.denialDetailMaxChars)
 
 interface DenialRow extends Omit<Denial, "at"> {

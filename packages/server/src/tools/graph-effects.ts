@@ -1,10 +1,9 @@
 /**
- * What each graph tool does, once its arguments are read.
+ * Applies graph tools once their arguments are decoded.
  *
- * Here, and nowhere else, an agent's change becomes an effect: inspected, then
- * done or suggested as mode and intent say, or refused; and here it is said what
- * of an answer is untrusted. All of it happens in the
- * caller's transaction; this file opens none and records no call.
+ * **Invariant** Only here does an agent's change take effect: it is inspected, then applied, suggested or refused by
+ * mode and intent, and the untrusted parts of the answer are named. Everything runs in the caller's transaction; this
+ * file opens none and records no call.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import { choosesToSuggest, waitsForTrust } from "@tropism/domain/capability"
@@ -37,11 +36,11 @@ type Answer = Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>
 export class GraphEffects extends Context.Service<
   GraphEffects,
   {
-    /** Reads are of the graph as it is, or as of the instant that whoever asks sees. */
+    /** Reads see the graph as it is, or as of the caller's instant. */
     readonly searchObjects: (args: typeof Args.SearchObjects.Type, sight: Sight) => Answer
     readonly getObject: (args: typeof Args.GetObject.Type, sight: Sight) => Answer
     readonly neighbors: (args: typeof Args.Neighbors.Type, sight: Sight) => Answer
-    /** Does, suggests or refuses a change of the principal's agent. */
+    /** Applies, suggests or refuses a change of the principal's agent. */
     readonly change: (change: Change, intent: Intent, principal: RunPrincipal, callId: ToolCallId) => Answer
   }
 >()("@tropism/server/tool/GraphEffects") {
@@ -57,7 +56,7 @@ export class GraphEffects extends Context.Service<
       const toolCalls = yield* ToolCalls
       const { keepWouldBe } = yield* makeWouldBe
 
-      /** An object as the principal sees it. */
+      /** Returns an object as the principal sees it. */
       const seen = (id: ObjectId, { backtest }: Sight) =>
         backtest === null ? objects.get(id) : objects.asOf(id, backtest.asOf)
 
@@ -70,7 +69,7 @@ export class GraphEffects extends Context.Service<
         const count = Math.min(limit ?? 20, toolLimits.searchMaxItems)
         const found = yield* objects.list(filter, text ? "relevance" : "createdAt", undefined, count)
         const items = found.map(({ object }) => object)
-        // Where not all that were wanted were found, these are all that there are.
+        // Fewer results than the limit are all there are.
         const total = items.length < count ? items.length : yield* objects.count(filter)
         return answer({ items: items.map(shownObject), total }, items)
       })
@@ -108,7 +107,7 @@ export class GraphEffects extends Context.Service<
         )
       })
 
-      /** The newest version of what a change is about that the run was shown; null when it was shown none. */
+      /** Returns the newest version of the target that the run was shown; null when it was shown none. */
       const lastReadOf = Effect.fnUntraced(function* (
         { runId, wokenBy }: RunPrincipal,
         id: ObjectId | RelationshipId
@@ -154,7 +153,7 @@ export class GraphEffects extends Context.Service<
         })
       })
 
-      /** What a backtest's run asks for reaches nobody: it is kept beside its backtest. */
+      /** Stores a backtest's change with the backtest only. */
       const wouldBe = Effect.fnUntraced(function* (
         backtest: Backtested,
         wanted: Change,
@@ -241,7 +240,7 @@ const withoutReasoning = refused(
   "/reasoning"
 )
 
-/** The type of what a change is about: of the object, or of the relationship. */
+/** Returns the type of the changed object or relationship. */
 const typeOf = (change: Change, entity: GraphObject | Relationship | null): string => {
   if (change.type === "create") return change.objectType
   return change.type === "createRelationship" ? change.relationship.type : (entity?.type ?? "")
@@ -250,11 +249,11 @@ const typeOf = (change: Change, entity: GraphObject | Relationship | null): stri
 const changesNothing = (target: GraphObject | Relationship, patch: Schema.Json): boolean =>
   canonicalJson(mergePatch(target.properties, patch)) === canonicalJson(target.properties)
 
-// What the graph tools answer: objects and relationships as whoever called is shown them.
+// Answers of the graph tools: objects and relationships as the caller sees them.
 //
-// With each answer stands which versions it shows and what of it is untrusted.
+// Each answer carries the versions it shows and what of it is untrusted.
 
-/** A change that was made: whoever made it is shown what is written, so it is known as it is now. */
+/** Answers a change that was made; its caller has then seen the new version. */
 export const applied = ({ change, entity }: Applied): ToolEffect => {
   const status = change === "unchanged" ? "unchanged" : "applied"
   if (entity.kind === "object") {
@@ -267,7 +266,7 @@ export const applied = ({ change, entity }: Applied): ToolEffect => {
   return { ...decided("execute", result, taintOf([], [relationship])), reads: readsOf([], [relationship]) }
 }
 
-/** What a read shows, and which versions. */
+/** Answers a read, with the versions it shows. */
 const answer = (
   result: Schema.Json,
   seen: ReadonlyArray<GraphObject>,
@@ -287,7 +286,7 @@ const readsOf = (
   ...related.map(({ id, type, version }) => ({ relationshipId: id, type, version }))
 ]
 
-/** What the gate decided for a change. */
+/** The gate's decision on a change. */
 const decided = (
   decision: GateDecision | null,
   result: Schema.Json,
@@ -299,7 +298,7 @@ const decided = (
   taint
 })
 
-/** An object as a model sees it. */
+/** An object in the form for a model. */
 export const shownObject = ({ id, type, key, version, properties, untrusted }: GraphObject) => ({
   id,
   type,
@@ -318,11 +317,10 @@ const shownRelationship = ({ id, type, fromId, toId, properties, untrusted }: Re
   ...markedPart(untrusted)
 })
 
-// Keeps what a run of a backtest would have suggested.
+// Stores the suggestions that a backtest's run would have made.
 //
-// It stands beside the backtest alone: no task, no number, no evidence that
-// anybody reads. The record of the call is in the same transaction, so it is kept
-// once however often the call is made.
+// They belong to the backtest only: no task, no number, no evidence. The call's record is in the same transaction, so a
+// repeated call stores one.
 
 export interface WouldBe {
   readonly backtestId: BacktestId
@@ -347,17 +345,16 @@ const makeWouldBe = Effect.gen(function* () {
   return { keepWouldBe }
 })
 
-/** What a backtest's run may not do: it reaches others. */
+/** Refuses a tool that a backtest may not use because it affects others. */
 export const inBacktest = (tool: string): ChangeRefused =>
   refused(
     "backtest",
     `${tool} reaches others, and this is a backtest: nothing that you do here may. Go on without it.`
   )
 
-// The change of the graph that a call asks for, by its tool and its arguments.
-//
+// Decodes the graph change that a call requests.
 
-/** Why and how surely the model wants a change. */
+/** The model's reason for a change and its confidence. */
 export interface Intent {
   readonly reasoning?: string | null | undefined
   readonly confidence?: number | null | undefined
@@ -369,7 +366,7 @@ export interface Wanted {
   readonly intent: Intent
 }
 
-/** The arguments of one tool and the change that they mean. */
+/** Decodes the arguments of one tool to a change. */
 const asking =
   <S extends Schema.ConstraintDecoder<Intent>>(schema: S, changeOf: (args: S["Type"]) => Change) =>
   (args: Schema.Json): Effect.Effect<Wanted, ChangeRefused> =>
@@ -409,11 +406,11 @@ export type ChangingTool = keyof typeof readers
 
 const isChanging = (tool: string): tool is ChangingTool => Object.hasOwn(readers, tool)
 
-/** The change that a call asks for. */
+/** Returns the change that a call requests. */
 export const wantedChange = (tool: ChangingTool, args: Schema.Json): Effect.Effect<Wanted, ChangeRefused> =>
   readers[tool](args)
 
-/** The change that a call would have made; null where it would have made none, or cannot be understood. */
+/** Returns the change that a call would have made; null when there is none or the call cannot be decoded. */
 export const changeAskedFor = (tool: string, args: Schema.Json): Effect.Effect<Change | null> =>
   isChanging(tool)
     ? Effect.match(wantedChange(tool, args), { onFailure: () => null, onSuccess: ({ change }) => change })

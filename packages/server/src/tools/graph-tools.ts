@@ -1,9 +1,8 @@
 /**
- * The tools of the `graph` server, as a model sees them.
+ * Definitions of the `graph` server's tools: names, descriptions and argument schemas.
  *
- * Schemas only: names, words for the model, and the shapes of arguments. Every
- * write takes reasoning and confidence, and may ask to be only suggested. No
- * schema has a field for who is calling.
+ * Every write takes reasoning and confidence, and may request to be suggested only. No schema has a field for the
+ * caller.
  */
 import { Direction, neighborBounds, ObjectKey, ObjectType } from "@tropism/domain/graph"
 import { ObjectId, RelationshipId } from "@tropism/domain/ids"
@@ -15,7 +14,7 @@ import { toolLimits } from "../limits.ts"
 /** Accepts null as absent: many models send null for what they leave out. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
-/** Why an agent wants a change. */
+/** The agent's reason for a change. */
 export const Reasoning = Schema.String.check(Schema.isMaxLength(toolLimits.reasoningMaxChars)).annotate({
   description: "Why this change is right, for the person who reviews it"
 })

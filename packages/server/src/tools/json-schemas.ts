@@ -1,10 +1,8 @@
 /**
- * Judges a value by a stranger's schema, in as many steps as are bounded.
+ * Validates a value by an untrusted schema in a bounded number of steps.
  *
- * The validator has no bound of its own and holds everybody up while it works.
- * So it is given a schema that counts how often it is visited, and a value that
- * counts how often it is looked into; beyond the bound they throw. A `pattern`
- * is not counted.
+ * The validator has no bound and blocks the event loop. So its schema and value are wrapped to count visits, and throw
+ * beyond the bound. A `pattern` is not counted.
  */
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/client/validators/cf-worker"
 import { isJsonObject } from "@tropism/domain/json"
@@ -13,13 +11,13 @@ import { asObject, isObjectAtRoot } from "../models/tool-schemas.ts"
 import { lineOf } from "./external-mcp/faults.ts"
 import { externalLimits } from "./external-mcp/limits.ts"
 
-/** Interprets schemas; the other validator of the SDK would make programs of a stranger's text. */
+/** Interprets schemas; the SDK's other validator compiles code from untrusted text. */
 const engine = new CfWorkerJsonSchemaValidator()
 
-/** Goes on after the first fault; it is asked about what does not fit. */
+/** Continues after the first fault, to report all of them. */
 const thorough = new CfWorkerJsonSchemaValidator({ shortcircuit: false })
 
-/** What does not fit, in the validator's words, undefined where everything does; a failure says why nobody can judge by the schema. */
+/** Returns the validator's complaints, undefined when there are none; fails when the schema is unusable. */
 export const judge = (
   schema: JsonSchema,
   value: unknown,
@@ -40,14 +38,14 @@ export const judge = (
     })
   )
 
-/** A schema that is not too much. */
+/** Refuses a schema that is too large. */
 const readable = (schema: JsonSchema): Result.Result<undefined, string> =>
   Result.flatMap(
     Result.try({ try: () => whyTooMuch(schema), catch: (error) => lineOf(String(error)) }),
     (tooMuch) => (tooMuch === undefined ? Result.succeed(undefined) : Result.fail(tooMuch))
   )
 
-/** A copy that counts its visits: whoever visits a part asks for its type. */
+/** A copy that counts its visits: the validator reads the type of each visited part. */
 const countedSchema = (schema: JsonSchema, spend: (count: number) => void): Record<string, unknown> =>
   JSON.parse(JSON.stringify(schema), (_key, part: unknown) => {
     if (!isJsonObject(part)) return part
@@ -63,7 +61,7 @@ const countedSchema = (schema: JsonSchema, spend: (count: number) => void): Reco
     })
   })
 
-/** What a visit costs: itself, the lists that are gone through for it, and the words that may be told. */
+/** The cost of a visit: itself, the lists it iterates, and the text it may report. */
 const stepsOf = (part: JsonSchema): number =>
   Object.entries(part).reduce((sum, [keyword, said]) => sum + Math.ceil(charsOf(keyword, said) / 5), 10)
 
@@ -75,7 +73,7 @@ const charsOf = (keyword: string, said: unknown): number => {
   return keyword === "type" ? String(said).length : 0
 }
 
-/** The same value, which counts how often something in it is looked at. */
+/** The same value, counting reads of its parts. */
 const countedValue = (value: unknown, spend: (count: number) => void): unknown => {
   const views = new WeakMap<object, object>()
   const view = (part: unknown): unknown => {
@@ -103,21 +101,19 @@ const countedValue = (value: unknown, spend: (count: number) => void): unknown =
   return view(value)
 }
 
-// Whether a schema can be gone through in a bounded time, before anything is judged by it.
+// Checks that a schema can be traversed in bounded time, before it validates anything.
 //
-// A reference is a few words and may stand for as much as one likes: two that
-// lead to two each, and so on, double the work with every line. What is counted
-// here is what is visited for one place of a value. A step into the value begins
-// anew: how deep that goes, the value says (`bounded-judging.ts`).
+// References can double the work with every level. The count covers the visits at one place of a value; each step into the
+// value starts again, and `json-schemas.ts` bounds the value.
 
-/** Why a schema takes too long to judge anything by. */
+/** Returns why a schema is too expensive to validate with. */
 export const whyTooMuch = (root: JsonSchema): string | undefined => {
   const counts = new Map<unknown, number>()
   const visits = (part: unknown): number => {
     if (!isJsonObject(part)) return 1
     const known = counts.get(part)
     if (known !== undefined) return known
-    // What leads back to itself without a step into the value never ends.
+    // A cycle without a step into the value never ends.
     counts.set(part, Infinity)
     const count = inPlace(root, part).reduce<number>((sum, next) => sum + visits(next), 1)
     counts.set(part, count)
@@ -133,7 +129,7 @@ export const whyTooMuch = (root: JsonSchema): string | undefined => {
   return undefined
 }
 
-/** Keywords whose schemas judge the same place of the value, and those whose schemas judge what is in it. */
+/** Keywords whose schemas apply to the same place of the value, and those whose schemas apply inside it. */
 const ofTheSame = ["allOf", "anyOf", "oneOf", "not", "if", "then", "else"]
 const ofTheSameByName = ["dependentSchemas", "dependencies"]
 const ofParts = [
@@ -164,16 +160,16 @@ const schemasOf = (
   ...byName.flatMap((keyword) => (isJsonObject(part[keyword]) ? Object.values(part[keyword]) : []))
 ]
 
-// What the references of a JSON Schema lead to within it.
+// Resolves references within a JSON Schema.
 //
-// Nothing is fetched: a reference that leads out of its schema leads nowhere.
+// Nothing is fetched: an external reference resolves to nothing.
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Places whose content is a value and no schema. */
+/** Keywords whose content is a value and not a schema. */
 const values: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"])
 
-/** What a reference leads to; undefined where it leads nowhere. */
+/** Resolves a reference; undefined when it leads nowhere. */
 export const lookUp = (root: JsonSchema, ref: string): unknown => {
   if (ref === "#" || ref === root["$id"]) return root
   const fragment = ref.startsWith("#") ? ref.slice(1) : undefined
@@ -192,8 +188,8 @@ export const lookUp = (root: JsonSchema, ref: string): unknown => {
     )
 }
 
-/** Everything that a part refers to; what a dynamic reference leads to depends on the way to it, so that is all of it. */
-const referredTo = (root: JsonSchema, part: JsonSchema): ReadonlyArray<unknown> => {
+/** Returns all targets of a part's references; a dynamic reference depends on its path, so it has several. */
+export const referredTo = (root: JsonSchema, part: JsonSchema): ReadonlyArray<unknown> => {
   const { $dynamicRef, $recursiveRef, $ref } = part
   const dynamic =
     typeof $dynamicRef === "string" ? (namesIn(root).dynamic.get($dynamicRef.replace(/^#/, "")) ?? []) : []
@@ -205,20 +201,20 @@ const referredTo = (root: JsonSchema, part: JsonSchema): ReadonlyArray<unknown> 
   ]
 }
 
-/** A reference that leads out of its schema, or nowhere in it. */
+/** Returns the first external or dangling reference. */
 export const findLostRef = (root: JsonSchema): string | undefined => {
   const lost = find(root, ({ $ref }) => typeof $ref === "string" && lookUp(root, $ref) === undefined)
   return lost === undefined ? undefined : String(lost["$ref"])
 }
 
-/** The parts of a schema that have names, each by its name. */
+/** The named parts of a schema. */
 interface Names {
   readonly ids: ReadonlyMap<unknown, JsonSchema>
   readonly anchors: ReadonlyMap<unknown, JsonSchema>
   readonly dynamic: ReadonlyMap<unknown, ReadonlyArray<JsonSchema>>
 }
 
-/** Gone through once: a schema has as many references as it likes. */
+/** Cached: a schema may have any number of references. */
 const named = new WeakMap<JsonSchema, Names>()
 
 const namesIn = (root: JsonSchema): Names => {
@@ -240,7 +236,7 @@ const namesIn = (root: JsonSchema): Names => {
   return names
 }
 
-/** The first object in a schema that is as wanted. */
+/** Returns the first object in a schema that fulfils a condition. */
 const find = (part: unknown, isWanted: (object: JsonSchema) => boolean): JsonSchema | undefined => {
   if (Array.isArray(part)) {
     for (const each of part) {
@@ -261,14 +257,13 @@ const safeDecode = (step: string): string => (/%(?![0-9A-Fa-f]{2})/.test(step) ?
 
 const decode = (step: string): string => (/%[89A-Fa-f]/.test(step) ? step : decodeURIComponent(step))
 
-// The schema of a foreign tool's arguments in the form that every provider takes.
+// Converts a foreign tool's argument schema to the form that every provider accepts.
 //
-// Providers refuse a whole request for one tool whose schema is a choice at its
-// root, and some know no references. So a model is shown the fields of all branches
-// as one object, and what references lead to in their places; what is recursive
-// ends after one round. Arguments are judged by the tool's own schema all the same.
+// Providers refuse a whole request for one tool whose schema is a choice at its root, and some know no references. So the model
+// sees the fields of all branches as one object, with references inlined; recursion ends after one round. Arguments are still
+// validated by the tool's own schema.
 
-/** A schema as a model is shown it. */
+/** Returns the schema to show to a model. */
 export const offeredSchema = (schema: JsonSchema): JsonSchema & { readonly type: "object" } => {
   const isPlain = isObjectAtRoot(schema) && !hasRef(schema)
   if (isPlain) return { ...schema, type: "object" }
@@ -280,7 +275,7 @@ export const offeredSchema = (schema: JsonSchema): JsonSchema & { readonly type:
 const hasRef = (schema: JsonSchema): boolean =>
   /"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema))
 
-/** Puts in place what references lead to, as far as that is not recursive and not too much. */
+/** Inlines references, except recursive ones and beyond the size bound. */
 const inline = (root: JsonSchema): unknown => {
   let parts = 0
   const walk = (part: unknown, within: ReadonlyArray<string>): unknown => {
@@ -303,7 +298,7 @@ const inline = (root: JsonSchema): unknown => {
   return walk(root, ["#"])
 }
 
-/** What is told of a part that is not gone into once more. */
+/** The stub of a part that is not expanded again. */
 const cutShort = ({ description, title, type }: JsonSchema): JsonSchema => ({
   ...(type === undefined ? {} : { type }),
   ...(title === undefined ? {} : { title }),

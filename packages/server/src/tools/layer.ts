@@ -1,4 +1,6 @@
-/** The tools of runs: records, effects, external servers, and the set that one attempt may use. */
+/**
+ * The tools module: call records, effects, external servers, and the tool set of one attempt.
+ */
 import { Layer } from "effect"
 import { Denials } from "./denials.ts"
 import { ExternalCalls } from "./external-mcp/calls.ts"
@@ -11,12 +13,12 @@ import { SignIns } from "./external-mcp/sign-ins.ts"
 import { GraphEffects } from "./graph-effects.ts"
 import { TodoEffects } from "./todo-tools.ts"
 import { ToolCalls } from "./tool-calls.ts"
-import { ExternalOffers, ToolServers } from "./tool-servers.ts"
+import { ExternalOffers, ToolServers } from "./offered-tools.ts"
 import { Toolbox } from "./toolbox.ts"
-/** The records of calls that were made and of those that were refused. They need the graph. */
+/** Records of calls and denials. They require the graph. */
 export const toolRecords = Layer.merge(ToolCalls.layer, Denials.layer)
 
-/** What the built-in tools do. */
+/** Effects of the built-in tools. */
 export const toolEffects = Layer.merge(GraphEffects.layer, TodoEffects.layer)
 
 const externalMcp = Layer.mergeAll(
@@ -31,7 +33,7 @@ const externalMcp = Layer.mergeAll(
   )
 )
 
-/** The tools that a run is offered. They need the effects, the records and what the runs offer to tools. */
+/** The tools offered to a run. They require the effects, the records and the ports that runs fill. */
 export const toolsLayer = Layer.provideMerge(
   ToolServers.layer,
   Layer.provideMerge(Toolbox.layer, externalMcp)

@@ -1,9 +1,8 @@
 /**
- * A tool that a person, or a program of theirs, calls for themselves.
+ * Tools that a person, or a person's program, calls directly.
  *
- * Who calls comes with the call and stands in no argument. What a tool does
- * happens in the transaction that records it; only what must wait for others is
- * done behind it.
+ * **Invariant** The caller comes with the call and is never an argument. The effect happens in the transaction that
+ * records the call; only work that waits for others runs after it.
  */
 import { type Role, includesRole } from "@tropism/api/authorization"
 import { direct } from "@tropism/domain/actor"
@@ -33,32 +32,32 @@ import {
   ToolCalls
 } from "./tool-calls.ts"
 
-/** A person or program that calls tools for itself, through a door of its own. */
+/** A person or program that calls tools, and the endpoint it uses. */
 export interface PersonPrincipal {
   readonly projectId: ProjectId
   readonly userId: UserId
   readonly role: Role
 }
 
-/** One call that a person makes. */
+/** One call by a person. */
 interface PersonCall {
   readonly principal: PersonPrincipal
   readonly id: ToolCallId
 }
 
-/** What a call came to. */
+/** The effect of a call. */
 interface PersonEffect {
   readonly result: Schema.Json
-  /** Of a change; absent, the tool changes nothing in the graph. */
+  /** Decision on a change; absent when the tool does not change the graph. */
   readonly decision?: GateDecision | null
   readonly reads?: ReadonlyArray<Read>
-  /** It came to nothing, and what it wrote to say so is kept. */
+  /** The call failed, and its writes are kept. */
   readonly isError?: boolean
-  /** What is done once the call is on record; its answer is told in place of the result. */
+  /** Runs after the call is recorded; its answer replaces the result. */
   readonly afterwards?: Effect.Effect<Schema.Json>
 }
 
-/** What a program may expect of a tool before it calls it; hints that the protocol defines. */
+/** Hints of the protocol about a tool's effects. */
 interface ToolHints {
   readonly readOnlyHint: boolean
   readonly destructiveHint: boolean
@@ -76,12 +75,12 @@ export interface ListedTool {
   readonly inputSchema: Shape
   readonly outputSchema?: Shape
   readonly annotations: ToolHints
-  /** Whether a client of MCP's revision 2025-11-25 may ask for a task instead of an answer. */
+  /** Whether a client of MCP revision 2025-11-25 may request a task instead of an answer. */
   readonly execution?: { readonly taskSupport: "optional" }
 }
 
 interface PersonTool extends ListedTool {
-  /** What its caller must be at least. */
+  /** The caller's minimum role. */
   readonly role: Role
   readonly perform: (
     args: Schema.Json,
@@ -91,19 +90,19 @@ interface PersonTool extends ListedTool {
 
 const hints = { destructiveHint: false, openWorldHint: false }
 
-/** It only looks. */
+/** Reads only. */
 export const reads: ToolHints = { ...hints, readOnlyHint: true, idempotentHint: true }
 
-/** It adds something, each time that it is called. */
+/** Adds something with each call. */
 export const adds: ToolHints = { ...hints, readOnlyHint: false, idempotentHint: false }
 
-/** It brings something into a state; twice is as once. */
+/** Sets a state; idempotent. */
 export const sets: ToolHints = { ...hints, readOnlyHint: false, idempotentHint: true }
 
-/** It ends or takes away something; twice is as once. */
+/** Ends or removes something; idempotent. */
 export const takesAway: ToolHints = { ...sets, destructiveHint: true }
 
-/** A tool whose arguments are read as its schema says before it does anything. */
+/** Returns a tool whose arguments are decoded by its schema before it runs. */
 export const personTool = <S extends Schema.Top & Schema.ConstraintDecoder<unknown>>(
   { arguments: schema, ...tool }: Omit<PersonTool, "inputSchema" | "perform"> & { readonly arguments: S },
   perform: (
@@ -116,25 +115,24 @@ export const personTool = <S extends Schema.Top & Schema.ConstraintDecoder<unkno
   perform: (args, call) => Effect.flatMap(readArguments(schema, args), (asked) => perform(asked, call))
 })
 
-/** The port by which a person's tools reach the stages to the left: agents, their runs, and what they ask. */
+/** Port from a person's tools to agents, their runs and their questions. */
 export class AgentToolsPort extends Context.Service<
   AgentToolsPort,
   {
-    /** The tools of the `agents` server; no agent has any of them. */
+    /** The tools of the `agents` server; agents have none of them. */
     readonly tools: ReadonlyArray<PersonTool>
   }
 >()("@tropism/server/tool/AgentToolsPort") {}
 
-// The tools of the `graph` server for a person: the changes are the caller's own.
+// The `graph` server's tools for a person; the changes are the caller's own.
 //
-// Arguments are read as those of agents are. A person need not say how sure they
-// are, and is never asked to wait for another; they may say which version they
-// know. Why they do it is kept with the call, and so with the change.
+// Arguments are decoded like those of agents. A person gives no confidence and never waits for approval, and may name the
+// expected version. The reason is stored with the call, and so with the change.
 
 /** Accepts null as absent: many models send null for what they leave out. */
 const opt = <S extends Schema.Top>(schema: S) => Schema.optional(Schema.NullOr(schema))
 
-/** Sees the graph as it is. */
+/** Reads the current graph. */
 const present = { backtest: null }
 
 const expectedVersion = opt(
@@ -143,7 +141,7 @@ const expectedVersion = opt(
   })
 )
 
-/** What only an agent says of a change. */
+/** Arguments of a change that only agents have. */
 const agentsOwn = ["confidence", "suggest"] as const
 
 const said = <
@@ -192,7 +190,7 @@ const changes = {
   }
 >
 
-/** What a person says of a change beside the change itself. */
+/** A person's arguments besides the change itself. */
 interface Said {
   readonly reasoning?: string | null | undefined
   readonly expectedVersion?: number | null | undefined
@@ -202,7 +200,7 @@ const makeGraphPersonTools = Effect.gen(function* () {
   const effects = yield* GraphEffects
   const gateway = yield* Gateway
 
-  /** Makes a change of the caller's own; the call is its cause, so that its reason is found from there. */
+  /** Makes the caller's change; the call is its cause, so the reason can be found from the change. */
   const change = (tool: ChangingTool) =>
     Effect.fnUntraced(function* (args: Schema.Json, { id, principal }: PersonCall) {
       const known: Said = yield* readArguments<Schema.ConstraintDecoder<Said>>(changes[tool].arguments, args)
@@ -256,7 +254,7 @@ const makeGraphPersonTools = Effect.gen(function* () {
   ] satisfies ReadonlyArray<PersonTool>
 })
 
-/** What every change answers. */
+/** The output of every change. */
 const changedShape = {
   type: "object",
   properties: {
@@ -267,8 +265,7 @@ const changedShape = {
   required: ["status"]
 } as const
 
-// The tools of the `tasks` server for a person: their own todos, and nobody else's.
-//
+// The `tasks` server's tools for a person: their own todos only.
 
 const tools: Readonly<Record<TodoToolName, readonly [title: string, hints: ToolHints]>> = {
   add_task: ["Add a task", adds],
@@ -296,7 +293,7 @@ const makeTodoPersonTools = Effect.gen(function* () {
   })
 })
 
-/** What every tool but the list answers. */
+/** The output of every tool but the list. */
 const todoShape = {
   type: "object",
   properties: {
@@ -307,13 +304,12 @@ const todoShape = {
   required: ["task_id", "status", "title"]
 } as const
 
-// Calls tools for a person: judged by the role, done and recorded in one transaction.
+// Calls tools for a person: checked by role, applied and recorded in one transaction.
 //
-// Every call of a tool that there is has its record, also one that is refused;
-// identity is a field of the record and never part of its arguments (S003-R47,
-// R48). Every fault is an answer: nobody reads of a stage's inside here.
+// **Invariant** Every call of an existing tool is recorded, even a refused one. Identity is a field of the record and never an
+// argument (S003-R47, R48). Every fault is an answer; internals are never exposed.
 
-/** What a caller is told of a call. */
+/** The answer to a call. */
 export interface PersonOutcome {
   readonly isError: boolean
   readonly result: Schema.Json
@@ -322,7 +318,7 @@ export interface PersonOutcome {
 export class PersonTools extends Context.Service<
   PersonTools,
   {
-    /** What may be called, as MCP lists it. */
+    /** The callable tools, as MCP lists them. */
     readonly listed: ReadonlyArray<ListedTool>
     /** Makes one call; a tool that waits for others answers within its own bound. */
     readonly call: (
@@ -347,7 +343,7 @@ export class PersonTools extends Context.Service<
       ]
       const byName = new Map(tools.map((tool) => [tool.name, tool]))
 
-      /** What a call comes to, with nothing of it left where it comes to nothing. */
+      /** Runs a call in a savepoint that a failure rolls back. */
       const attempted = (
         tool: PersonTool,
         principal: PersonPrincipal,
@@ -367,7 +363,7 @@ export class PersonTools extends Context.Service<
         )
       }
 
-      /** Does the call, or denies it, and keeps its record. */
+      /** Makes or denies the call, and records it. */
       const recorded = Effect.fnUntraced(function* (
         tool: PersonTool,
         principal: PersonPrincipal,
@@ -437,7 +433,7 @@ const statusOf = ({ decision, isError }: PersonEffect): CallStatus => {
   return isError === true ? "failed" : "completed"
 }
 
-/** Why no tool can be given these arguments. */
+/** Returns why no tool can take these arguments. */
 const findUnfit = (args: Schema.Json): string | undefined => {
   if (!isJsonObject(args)) return unreadable("The arguments of a tool must be one JSON object")
   const fault = findFault(args)
@@ -451,7 +447,7 @@ const findUnfit = (args: Schema.Json): string | undefined => {
     : undefined
 }
 
-/** The arguments as they are kept: who called is a field of the record, whatever they say. */
+/** Removes identities from the stored arguments: the record has its own field for the caller. */
 const withoutIdentity = ({ inputSchema: { properties } }: PersonTool, args: Schema.Json): Schema.Json => {
   if (findUnfit(args) !== undefined || !isJsonObject(args))
     return shortened(JSON.stringify(args), toolLimits.faultyArgumentsMaxChars)

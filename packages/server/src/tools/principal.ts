@@ -1,9 +1,7 @@
 /**
- * For whom a tool acts, and the ports through which it learns more.
+ * The principal that a tool acts for, and ports to the calling run.
  *
- * Identity comes from the connection and never from arguments: no schema shows
- * it, and no argument can name it. What lies to the left of this stage (the run
- * that calls) is reached through ports that the platform fills.
+ * **Invariant** Identity comes from the connection and never from arguments; no schema has a field for it.
  */
 import type { ContextName } from "@tropism/domain/context-event"
 import type {
@@ -27,46 +25,46 @@ export interface RunPrincipal {
   readonly agentId: AgentId
   readonly agentName: string
   readonly agentVersion: number
-  /** For whom it works: the one whose words the turn reads, else who began the run. */
+  /** The user the run works for: the author of the messages in the turn, else the one who started the run. */
   readonly userId: UserId | null
-  /** Whose words the turn reads; null where nobody began the run and no person said them. */
+  /** Authors of the messages in the turn; null where no person wrote them or started the run. */
   readonly askedBy: ReadonlyArray<UserId | null>
-  /** Of a run that only tries out what its agent would do: nothing that it asks for is done. */
+  /** The backtest of the run, whose changes are never made. */
   readonly backtest: Backtested | null
   readonly contextName: ContextName
   readonly rootEventId: GraphEventId
   readonly depth: number
-  /** What woke the run; part of the evidence of what it suggests. */
+  /** What woke the run; part of the evidence of its suggestions. */
   readonly evidence: ReadonlyArray<Evidence>
-  /** The versions of what woke the run, of objects and of relationships, as it was shown them. */
+  /** The versions of objects and relationships that woke the run, as it was shown them. */
   readonly wokenBy: ReadonlyArray<{ readonly id: string; readonly version: number }>
 }
 
-/** As of when whoever asks sees the graph: as it is, where there is no backtest. */
+/** The instant as of which the caller sees the graph; now without a backtest. */
 export type Sight = Pick<RunPrincipal, "backtest">
 
-/** For whom the todo tools act, and in which context; a person who calls for himself is in none. */
+/** The user of the todo tools and the context; a person's own call has no context. */
 export interface TodoKeeper {
   readonly userId: UserId | null
   readonly contextName: ContextName | null
-  /** Whose words the turn reads, of an agent's. */
+  /** For an agent: the authors of the messages in the turn. */
   readonly askedBy?: RunPrincipal["askedBy"]
 }
 
-/** The backtest that a run belongs to, and the instant as of which it sees the graph. */
+/** The backtest of a run, and the instant as of which it sees the graph. */
 export interface Backtested {
   readonly id: BacktestId
   readonly asOf: Date
 }
 
-/** The attempt may not write any more: the run was taken over, cancelled or has ended. */
+/** The attempt may not write any more: its run was taken over, was cancelled or has ended. */
 export class AttemptLost extends Schema.TaggedError<AttemptLost>()("AttemptLost", { runId: Schema.String }) {}
 
-/** The port that says whether an attempt still holds its run. */
+/** Port that checks whether an attempt still holds its run. */
 export class RunGuard extends Context.Service<
   RunGuard,
   {
-    /** Holds the run for this transaction, or fails when the attempt is not the one that may write. */
+    /** Locks the run for this transaction; fails when the attempt no longer owns it. */
     readonly hold: (principal: RunPrincipal) => Effect.Effect<void, AttemptLost, ProjectTransaction>
   }
 >()("@tropism/server/tool/RunGuard") {}

@@ -1,9 +1,7 @@
 /**
- * The tools of the `run` server: what an agent may do about its own run.
+ * Definitions and ports of the `run` server's tools: spawn a sub-run, ask a person, end a loop.
  *
- * It hands work to another agent, asks a person, or ends its loop. Schemas only,
- * and the ports by which the stages to the left do it. No schema has a field for
- * who is calling.
+ * Schemas only; later modules fill the ports. No schema has a field for the caller.
  */
 import { AgentName } from "@tropism/domain/agent"
 import { exitLoopTool } from "@tropism/domain/flow"
@@ -63,22 +61,22 @@ export const runTools = {
 
 type Answer = Effect.Effect<ToolEffect, ChangeRefused, ProjectTransaction>
 
-/** The port by which a tool begins runs below its own. */
+/** Port that starts sub-runs. */
 export class ChildRuns extends Context.Service<
   ChildRuns,
   {
-    /** Queues a run of another agent; its end brings the outcome of the call. */
+    /** Queues a run of another agent; its end supplies the call's outcome. */
     readonly spawn: (args: typeof SpawnAgent.Type, principal: RunPrincipal, callId: ToolCallId) => Answer
     /** The agents that the principal's agent may spawn. */
     readonly list: (principal: RunPrincipal) => Answer
   }
 >()("@tropism/server/tool/ChildRuns") {}
 
-/** The port by which a tool asks a person. */
+/** Port that asks a person. */
 export class Questions extends Context.Service<
   Questions,
   {
-    /** Puts a question among the tasks; its answer is the outcome of the call. */
+    /** Creates a question task; its answer is the call's outcome. */
     readonly ask: (args: typeof AskUser.Type, principal: RunPrincipal, callId: ToolCallId) => Answer
   }
 >()("@tropism/server/tool/Questions") {}

@@ -1,8 +1,7 @@
 /**
- * The tools of the `tasks` server, as a model sees them (P3-MCP-01…07).
+ * Definitions and effects of the `tasks` server's tools (P3-MCP-01…07).
  *
- * Schemas only. A `task_id` is the number of a todo among those of its owner;
- * no schema has a field for whose they are.
+ * A `task_id` is the number of a todo among its owner's; no schema has a field for the owner.
  */
 import type { UserId } from "@tropism/domain/ids"
 import { isJsonObject, type JsonFault } from "@tropism/domain/json"
@@ -62,16 +61,15 @@ export type TodoToolName = keyof typeof todoTools
 
 export const isTodoTool = (name: string): name is TodoToolName => Object.hasOwn(todoTools, name)
 
-// What each todo tool does, for the user whom a run works for, or who calls it himself.
+// Applies the todo tools for the user a run works for, or who calls them directly.
 //
-// Whose todos they are is the keeper's to say. A number that means none of
-// them, whatever else it may mean, is told in the same words (P3-MCP-06). All of
-// it happens in the caller's transaction.
+// The principal determines the owner. Any number that is not the owner's todo gets the same answer (P3-MCP-06). Everything runs
+// in the caller's transaction.
 
 export class TodoEffects extends Context.Service<
   TodoEffects,
   {
-    /** Makes a call of a todo tool; refused where the run works for nobody in particular. */
+    /** Makes a call of a todo tool; refused when the run works for no user. */
     readonly perform: (
       tool: TodoToolName,
       args: Schema.Json,
@@ -85,7 +83,7 @@ export class TodoEffects extends Context.Service<
       const todos = yield* Todos
       const contexts = yield* Contexts
 
-      /** What of untrusted sources whoever calls has read. */
+      /** The untrusted sources that the caller has read. */
       const taintOf = ({ contextName }: TodoKeeper) =>
         contextName === null
           ? Effect.succeed([])
@@ -156,7 +154,7 @@ const several =
 
 const wordsOf = (args: Schema.Json) => (isJsonObject(args) ? args : {})
 
-/** A call that came to nothing: what is wrong, and with which task if one was named. */
+/** A failed call: the fault, and the task if one was named. */
 const failed = (error: string, args: Schema.Json): ToolFailed => {
   const { task_id } = isJsonObject(args) ? args : {}
   return new ToolFailed({ result: { error, ...(task_id === undefined ? {} : { task_id }) } })
@@ -170,7 +168,7 @@ const known = <A, E, R>(found: Effect.Effect<A | undefined, E, R>, args: Schema.
     todo === undefined ? Effect.fail(failed(todoSentences.notFound, args)) : Effect.succeed(todo)
   )
 
-/** What a tool answers, with the todos of which it tells. */
+/** The answer of a tool, with the todos it shows. */
 const told = (result: Schema.Json, todos: ReadonlyArray<Todo>): ToolEffect => ({
   result,
   decision: null,

@@ -1,8 +1,8 @@
 /**
- * The record of every tool call: who, what, when, with what outcome.
+ * Records tool calls: who, what, when and the outcome.
  *
- * A call is recorded in the transaction of its effect and once: a second call
- * with the same id finds the record and has no second effect.
+ * **Invariant** A call is recorded once, in the transaction of its effect: a second call with the same id finds the
+ * record and has no second effect.
  */
 import type { Picture } from "@tropism/domain/attachment"
 import type { Coerced } from "@tropism/domain/coerced"
@@ -32,10 +32,10 @@ import { toolLimits } from "../limits.ts"
 import type { RunPrincipal } from "./principal.ts"
 
 /**
- * How far a call has come.
+ * Status of a call.
  *
- * **Details** `started`: it was made, and its outcome is not there yet. `unknown`: it was made, and nobody knows its
- * outcome. `abandoned`: the run that waited for its outcome does not want it any more.
+ * **Details** `started`: made, without an outcome yet. `unknown`: made, and its outcome cannot be known. `abandoned`: the run
+ * no longer waits for its outcome.
  */
 export type CallStatus = "started" | "completed" | "failed" | "refused" | "unknown" | "abandoned"
 
@@ -48,20 +48,20 @@ export interface ToolCallRow {
   readonly callId: string
   readonly tool: string
   readonly arguments: Schema.Json
-  /** What the model had sent, where that nearly fitted. */
+  /** The model's original arguments, when they were repaired. */
   readonly coerced: Coerced | null
   readonly status: CallStatus
   readonly decision: GateDecision | null
-  /** The promotion that let a hybrid agent do it without being sure, or without saying so. */
+  /** The promotion that let a hybrid agent act without sufficient confidence. */
   readonly promotionId: PromotionId | null
   readonly result: Schema.Json
-  /** The versions that the call showed to the model. */
+  /** The versions shown to the model. */
   readonly reads: ReadonlyArray<Read>
-  /** Of a call that waits for a client: how long that may take, in milliseconds. */
+  /** For a client's call: the time limit in milliseconds. */
   readonly answerWithinMs?: number | undefined
 }
 
-/** A call that a client answers, and who has. */
+/** A call answered by a client, and that client. */
 export interface ClientCall {
   readonly runId: RunId
   readonly tool: string
@@ -69,7 +69,7 @@ export interface ClientCall {
   readonly answeredBy: UserId | null
 }
 
-/** A call that waits for a client, and whether its time is over. */
+/** A call that waits for a client, and whether it is overdue. */
 export interface AwaitedCall {
   readonly callId: string
   readonly tool: string
@@ -78,7 +78,7 @@ export interface AwaitedCall {
 
 export interface RecordedCall extends Omit<ToolCallRow, "answerWithinMs"> {
   readonly createdAt: string
-  /** When its outcome was there. */
+  /** When its outcome arrived. */
   readonly completedAt: string | null
   readonly durationMs: number | null
 }
@@ -89,9 +89,9 @@ export class ToolCalls extends Context.Service<
   ToolCalls,
   {
     readonly keep: (call: ToolCallRow) => Asked<void>
-    /** The same as a part of the append that tells of the call. */
+    /** The same as a fragment of the append that logs the call. */
     readonly keeping: (projectId: ProjectId, call: ToolCallRow) => Statement.Fragment
-    /** Records the outcome of a call that was started; false when it has one already. */
+    /** Records the outcome of a started call; false when it has one. */
     readonly end: (
       runId: RunId,
       callId: string,
@@ -99,11 +99,11 @@ export class ToolCalls extends Context.Service<
       result: Schema.Json,
       answeredBy?: UserId
     ) => Asked<boolean>
-    /** The newest call of a client tool with this id in a context's own log. */
+    /** The newest client-tool call with this id in a context's own log. */
     readonly findClientCall: (name: ContextName, callId: string) => Asked<ClientCall | undefined>
-    /** The calls of a run that wait for a client, oldest first. */
+    /** The open client calls of a run, oldest first. */
     readonly awaited: (runId: RunId) => Asked<ReadonlyArray<AwaitedCall>>
-    /** Runs of which a call has waited for a client for too long, those that waited longest first. */
+    /** Runs with an overdue client call, longest wait first. */
     readonly overdue: (
       limit: number
     ) => Asked<ReadonlyArray<{ readonly runId: RunId; readonly contextName: ContextName }>>
@@ -114,15 +114,18 @@ export class ToolCalls extends Context.Service<
       before: string | undefined,
       limit: number
     ) => Asked<ReadonlyArray<RecordedCall>>
-    /** What a person called or had called in their name, newest first. */
+    /** A person's own calls and those made in their name, newest first. */
     readonly ofUser: (
       userId: UserId,
       before: string | undefined,
       limit: number
     ) => Asked<ReadonlyArray<RecordedCall>>
-    /** The object versions that the run's calls have shown so far, and behind them those that woke it, oldest first as they came: the newest 200, newest first. */
+    /**
+     * Returns the newest 200 object versions shown to the run, newest first: those of its calls, after them those that woke it.
+     * `wokenBy` is oldest first.
+     */
     readonly evidence: (runId: RunId, wokenBy: ReadonlyArray<Evidence>) => Asked<ReadonlyArray<Evidence>>
-    /** The newest version of an object or a relationship that the run's calls have shown; undefined when none did. */
+    /** Newest version of an entity that the run's calls have shown; undefined when none did. */
     readonly lastRead: (runId: RunId, id: ObjectId | RelationshipId) => Asked<number | undefined>
   }
 >()("@tropism/server/tool/ToolCalls") {
@@ -271,7 +274,7 @@ export class ToolCalls extends Context.Service<
   )
 }
 
-/** Each object version once, and no more than a person could look at. */
+/** Keeps each object version once, up to what a person can review. */
 const eachOnce = (evidence: ReadonlyArray<Evidence>): ReadonlyArray<Evidence> =>
   [...new Map(evidence.map((read) => [`${read.objectId}@${read.version}`, read])).values()].slice(
     0,
@@ -303,13 +306,11 @@ const toRecord = (row: StoredRow): RecordedCall => ({
   durationMs: row.completedAt ? row.completedAt.getTime() - row.createdAt.getTime() : null
 })
 
-// The records of calls that are answered without being made.
+// Records calls that are answered without being made.
 //
-// The decider refuses a call, or a run ends while a call is pending: then the
-// event that tells the model so and the record are one statement. A call that
-// was made and whose outcome nobody waits for any more keeps its record, which
-// says so. A call whose id no record can hold, in a log of an earlier version, has
-// the event alone.
+// The decider refuses a call, or a run ends with a pending call: one statement writes the event for the model and the record. A
+// made call whose outcome is no longer needed keeps its record, with that status. A call whose id no record can hold, from a
+// log of an earlier version, gets the event only.
 
 type FailedCall = Extract<NewEvent, { readonly type: "ToolCallFailedEvent" }>
 
@@ -317,7 +318,7 @@ export const makeAbortedCalls = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
 
-  /** The records of the pending calls which these events answer with a failure. */
+  /** The records of pending calls that these events fail. */
   const unmade = Effect.fnUntraced(function* (
     pending: ReadonlyArray<ToolCall>,
     events: ReadonlyArray<NewEvent>
@@ -339,7 +340,7 @@ export const makeAbortedCalls = Effect.gen(function* () {
     return calls.length === 0 ? undefined : calls
   })
 
-  /** The part of an append that records them. */
+  /** The fragment of an append that records them. */
   const recordingUnmade = sql`recorded as (
     insert into kb.tool_calls (id, project_id, run_id, agent_id, user_id, context_name, call_id, tool, arguments, status, decision, result, completed_at)
     select call.id, run.project_id, run.id, run.agent_id, run.user_id, run.context_name, call.call, call.tool, call.arguments, 'refused', 'refuse',
@@ -352,7 +353,7 @@ export const makeAbortedCalls = Effect.gen(function* () {
       status = case when excluded.result ->> 'reason' = 'unknownOutcome' then 'unknown' else 'abandoned' end
       where tool_calls.status in ('started', 'abandoned'))`
 
-  /** How an append that is made alone records them. */
+  /** How a standalone append records them. */
   const recording = (run: RunId, pending: ReadonlyArray<ToolCall>, events: ReadonlyArray<NewEvent>) =>
     Effect.map(unmade(pending, events), (calls): Pick<Terms, "fields" | "alongside"> =>
       calls === undefined ? {} : { fields: { run, unmade: calls }, alongside: [recordingUnmade] }
@@ -363,11 +364,10 @@ export const makeAbortedCalls = Effect.gen(function* () {
 
 const isRecorded = (callId: string): boolean => Buffer.byteLength(callId) <= toolLimits.callIdMaxBytes
 
-// What the log says of a call: that it was made, and what it came to.
+// The log events of a call: started and ended.
 //
-// The log names what the model called, so that the model reads its own words
-// again; where that is a name which the context defines, the event says beside
-// it which tool was called. The records of calls name the tool itself.
+// They carry the name that the model used. When the context defines that name, the event also names the tool called. Call
+// records name the tool itself.
 
 export const startedEvent = (
   { arguments: args, calledAs, coerced, id: callId, name }: MadeCall,
@@ -394,12 +394,12 @@ export const endedEvent = (
     : { type: "ToolCallFailedEvent", callId, tool, error: result }
 }
 
-// What the server's log says of a call that was refused.
+// Logs refused calls to the server's log.
 //
-// A right that is missing is an error that an operator must see (S000-R27). A
-// name that no tool has is a model's mistake: it is answered, and is on record.
+// A missing right is an error that operators must see (S000-R27). An unknown tool is the model's mistake, which is answered and
+// recorded.
 
-/** An agent may not do what it asked for. */
+/** Logs that an agent lacks a right. */
 export const logRefusal = (
   principal: RunPrincipal,
   call: ToolCall,
@@ -407,7 +407,7 @@ export const logRefusal = (
   reason: Schema.Json
 ): Effect.Effect<void> => Effect.logError(what, { ...told(principal, call), reason })
 
-/** A model asked for what its agent was not offered. */
+/** Logs that a model called a tool that its agent was not offered. */
 export const logUnknownTool = (principal: RunPrincipal, call: ToolCall): Effect.Effect<void> =>
   Effect.logInfo("An agent called a tool that it does not have", told(principal, call))
 
@@ -418,41 +418,39 @@ const told = ({ agentId, agentName: agent, runId }: RunPrincipal, { name: tool }
   tool
 })
 
-// What a refusal says to whoever called.
-//
+// Formats a refusal for the caller.
 
-/** The sentence, the reason for programs and the place in the arguments, where the fault lies in one. */
+/** The message, the reason for programs, and the place in the arguments when there is one. */
 export const refusalText = ({ detail, pointer, reason }: ChangeRefused): Schema.Json => ({
   error: detail,
   reason,
   ...(pointer === undefined ? {} : { pointer })
 })
 
-// What a tool call came to, before it is on record.
-//
+// The effect of a tool call before it is recorded.
 
-/** What the gate decided for a change; null for a tool that changes nothing. */
+/** The gate's decision on a change; null for a tool that changes nothing. */
 export type GateDecision = "execute" | "suggest" | "refuse"
 
-/** What a call showed to the model: an object's version, or a relationship's. */
+/** A version of an object or relationship shown to the model. */
 export type Read =
   | Evidence
   | { readonly relationshipId: string; readonly type: string; readonly version: number }
 
-/** What a tool answers, and what it let the model see. */
+/** A tool's answer, and what it showed to the model. */
 export interface ToolEffect {
   readonly result: Schema.Json
   readonly decision: GateDecision | null
   readonly reads: ReadonlyArray<Read>
-  /** By what the agent was trusted to do it; absent, its mode and its confidence were enough. */
+  /** The promotion that allowed the change; absent when mode and confidence sufficed. */
   readonly promotionId?: PromotionId
-  /** What of the answer comes from untrusted sources. */
+  /** The untrusted sources of the answer. */
   readonly taint?: ReadonlyArray<TaintSource>
-  /** Who brings the outcome later; absent, `result` is the outcome. */
+  /** Who supplies the outcome later; absent when `result` is the outcome. */
   readonly waitsFor?: WaitsFor
-  /** How long a client has to bring it, in milliseconds. */
+  /** Time limit of a client in milliseconds. */
   readonly answerWithinMs?: number
 }
 
-/** A call that came to nothing, with what the model reads of it; what it wrote until then is undone. */
+/** A failed call with its result for the model; its writes are rolled back. */
 export class ToolFailed extends Schema.TaggedError<ToolFailed>()("ToolFailed", { result: Schema.Json }) {}

@@ -1,12 +1,9 @@
 /**
  * Makes one tool call of a run: effect, record and context event together.
  *
- * One transaction, guarded by the attempt's token: either the effect, the
- * `tool_calls` row and the event that tells the model are all there, or none is;
- * and so is the context's taint, where the answer shows something untrusted.
- * A call that is made again finds its record and answers it. Everything that can
- * go wrong with a call is an answer to the model; only a lost attempt is a
- * failure here.
+ * **Invariant** One transaction, fenced by the attempt's token, writes the effect, the `tool_calls` row, the event for
+ * the model and the context's taint, or none of them. A repeated call returns its recorded answer. Every fault of a call
+ * is an answer to the model; only a lost attempt is a failure here.
  */
 import { builtInTools } from "@tropism/domain/built-in-tools"
 import { type LoggedEvent, type NewEvent, eventNumber } from "@tropism/domain/context-event"
@@ -46,28 +43,31 @@ import {
   type ToolFailed
 } from "./tool-calls.ts"
 
-/** What else is asked in the transaction of a call, when its outcome is kept. */
+/** Further work in the call's transaction, when its outcome is recorded. */
 export type Beside = Effect.Effect<void, never, ProjectTransaction>
 
-/** What a call came to, as the model reads it. */
+/** The outcome as the model reads it. */
 export interface Outcome {
   readonly status: CallStatus
   readonly result: Schema.Json
-  /** What the call added to the context's log; nothing when it was made before. */
+  /** Events that the call appended; none when it was made before. */
   readonly appended: ReadonlyArray<LoggedEvent>
 }
 
 export class Toolbox extends Context.Service<
   Toolbox,
   {
-    /** Makes a call of a built-in tool, once; `end` is where the caller last saw its log end. What is asked beside it is asked only of a call that is made now. */
+    /**
+     * Makes a call of a built-in tool once; `end` is the caller's last known end of the log. `beside` runs only when the call is
+     * made now.
+     */
     readonly call: (
       principal: RunPrincipal,
       call: MadeCall,
       end?: LogEnd,
       beside?: Beside
     ) => Effect.Effect<Outcome, AttemptLost>
-    /** Records a call that reads nothing of the project, with what it answers. */
+    /** Records a call with its answer, without reading the project. */
     readonly tell: (
       principal: RunPrincipal,
       call: MadeCall,
@@ -75,14 +75,14 @@ export class Toolbox extends Context.Service<
       end?: LogEnd,
       beside?: Beside
     ) => Effect.Effect<Outcome, AttemptLost>
-    /** Records a call that a client answers later, within a time. */
+    /** Records a call that a client answers later, within a time limit. */
     readonly hold: (
       principal: RunPrincipal,
       call: MadeCall,
       answerWithinMs: number,
       end?: LogEnd
     ) => Effect.Effect<Outcome, AttemptLost>
-    /** Answers a call of a tool that is not offered, or whose arguments cannot be used, on record, without making it. */
+    /** Records and answers a call without making it: its tool is not offered or its arguments are unusable. */
     readonly refuse: (
       principal: RunPrincipal,
       call: MadeCall,
@@ -104,7 +104,7 @@ export class Toolbox extends Context.Service<
       const append = yield* makeLogAppend
       const ids = yield* Ids
 
-      /** Reads the arguments and does what the tool does. */
+      /** Decodes the arguments and runs the tool. */
       const perform = (principal: RunPrincipal, call: MadeCall, id: ToolCallId) =>
         Effect.gen(function* () {
           const refusal = findRefusal(principal, call)
@@ -146,7 +146,7 @@ export class Toolbox extends Context.Service<
           }
         })
 
-      /** The transaction that every call goes through. */
+      /** The transaction of every call. */
       const recorded = (
         principal: RunPrincipal,
         call: MadeCall,
@@ -156,7 +156,7 @@ export class Toolbox extends Context.Service<
         Effect.gen(function* () {
           const id = (yield* ids.next) as ToolCallId
           const asked = database.together(guard.hold(principal), toolCalls.find(principal.runId, call.id))
-          // What only reads waits for no answer, and leaves nothing to be undone where it is refused.
+          // A read may run in the same round trip: a refusal leaves nothing to roll back.
           const [[, earlier], seen] = isReading
             ? yield* database.together(asked, outcomeOf(effect(id)))
             : [yield* asked, undefined]
@@ -236,31 +236,31 @@ export class Toolbox extends Context.Service<
   )
 }
 
-/** Why a call is not made, whatever its tool would say. */
+/** Returns why a call is not made, whatever its tool. */
 const findRefusal = ({ backtest }: RunPrincipal, call: MadeCall): ChangeRefused | undefined => {
   const fault = findFault(call.arguments)
   if (fault) return refused("invalid", fault.message, fault.pointer)
   return backtest && !isTriedOut(call.name) ? inBacktest(call.name) : undefined
 }
 
-/** The tools that a backtest's run may use: what they do is read as of then, or only kept beside the backtest. */
+/** Whether a backtest may use the tool: it reads as of then, or its effect stays with the backtest. */
 const isTriedOut = (tool: string): boolean => Object.hasOwn(graphTools, tool) || tool === exitLoopTool
 
-/** The words beside a call are its reasoning where it gives none (S000-R23). */
+/** The text beside a call is its reasoning when it gives none (S000-R23). */
 const withReasoning = (intent: Intent, { words = "" }: MadeCall): Intent =>
   (intent.reasoning ?? "").trim() !== "" || words.trim() === ""
     ? intent
     : { ...intent, reasoning: shortened(words.trim(), toolLimits.reasoningMaxChars) }
 
-/** How a call is made. */
+/** Options of a call. */
 interface Circumstances {
   readonly end?: LogEnd | undefined
   readonly beside?: Beside | undefined
-  /** It only looks at the graph. */
+  /** Whether it only reads the graph. */
   readonly isReading?: boolean
 }
 
-/** What is kept of a call, whatever came of it. */
+/** Turns any result of a call into its recorded outcome. */
 const outcomeOf = <R>(effect: Effect.Effect<ToolEffect, ChangeRefused | ToolFailed, R>) =>
   effect.pipe(
     Effect.map((done) => ({
@@ -274,11 +274,11 @@ const outcomeOf = <R>(effect: Effect.Effect<ToolEffect, ChangeRefused | ToolFail
     })
   )
 
-/** The tools that only look at the graph. */
+/** Whether a tool only reads the graph. */
 export const readsOnly = (tool: string): boolean =>
   tool === "search_objects" || tool === "get_object" || tool === "neighbors"
 
-/** What a refusal says to the model. */
+/** The effect of a refusal, for the model. */
 const refusalEffect = (refusal: ChangeRefused) => {
   const result = refusalText(refusal)
   const denied = whyDenied(refusal)
@@ -287,7 +287,7 @@ const refusalEffect = (refusal: ChangeRefused) => {
     : failureEffect(result)
 }
 
-/** A call that came to nothing. */
+/** The effect of a failed call. */
 const failureEffect = (result: Schema.Json) => ({
   status: "failed" as const,
   decision: null,
@@ -310,47 +310,47 @@ const eventsOf = (
 ): ReadonlyArray<NewEvent> =>
   waitsFor ? [startedEvent(call, waitsFor)] : [startedEvent(call), endedEvent(call, status, result)]
 
-/** What is kept of a call whose outcome somebody else brings, for whoever brings it. */
+/** The interim result of a call that is answered later, for the one who answers it. */
 const heldResult = (result: Schema.Json, { calledAs }: MadeCall): Schema.Json =>
   calledAs === undefined || !isJsonObject(result) ? result : { ...result, calledAs: calledAs.name }
 
-// Which calls of one answer are made side by side, and in which order the log has them.
+// Runs the calls of one answer concurrently and orders them in the log.
 //
-// A call waits for those before it only where the order could matter. Calls begin in the order of the answer; an
-// outcome waits for those before it, unless the call must not be made again: that outcome is recorded at once, since a
-// server that dies would forget it. What the model reads is in its own order either way.
+// A call waits for earlier ones only where order could matter. Calls begin in the order of the answer. An outcome waits for
+// earlier ones, unless its call must not be repeated: that one is recorded at once, because a crash would lose it. The model
+// reads results in its own order either way.
 
-/** What decides for which calls another waits. */
+/** Traits that decide which calls a call waits for. */
 export interface CallTraits {
-  /** The foreign server that is called; null for a call that is answered here. */
+  /** The foreign server; null for a call answered here. */
   readonly server: string | null
   /** Whether it changes nothing. */
   readonly isReading: boolean
-  /** Whether its answer may bring something untrusted. */
+  /** Whether its answer may be untrusted. */
   readonly mayTaint: boolean
-  /** Whether it is refused, or only suggested, after something untrusted was read. */
+  /** Whether taint refuses it or turns it into a suggestion. */
   readonly mindsTaint: boolean
 }
 
-/** What a call waits for on its way. */
+/** The points at which a call waits. */
 export interface Place {
-  /** Until the calls before it have begun. */
+  /** Waits until the earlier calls have begun. */
   readonly toBegin: Effect.Effect<void>
-  /** It has begun, or will not. */
+  /** Signals that the call has begun or will not. */
   readonly hasBegun: Effect.Effect<void>
-  /** Until the calls before it are over. */
+  /** Waits until the earlier calls have ended. */
   readonly toEnd: Effect.Effect<void>
 }
 
-/** Whether a call is not made before an earlier one is over. */
+/** Whether a call must wait for an earlier one to end. */
 export const mustWait = (earlier: CallTraits, later: CallTraits): boolean => {
-  // What is written here takes milliseconds, and whatever comes after it may look at it.
+  // A write here takes milliseconds, and every later call may depend on it.
   if (earlier.server === null && !earlier.isReading) return true
   if (earlier.mayTaint && later.mindsTaint) return true
   return earlier.server === later.server && !(earlier.isReading && later.isReading)
 }
 
-/** Makes calls in the order of the answer, as many at once as may be. */
+/** Makes calls in the order of the answer, as concurrently as allowed. */
 export const sideBySide = <A, E, R>(
   calls: ReadonlyArray<{
     readonly traits: CallTraits
@@ -373,7 +373,7 @@ export const sideBySide = <A, E, R>(
         const earlier = calls[at]?.traits
         return at < index && earlier !== undefined && mustWait(earlier, traits)
       })
-      // Whoever waits for another keeps nobody from beginning.
+      // A call that waits for another does not delay the start of later ones.
       const inTurn = conflicts.length === 0 ? Effect.void : Effect.andThen(hasBegun, marked(conflicts))
       const place: Place = {
         toBegin: marked(begun.slice(0, index)),
@@ -389,12 +389,12 @@ export const sideBySide = <A, E, R>(
   )
 }
 
-// How a tool writes to the log of the run that calls it.
+// Appends a tool's events to the log of the calling run.
 //
-// Calls that are made side by side share one cursor: their transactions take turns, so none waits for the lock of
-// another with a connection in hand, and each knows where the one before left the log.
+// Concurrent calls share one cursor: their transactions run in turn, so none waits for another's lock while holding a
+// connection, and each knows the log's end.
 
-/** Appends in one question where the log is as the caller last saw it, else under its lock. */
+/** Appends in one query when the log ends where the caller last saw it, else under its lock. */
 export const makeLogAppend = Effect.map(Contexts, (contexts) =>
   Effect.fnUntraced(function* (
     { projectId, contextName }: RunPrincipal,
@@ -411,15 +411,15 @@ export const makeLogAppend = Effect.map(Contexts, (contexts) =>
   })
 )
 
-/** Where calls write to a log, one after the other. */
+/** Serializes the appends of calls. */
 export interface LogCursor {
-  /** Runs a transaction alone, where the log is thought to end; what it appended moves the end. */
+  /** Runs a transaction exclusively at the known end of the log; its appended events move the end. */
   readonly write: <A extends Appended, E, R>(
     transaction: (end: LogEnd) => Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E, R>
-  /** Runs alone what writes nothing. */
+  /** Runs an effect without writes exclusively. */
   readonly alone: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  /** All that was appended; nothing where something else stands between, or may: then the log is read again. */
+  /** All appended events; none when other events are or may be between them, and the log must be read again. */
   readonly appended: () => ReadonlyArray<LoggedEvent>
 }
 
@@ -427,7 +427,7 @@ interface Appended {
   readonly appended: ReadonlyArray<LoggedEvent>
 }
 
-/** A cursor on a log that ends there; a turn neither begins nor ends in a call. */
+/** Returns a cursor at a log's end; no turn begins or ends within a call. */
 export const makeLogCursor = (start: LogEnd): LogCursor => {
   const turns = Semaphore.makeUnsafe(1)
   const all: Array<LoggedEvent> = []
@@ -453,10 +453,9 @@ export const makeLogCursor = (start: LogEnd): LogCursor => {
   }
 }
 
-// Every tool of this program's own servers, as MCP lists it.
+// Every tool of the built-in servers, as MCP lists it.
 //
-// A built-in tool has one name among all built-in servers: the model sees it by
-// that name alone.
+// A built-in tool's name is unique among the built-in servers, and the model sees that name only.
 
 export type BuiltInServer = keyof typeof builtInTools
 type BuiltInToolName = keyof typeof graphTools | keyof typeof runTools | keyof typeof todoTools
@@ -465,7 +464,7 @@ const all = { ...graphTools, ...runTools, ...todoTools }
 
 export const isBuiltInTool = (name: string): name is BuiltInToolName => Object.hasOwn(all, name)
 
-/** The tools that only look. */
+/** The tools that only read. */
 const looking: ReadonlySet<string> = new Set<BuiltInToolName>([
   "search_objects",
   "get_object",
@@ -476,7 +475,7 @@ const looking: ReadonlySet<string> = new Set<BuiltInToolName>([
 
 export const changesNothing = (tool: string): boolean => looking.has(tool)
 
-/** The first of some of a tool's arguments that the tool itself would refuse, whatever the others are. */
+/** Returns the first preset argument that the tool itself would refuse, whatever the others are. */
 export const findGivenFault = (
   name: BuiltInToolName,
   given: Readonly<Record<string, unknown>>
@@ -489,7 +488,7 @@ export const findGivenFault = (
   return Result.isFailure(read) ? schemaFaults(read.failure.issue)[0] : undefined
 }
 
-/** The tools of a server as MCP lists them; they are the same for everybody. */
+/** A server's tools as MCP lists them; the same for every caller. */
 export const toolsOf = (server: BuiltInServer) =>
   builtInTools[server].map((name: BuiltInToolName) => ({
     name,
@@ -500,9 +499,9 @@ export const toolsOf = (server: BuiltInServer) =>
 const requiredReasoning = inputSchemaOf(Schema.Struct({ reasoning: Reasoning }))["properties"]
 
 /**
- * The arguments of a tool as an agent is offered them that may suggest: those of a change require its reasoning (S000-R23).
+ * Arguments schema for an agent that may suggest: changes require reasoning (S000-R23).
  *
- * **Details** What is offered and not what is judged: the words beside a call stand for a reasoning that is missing.
+ * **Details** Only shown to the model and not used for validation: text beside the call replaces missing reasoning.
  */
 export const withReasoningRequired = (schema: JsonObject): JsonObject => {
   const { properties, required = [] } = schema as {

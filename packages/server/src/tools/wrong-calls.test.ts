@@ -7,7 +7,7 @@ import { isJsonObject } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
 import type { Schema } from "effect"
 import { toolLimits } from "../limits.ts"
-import { bounded } from "./arguments.ts"
+import { bounded, unfit } from "./arguments.ts"
 
 const long = "x".repeat(toolLimits.resultMaxChars)
 
@@ -54,5 +54,67 @@ describe("An outcome that fits", () => {
   it("is told as it is", () => {
     const fitting = { note: "Mine", text: "x".repeat(90_000) }
     expect(bounded(fitting)).toBe(fitting)
+  })
+})
+
+describe("What a tool takes", () => {
+  const taken = (schema: unknown) => /It takes (.*)\.$/.exec(unfit([], schema))?.[1]
+  const note = { type: "object", properties: { text: { type: "string" } }, required: ["text"] }
+  const found = { type: "object", properties: { id: { type: "integer" } }, required: ["id"] }
+
+  it.each<readonly [string, unknown, string]>([
+    ["its own members", note, "{text: string}"],
+    ["a reference at the root", { $ref: "#/$defs/note", $defs: { note } }, "{text: string}"],
+    ["a choice by anyOf", { anyOf: [note, found] }, "{text: string} | {id: integer}"],
+    [
+      "a choice by oneOf beside members of its own",
+      {
+        properties: { dry: { type: "boolean" } },
+        oneOf: [{ $ref: "#/definitions/note" }, found],
+        definitions: { note }
+      },
+      "{dry?: boolean, text: string} | {dry?: boolean, id: integer}"
+    ],
+    ["all of several", { allOf: [note, found] }, "{text: string, id: integer}"],
+    [
+      "what is required by one of several",
+      { ...found, required: [], anyOf: [{ required: ["id"] }, { required: ["name"] }] },
+      "{id: integer} | {id?: integer, name: any JSON}"
+    ],
+    [
+      "members by reference",
+      {
+        type: "object",
+        properties: {
+          kind: { $ref: "#/$defs/kind" },
+          note: { $ref: "#/$defs/note" },
+          notes: { type: "array", items: { $ref: "#/$defs/note" } },
+          maybe: { anyOf: [{ type: "string" }, { type: "null" }] }
+        },
+        $defs: { note, kind: { enum: ["a", "b"] } }
+      },
+      '{kind?: "a" | "b", note?: {text: string}, notes?: array of object, maybe?: string}'
+    ],
+    [
+      "a reference to itself",
+      {
+        $ref: "#/$defs/tree",
+        $defs: { tree: { properties: { of: { $ref: "#/$defs/tree" }, n: { type: "number" } } } }
+      },
+      "{of?: object, n?: number}"
+    ],
+    ["a reference that goes round", { $ref: "#/$defs/a", $defs: { a: { $ref: "#/$defs/a" } } }, "{}"],
+    ["a reference that leads nowhere", { $ref: "#/$defs/none" }, "{}"],
+    ["nothing", {}, "{}"]
+  ])("is told of %s", (_, schema, shape) => {
+    expect(taken(schema)).toBe(shape)
+  })
+
+  it("is told in bounds, however many choices there are", () => {
+    const deep = (depth: number): unknown =>
+      depth === 0 ? note : { anyOf: Array.from({ length: 9 }, () => deep(depth - 1)) }
+    const wide = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`field${index}`, deep(1)]))
+    for (const schema of [deep(4), { properties: wide }, { allOf: [deep(3), { properties: wide }] }])
+      expect(taken(schema)?.length).toBeLessThanOrEqual(2_001)
   })
 })

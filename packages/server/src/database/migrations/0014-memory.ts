@@ -6,7 +6,7 @@ const currentProject = `(select nullif(current_setting('tropism.project', true),
 
 /**
  * The words of what was said, without those that say nothing in English, and without endings. Of a long text the beginning,
- * because a vector of words has a largest size. `passages.ts` finds a question's words in the same way.
+ * because a vector of words has a largest size. `contexts/passages.ts` finds a question's words in the same way.
  */
 const passageWords = `
   create function kb.passage_words(content text) returns tsvector language sql immutable parallel safe as $$

@@ -1,10 +1,9 @@
 /**
- * Where a CSV record ends and what its fields are, as RFC 4180 says.
+ * Finds CSV records and their fields by RFC 4180.
  *
- * Structure is ASCII, so records are cut from bytes before anything is decoded.
- * A record that breaks the grammar costs its first line and no other: what
- * follows that line is looked at anew. No byte is looked at more than twice for
- * it, since the second look is inside quotes where the first was outside.
+ * Structure is ASCII, so records are cut from bytes before decoding. A malformed record costs its first line only:
+ * scanning restarts at the next line. No byte is scanned more than twice for this, because the second scan is inside
+ * quotes where the first was outside.
  */
 import type { JsonFault } from "@tropism/domain/json"
 import { scanJson } from "@tropism/domain/json-text"
@@ -15,10 +14,10 @@ import type { FoundRecord, RecordScanner } from "./import-records.ts"
 
 const quote = 34
 
-/** What may stand between fields; a semicolon where spreadsheets write commas in numbers. */
+/** Allowed delimiters; spreadsheets use the semicolon where numbers have decimal commas. */
 const delimiters = [",", ";", "\t", "|"] as const
 
-/** The delimiter of a file: named by `sep=` in the first line, else the most frequent candidate outside quotes there. */
+/** Returns the delimiter of a file: the one `sep=` names in the first line, else the most frequent candidate outside quotes there. */
 export const delimiterOf = (firstLine: string): string => {
   const named = /^\ufeff?sep=(.)\r?$/.exec(firstLine)?.[1]
   if (named !== undefined) return named
@@ -27,12 +26,12 @@ export const delimiterOf = (firstLine: string): string => {
   return delimiters.reduce((best, next) => (count(next) > count(best) ? next : best))
 }
 
-/** Whether the first line of a file names its delimiter and no columns, as spreadsheets write it. */
+/** Whether the first line names the delimiter instead of columns, as spreadsheets write it. */
 export const namesDelimiter = (record: string): boolean => /^sep=.\r?\n?$/.test(record)
 const lineFeed = 10
 const carriageReturn = 13
 
-/** Where in a field the scanner is; `closed` is after a quote that ends the field or is the first of two. */
+/** State of the scanner in a field; `closed` is after a quote that either ends the field or is the first of two. */
 type At = "start" | "plain" | "quoted" | "closed"
 
 const strayQuote =
@@ -41,11 +40,11 @@ const afterQuote = "Something follows the closing quote of a field: double the q
 const unclosed = "The quotes that open in this line are never closed: close them, or double the ones inside"
 
 export interface CsvScanner extends RecordScanner {
-  /** The delimiter, known after the first record. */
+  /** The delimiter; known after the first record. */
   readonly delimiter: () => string
 }
 
-/** Cuts records; line breaks inside quotes belong to them. Without a delimiter the first line says which it is. */
+/** Cuts records, including line breaks inside quotes. Without `given` it takes the delimiter from the first line. */
 export const csvScanner = (given?: string): CsvScanner => {
   let delimiter = given
   let separator = given?.charCodeAt(0)
@@ -77,7 +76,7 @@ export const csvScanner = (given?: string): CsvScanner => {
     at = "plain"
   }
 
-  /** Moves over one byte; answers whether the record ends after it. What is broken ends with its line, whatever quotes follow. */
+  /** Consumes one byte; true when the record ends after it. A malformed record ends with its line, whatever quotes follow. */
   const step = (byte: number | undefined, offset: number): boolean => {
     if (byte === lineFeed) {
       lines += 1
@@ -126,13 +125,13 @@ export const csvScanner = (given?: string): CsvScanner => {
   }
 }
 
-/** One field; `isQuoted` tells an empty text from nothing. */
+/** One field; `isQuoted` distinguishes an empty text from an absent value. */
 interface CsvField {
   readonly text: string
   readonly isQuoted: boolean
 }
 
-/** The fields of a record in which the scanner found no fault; its line break may be there. */
+/** Returns the fields of a record that the scanner accepted, with or without its line break. */
 export const csvFields = (record: string, delimiter = ","): ReadonlyArray<CsvField> => {
   const text = record.replace(/\r?\n$|\r$/, "")
   const fields: Array<CsvField> = []
@@ -152,33 +151,137 @@ export const csvFields = (record: string, delimiter = ","): ReadonlyArray<CsvFie
   }
 }
 
-/** Where the quotes that open at a place close; two in a row are one of the text. */
+/** Returns where an opening quote closes; two quotes in a row are one character of the text. */
 const closingQuote = (text: string, open: number): number => {
   let at = text.indexOf('"', open + 1)
   while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2)
   return at === -1 ? text.length : at
 }
 
-// What the rows of a CSV file say, as the lines that a JSONL file would have.
+// Numbers as spreadsheets write them; the decimal mark is decided per column and never guessed.
 //
-// The first record names the columns. `type` and `key` say which object a row
-// is; every other column is a property. An empty field says nothing, so it
-// leaves the property as it is; two quotes are an empty text.
+// Most numbers have one reading (`1,5`, `1.234,56`, `1'234.56`). `1.234` and `1,234` have two and are read as the rest of their
+// column is written. Only the beginning of the file decides, so a file that is sent again is read the same way.
 
-/** What was asked for beside the file. */
+type DecimalMark = "comma" | "point"
+
+/**
+ * Decimal mark of a column. `mixed` has both marks, `unknown` none; `assumed` is unknown in a comma-separated file, where
+ * programs write a point.
+ */
+type NumberForm = DecimalMark | "mixed" | "unknown" | "assumed"
+
+/** A text read as a number, in JSON: one reading with its mark, or two readings. */
+type Reading =
+  | { readonly mark: DecimalMark | undefined; readonly json: string }
+  | {
+      readonly mark: "either"
+      readonly separator: DecimalMark
+      readonly whole: string
+      readonly fraction: string
+    }
+
+const markOf = (character: string | undefined): DecimalMark | undefined =>
+  character === undefined ? undefined : character.startsWith(",") ? "comma" : "point"
+
+/** One group of three digits after one mark: a fraction or thousands. */
+const ambiguous = /^-?[1-9]\d{0,2}([.,])\d{3}$/
+const ungrouped = /^-?(?:0|[1-9]\d*)(?:([.,])\d+)?(?:[eE][+-]?\d+)?$/
+/** Thousands separated by one repeated mark: dots, commas, apostrophes or spaces. */
+const grouped = /^-?[1-9]\d{0,2}([.,'’ \u00a0\u2009\u202f])\d{3}(?:\1\d{3})*([.,]\d+)?$/
+
+const read = (text: string): Reading | undefined => {
+  const either = ambiguous.exec(text)?.[1]
+  if (either !== undefined)
+    return {
+      mark: "either",
+      separator: either === "," ? "comma" : "point",
+      whole: text.replace(either, ""),
+      fraction: text.replace(either, ".")
+    }
+  const plain = ungrouped.exec(text)
+  if (plain) return { mark: markOf(plain[1]), json: text.replace(",", ".") }
+  const [, separator, fraction] = grouped.exec(text) ?? []
+  if (separator === undefined || fraction?.startsWith(separator) === true) return undefined
+  const whole = text.slice(0, text.length - (fraction?.length ?? 0)).replaceAll(separator, "")
+  const json = whole + (fraction?.replace(",", ".") ?? "")
+  if (fraction !== undefined) return { mark: markOf(fraction), json }
+  // A dot as thousands separator leaves the comma as decimal mark, and the reverse.
+  const shown = separator === "." ? "comma" : separator === "," ? "point" : undefined
+  return { mark: shown, json }
+}
+
+/** Evidence for the decimal mark of one column. */
+export interface NumberEvidence {
+  /** Reads a text of the column; true when it is a number with two readings. */
+  readonly see: (text: string) => boolean
+  readonly form: (delimiter: string) => NumberForm
+}
+
+export const numberEvidence = (): NumberEvidence => {
+  const marks = new Set<DecimalMark>()
+  return {
+    see: (text) => {
+      const mark = read(text.trim())?.mark
+      if (mark === "comma" || mark === "point") marks.add(mark)
+      return mark === "either"
+    },
+    form: (delimiter) => {
+      const [mark, other] = marks
+      if (mark === undefined) return delimiter === "," ? "assumed" : "unknown"
+      return other === undefined ? mark : "mixed"
+    }
+  }
+}
+
+/** Returns the JSON of a number in a column of this form, or why there is none. */
+export const readNumber = (text: string, form: NumberForm): Result.Result<string, string> => {
+  const reading = read(text)
+  if (reading === undefined)
+    return Result.fail(
+      "This must be a number such as 12 or -1.5, without a unit, a percent sign or a currency"
+    )
+  if (reading.mark === "either") {
+    const { fraction, separator, whole } = reading
+    if (form === separator || (form === "assumed" && separator === "point")) return Result.succeed(fraction)
+    if (form === "comma" || form === "point") return Result.succeed(whole)
+    const both = `${text} may be ${whole} or ${fraction.replace(".", separator === "comma" ? "." : ",")}`
+    return Result.fail(
+      form === "mixed"
+        ? `${both}, and its column has decimal commas and decimal points: write all numbers of the column alike`
+        : `${both}, and nothing in the column shows which: give the decimal mark beside the file (--decimal, ?decimal=)`
+    )
+  }
+  const { json, mark } = reading
+  const expected = form === "assumed" ? "point" : form
+  if (mark !== undefined && (expected === "comma" || expected === "point") && mark !== expected)
+    return Result.fail(
+      `${text} has a decimal ${mark}, and the numbers of this column have a decimal ${expected}: write all of them alike`
+    )
+  return Result.succeed(json)
+}
+
+// Turns the rows of a CSV file into the lines that a JSONL file would have.
+//
+// The first record names the columns. `type` and `key` identify the object; every other column is a property. An empty field
+// leaves the property unchanged; two quotes are an empty text.
+
+/** Options of the request for one file. */
 export interface LineSettings extends CsvSettings {
-  /** Whether all that the file says is untrusted; undefined where it is not. */
+  /** Marks all content of the file as untrusted; undefined when it is trusted. */
   readonly untrusted: true | undefined
 }
 
-/** How the rows of a CSV file are to be understood. */
+/** How to read the rows of a CSV file. */
 export interface CsvSettings {
   /** The type of rows that name none. */
   readonly type: string | undefined
-  /** The column whose values are the keys. */
+  /** The column that holds the keys. */
   readonly key: string | undefined
-  /** What stands between fields; undefined where the first line shows it. */
+  /** The field delimiter; undefined to take it from the first line. */
   readonly delimiter?: string | undefined
+  /** The decimal mark of all numbers; undefined to decide it per column. */
+  readonly decimal?: DecimalMark | undefined
 }
 
 type Kind = "string" | "number" | "boolean" | "json"
@@ -190,6 +293,8 @@ interface Column {
 
 export interface CsvHeader {
   readonly columns: ReadonlyArray<Column>
+  /** The number form of each column. */
+  readonly forms: ReadonlyArray<NumberForm>
   readonly settings: CsvSettings
   readonly delimiter: string
 }
@@ -197,11 +302,11 @@ export interface CsvHeader {
 const kinds: ReadonlySet<string> = new Set<Kind>(["string", "number", "boolean", "json"])
 const isKind = (text: string): text is Kind => kinds.has(text)
 
-/** What is wrong with a file whose lines end as no line ends in RFC 4180. */
+/** The fault of a file whose lines end in CR alone. */
 export const loneReturns =
   "The lines of this file end in CR alone, as old programs write them: save it with line ends LF or CRLF"
 
-/** Reads the first record, or says why the file cannot be understood. */
+/** Reads the first record, or returns why the file cannot be read. */
 export const readCsvHeader = (
   record: string,
   settings: CsvSettings,
@@ -222,20 +327,51 @@ export const readCsvHeader = (
     )
   if (settings.key !== undefined && !names.includes(settings.key))
     return Result.fail(`There is no column ${settings.key}; there are ${beginningOf(names.join(", "), 200)}`)
-  return Result.succeed({ columns, settings, delimiter })
+  const form = settings.decimal ?? numberEvidence().form(delimiter)
+  return Result.succeed({ columns, forms: columns.map(() => form), settings, delimiter })
 }
 
-/** `name:number` is the column `name` of numbers; what follows another colon belongs to the name. */
+/** Whether the first rows are needed to decide how numbers are written. */
+export const needsSample = ({ columns, settings }: CsvHeader): boolean =>
+  settings.decimal === undefined && columns.some(({ kind }) => kind === "number")
+
+/** Evidence from the first rows about how numbers are written. */
+export interface ColumnEvidence {
+  /** Reads a row; true when it has a number with two readings. */
+  readonly see: (record: string) => boolean
+  /** The header, with the evidence so far. */
+  readonly header: () => CsvHeader
+}
+
+export const columnEvidence = (named: CsvHeader): ColumnEvidence => {
+  const { columns, delimiter } = named
+  const evidence = columns.map(({ kind }) => (kind === "number" ? numberEvidence() : undefined))
+  return {
+    see: (record) => {
+      const fields = csvFields(record, delimiter)
+      // Every column reads its field: `includes` would stop at the first number with two readings.
+      return fields.length === columns.length
+        ? fields.map(({ text }, index) => evidence[index]?.see(text) === true).includes(true)
+        : false
+    },
+    header: () => ({
+      ...named,
+      forms: named.forms.map((form, index) => evidence[index]?.form(delimiter) ?? form)
+    })
+  }
+}
+
+/** `name:number` is the column `name` of numbers; any other colon is part of the name. */
 const columnOf = (text: string): Column => {
   const colon = text.lastIndexOf(":")
   const kind = text.slice(colon + 1)
   return colon > 0 && isKind(kind) ? { name: text.slice(0, colon), kind } : { name: text, kind: "string" }
 }
 
-/** Reads a row; undefined when its line is empty. */
+/** Reads a row; undefined for an empty line. */
 export const readCsvRow = (
   record: string,
-  { columns, delimiter, settings }: CsvHeader
+  { columns, delimiter, forms, settings }: CsvHeader
 ): Result.Result<TransferLine, JsonFault> | undefined => {
   const fields = csvFields(record, delimiter)
   const [first] = fields
@@ -248,7 +384,7 @@ export const readCsvRow = (
   }
   let type: string | undefined = settings.type
   let key: string | undefined
-  // A map and not an object: a column may be called __proto__, which is refused later and with a sentence.
+  // A map and not an object: a column may be called __proto__, which is refused later with a message.
   const properties = new Map<string, Schema.Json>()
   for (const [index, column] of columns.entries()) {
     const field = fields[index]
@@ -256,7 +392,7 @@ export const readCsvRow = (
     if (column.name === "type") type = field.text
     else if (column.name === (settings.key ?? "key")) key = field.text
     if (column.name === "type" || (column.name === "key" && settings.key === undefined)) continue
-    const value = valueOf(field, column.kind, delimiter)
+    const value = valueOf(field, column.kind, forms[index] ?? "unknown")
     if (Result.isFailure(value)) return Result.fail({ pointer: column.name, message: value.failure })
     properties.set(column.name, value.success)
   }
@@ -269,26 +405,13 @@ export const readCsvRow = (
 
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Json))
 
-const valueOf = ({ text }: CsvField, kind: Kind, delimiter: string): Result.Result<Schema.Json, string> => {
+const valueOf = ({ text }: CsvField, kind: Kind, form: NumberForm): Result.Result<Schema.Json, string> => {
   const trimmed = text.trim()
   switch (kind) {
     case "string":
       return Result.succeed(text)
     case "number":
-      if (delimiter !== ",") {
-        // Where no comma stands between fields, one may stand in a number, and dots between its thousands.
-        if (/^-?(?:0|[1-9]\d*),\d+$/.test(trimmed)) return json(trimmed.replace(",", "."))
-        if (/^-?[1-9]\d{0,2}(?:(?:\.\d{3})+,\d+|(?:\.\d{3}){2,})$/.test(trimmed))
-          return json(trimmed.replaceAll(".", "").replace(",", "."))
-      }
-      // Spreadsheets that write semicolons write 1.234 for a thousand, programs for a fraction.
-      if (delimiter === ";" && /^-?[1-9]\d{0,2}\.\d{3}$/.test(trimmed))
-        return Result.fail(
-          `${trimmed} may be ${trimmed.replace(".", "")} or ${trimmed.replace(".", ",")} in a file with semicolons: write it as one of these`
-        )
-      return /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/.test(trimmed)
-        ? json(trimmed)
-        : Result.fail(`This must be a number such as 12 or -1.5, and reads ${shorten(text)}`)
+      return Result.flatMap(readNumber(trimmed, form), json)
     case "boolean":
       return /^(?:true|false)$/i.test(trimmed)
         ? Result.succeed(trimmed.toLowerCase() === "true")

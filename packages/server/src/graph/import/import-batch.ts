@@ -1,11 +1,9 @@
 /**
- * Makes the graph say what a batch of lines says, in the caller's transaction.
+ * Applies a batch of lines to the graph in the caller's transaction.
  *
- * What the lines speak of is read at once, objects under lock; then each change
- * goes through the gateway. Of a line that says what is so already nothing is
- * written. Nearly always nothing is refused, so a batch is applied without
- * savepoints first; when something is, or when somebody else was faster, its
- * transaction is undone and done again with more care.
+ * The objects of all lines are read at once under lock; then each change passes through the gateway. A line that is
+ * already true writes nothing. Refusals are rare, so a batch runs without savepoints first. After a refusal or a lost
+ * race the transaction is rolled back and the batch repeated with more care.
  */
 import type { LineCounts } from "@tropism/api/transfer-api"
 import type { Change } from "@tropism/domain/change"
@@ -22,33 +20,33 @@ import { Gateway } from "../gateway.ts"
 import type { Author, Content } from "../recording.ts"
 import { noCounts } from "./imports.ts"
 
-/** Who imports, and whether all that is imported is untrusted. */
+/** Who imports, and whether all imported content is untrusted. */
 export interface BatchTerms {
   readonly author: Author
   readonly untrusted: boolean
 }
 
-/** A line that could be read. */
+/** A line that was read without a fault. */
 export interface ReadLine {
   readonly line: number
   readonly value: ObjectLine | RelationshipLine
 }
 
-/** What a batch did. */
+/** Outcome of a batch. */
 export interface BatchOutcome {
   readonly counts: LineCounts
   readonly badLines: ReadonlyArray<{ readonly line: number; readonly message: string }>
 }
 
-/** The batch met something that it had not expected: undo its transaction and do it again, with more care. */
+/** The batch met an unexpected refusal: roll back its transaction and repeat it with more care. */
 export class BatchUndone extends Schema.TaggedError<BatchUndone>()("BatchUndone", {}) {}
 
 /**
  * How a batch is applied.
  *
- * - `quick`: without savepoints; the first refusal undoes it.
- * - `careful`: each line can be undone alone; what somebody else's write explains undoes the batch.
- * - `last`: like `careful`, and what was raced for is a bad line.
+ * - `quick`: without savepoints; the first refusal rolls the batch back.
+ * - `careful`: a savepoint for each line; a refusal that a concurrent write explains rolls the batch back.
+ * - `last`: like `careful`, but a lost race makes a bad line.
  */
 export type BatchCare = "quick" | "careful" | "last"
 
@@ -91,11 +89,11 @@ export class ImportBatch extends Context.Service<
 
         const change = (wanted: Change) => gateway.apply(wanted, author)
 
-        /** What of a line is untrusted: all, where the file is. The names were judged when the line was read. */
+        /** Names of a line's untrusted properties; all of them in an untrusted file. The names were checked when the line was read. */
         const marksOf = ({ properties, untrusted }: ReadLine["value"]) =>
           Result.getOrElse(untrustedNames(isUntrusted || untrusted, properties ?? {}), () => [])
 
-        /** Does what one line says. What is refused is undone: with the whole batch, or alone. */
+        /** Applies one line. A refusal rolls back the whole batch or this line alone. */
         const each =
           <A extends ReadLine>(act: (line: A) => Effect.Effect<void, ChangeRefused, ProjectTransaction>) =>
           (line: A) =>
@@ -147,7 +145,7 @@ export class ImportBatch extends Context.Service<
           }
         })
 
-        /** An end must stand before the line that names it, so that what a file means does not depend on its batches. */
+        /** An end must be defined before the line that names it, so that the file's meaning does not depend on its batches. */
         const endId = (end: LineEnd, line: number): ObjectId | undefined => {
           const object = known.end(end)
           return object && object.line < line ? object.id : undefined
@@ -204,7 +202,7 @@ type RelationshipReadLine = { readonly line: number; readonly value: Relationshi
 const isRelationshipLine = (one: ReadLine): one is RelationshipReadLine => "relationship" in one.value
 const isObjectLine = (one: ReadLine): one is ObjectReadLine => !isRelationshipLine(one)
 
-/** Refusals that another writer between our look and our write explains. */
+/** Refusals that a write between our read and our write explains. */
 const raced: ReadonlySet<string> = new Set(["keyTaken", "relationshipExists", "notFound", "version"])
 
 const sentenceOf = ({ detail, pointer }: ChangeRefused): string =>
@@ -222,7 +220,7 @@ const noEnd = (
 
 const isEmpty = (patch: Properties): boolean => Object.keys(patch).length === 0
 
-/** What of a line is not so yet; a property that has another mark, or had one, is told whole, so that nothing of the old value is left. */
+/** Returns what a line changes. A property whose mark is or was different is replaced whole, so that nothing of the old value remains. */
 const contentTo = (before: Content, wanted: Properties, untrusted: Untrusted): Properties => {
   const whole = Object.entries(wanted).filter(
     ([name]) =>
@@ -231,7 +229,7 @@ const contentTo = (before: Content, wanted: Properties, untrusted: Untrusted): P
   return { ...mergePatchTo(before.properties, wanted), ...Object.fromEntries(whole) }
 }
 
-/** What of a line's properties is not so yet, as a merge patch: null removes, objects merge, all else replaces. */
+/** Returns what a line changes as a merge patch: null removes, objects merge, other values replace. */
 export const mergePatchTo = (before: Properties, wanted: Properties): Properties => {
   const patch = new Map<string, Schema.Json>()
   for (const [name, value] of Object.entries(wanted)) {
@@ -244,17 +242,16 @@ export const mergePatchTo = (before: Properties, wanted: Properties): Properties
   return Object.fromEntries(patch)
 }
 
-// Finds what the lines of a batch speak of, all at once.
+// Finds all objects that the lines of a batch name.
 //
-// Objects that lines may change are locked, in the order of their ids, so two
-// imports of the same objects wait for each other and do not mislead each other.
-// The number of statements does not grow with the batch.
+// Objects that lines may change are locked in id order, so two imports of the same objects wait for each other and do not
+// deadlock. The number of statements does not grow with the batch.
 
-/** An object that a line may mean. */
+/** An object that a line may refer to. */
 export interface KnownObject {
   readonly id: ObjectId
   readonly type: string
-  /** The line that made it; 0 when it was there before the batch. */
+  /** The line that created it; 0 when it existed before the batch. */
   readonly line: number
   properties: Properties
   untrusted: Untrusted
@@ -272,18 +269,18 @@ interface Pair {
   readonly toId: ObjectId
 }
 
-/** An object by what a file calls it. */
+/** An object with the name that a file gives it. */
 export interface NamedObject {
   readonly sourceId: ObjectId
   readonly objectId: ObjectId
 }
 
-/** What is known of the objects of a batch; it learns of those that the batch makes. */
+/** The known objects of a batch, including those that the batch creates. */
 export interface KnownObjects {
   readonly find: (line: ObjectLine) => KnownObject | undefined
   readonly end: (end: LineEnd) => KnownObject | undefined
   readonly made: (line: ObjectLine, object: GraphObject, lineNumber: number) => void
-  /** The ids of the file that were met for the first time. */
+  /** Ids of the file that appeared for the first time. */
   readonly named: () => ReadonlyArray<NamedObject>
 }
 
@@ -299,7 +296,7 @@ export class ImportLookup extends Context.Service<
       ends: ReadonlyArray<LineEnd>
     ) => InProject<KnownObjects>
     readonly relationships: (pairs: ReadonlyArray<Pair>) => InProject<Map<string, KnownRelationship>>
-    /** Keeps what the files' ids stand for here; false when another import just said something else. */
+    /** Stores which object each id of the file refers to; false when a concurrent import stored a different one. */
     readonly remember: (named: ReadonlyArray<NamedObject>) => InProject<boolean>
   }
 >()("@tropism/server/graph/ImportLookup") {
@@ -318,7 +315,7 @@ export class ImportLookup extends Context.Service<
           order by id ${sql.literal(isLocked ? "for update" : "")}`
       })
 
-      /** Objects by the ids that a file gives them: their own, or the ones they had where they came from. */
+      /** Finds objects by the ids in a file: their own, or those of the graph they were exported from. */
       const byIds = Effect.fnUntraced(function* (ids: ReadonlyArray<ObjectId>) {
         if (ids.length === 0) return []
         const { projectId } = yield* ProjectTransaction
@@ -371,13 +368,13 @@ export class ImportLookup extends Context.Service<
           from jsonb_to_recordset(${rows}::text::jsonb) as row("sourceId" uuid, "objectId" uuid) order by 2
           on conflict (project_id, source_id) do nothing returning source_id`
         if (made.length === named.length) return true
-        // A statement sees nothing that was committed after it began: the row is held first, and judged by the next.
+        // A statement does not see commits after it began, so this one locks the row and the next one judges it.
         const isMade = new Set(made.map(({ sourceId }) => sourceId))
         const others = named.flatMap(({ sourceId }) => (isMade.has(sourceId) ? [] : sourceId))
         yield* sql`
           select 1 from kb.imported_objects where project_id = ${projectId} and source_id = any(${others}::uuid[])
           order by source_id for update`
-        // What an id stood for may be deleted; then, and only then, it stands for another object from now on.
+        // An id may refer to another object only when the object it referred to is deleted.
         const again = yield* sql`
           update kb.imported_objects known set object_id = row."objectId"
           from jsonb_to_recordset(${rows}::text::jsonb) as row("sourceId" uuid, "objectId" uuid)
@@ -401,7 +398,7 @@ interface KnownRow extends Omit<KnownObject, "line"> {
   readonly key: string | null
 }
 
-/** Type and key as one text; the length of the first says where the second begins. */
+/** Type and key as one text; the length prefix keeps different pairs distinct. */
 const keyOf = (type: string, key: string): string => `${type.length}:${type}${key}`
 
 const makeKnown = (
@@ -412,7 +409,7 @@ const makeKnown = (
   const byId = new Map<ObjectId, KnownObject>()
   const named = new Map<ObjectId, ObjectId>()
   const shared = new Map<ObjectId, KnownObject>()
-  /** One object is one value here, however it was found. */
+  /** Returns the same value for the same object, however it was found. */
   const known = ({ id, type, properties, untrusted }: KnownRow): KnownObject => {
     const one = shared.get(id) ?? { id, type, properties, untrusted, line: 0 }
     shared.set(id, one)
@@ -422,7 +419,7 @@ const makeKnown = (
   for (const row of rowsById)
     if (row.id === row.sourceId || !byId.has(row.sourceId)) byId.set(row.sourceId, known(row))
 
-  /** An object without a key is called by its id; whoever has a key may be called by either. */
+  /** An object can be named by its id, and by its key when it has one. */
   const name = (id: ObjectId | null | undefined, object: KnownObject): void => {
     if (!id || byId.get(id) === object) return
     byId.set(id, object)

@@ -1,23 +1,22 @@
 /**
- * Cuts the bytes of a file into records while they come, and knows how far it is.
+ * Cuts the bytes of a file into records as they arrive and tracks the position.
  *
- * Holds one record at a time, which is bounded: of a longer one the bytes are
- * passed over and it is told as a fault. The place it is at (bytes, lines and
- * the digest of all bytes up to there) is always the end of the last record it
- * gave, whatever of the next one it holds, so a batch can be committed there.
+ * **Invariant** The position (bytes, lines and the digest of all bytes before it) is always the end of the last record
+ * returned, so a batch can be committed there. Memory is bounded by one record: the bytes of a longer one are skipped
+ * and it is reported as a fault.
  */
 import { createHash, type Hash } from "node:crypto"
 import { shortened } from "@tropism/domain/text-beginning"
 
-/** One record of a file, or why there is none in these bytes. */
+/** One record of a file, or why these bytes have none. */
 export interface FileRecord {
-  /** The number of its first line in the file, from 1. */
+  /** Number of its first line in the file, from 1. */
   readonly line: number
   readonly bytes: Uint8Array
   readonly fault: string | undefined
 }
 
-/** A place between two records. */
+/** A position between two records. */
 export interface FilePlace {
   readonly bytes: number
   readonly lines: number
@@ -25,31 +24,31 @@ export interface FilePlace {
   readonly digest: string
 }
 
-/** Where a record ends, counted from its beginning, its line break included. */
+/** End of a record, in bytes from its beginning, line break included. */
 export interface FoundRecord {
   readonly length: number
   readonly lines: number
   readonly fault: string | undefined
 }
 
-/** Knows where a record ends. It may remember how far it has looked; whoever takes what it found begins anew. */
+/** Finds the end of a record. It may remember how far it has scanned; taking a found record resets it. */
 export interface RecordScanner {
-  /** Looks at the bytes of a record that have come so far; `isLast` when no more will come. */
+  /** Scans the bytes of a record that have arrived; `isLast` when no more will come. */
   readonly scan: (bytes: Uint8Array, isLast: boolean) => FoundRecord | undefined
-  /** What to take when a record does not end within its bound; undefined to pass over the line. */
+  /** The record to take when none ends within the bound; undefined to skip the line. */
   readonly overflow: () => FoundRecord | undefined
 }
 
 export interface RecordReader {
   readonly push: (chunk: Uint8Array) => void
-  /** No more bytes will come. */
+  /** Marks the end of the file. */
   readonly finish: () => void
-  /** The next whole record, if its bytes are here. They are valid until the next `push`. */
+  /** The next whole record that has arrived. Its bytes are valid until the next `push`. */
   readonly next: () => FileRecord | undefined
   readonly place: () => FilePlace
 }
 
-/** Begins at a place in a file; `hash` has seen everything before it. */
+/** Starts at a position in a file; `hash` has consumed everything before it. */
 export const makeRecordReader = (options: {
   readonly scanner: RecordScanner
   readonly maxBytes: number
@@ -59,7 +58,7 @@ export const makeRecordReader = (options: {
   let { bytes, lines, hash } = options.start
   const held = makeByteBuffer()
   let isLast = false
-  /** While a line that is too long is passed over: the hash at its end to be, and how long it is so far. */
+  /** While a line that is too long is skipped: the hash at its end, and its length so far. */
   let passing: { readonly hash: Hash; length: number } | undefined
 
   const moveOn = (length: number, lineCount: number): void => {
@@ -76,7 +75,7 @@ export const makeRecordReader = (options: {
     return { line, bytes: record, fault: found.fault }
   }
 
-  /** Passes over the rest of a line that is too long. */
+  /** Skips the rest of a line that is too long. */
   const pass = (state: NonNullable<typeof passing>): FileRecord | undefined => {
     const here = held.bytes()
     const end = here.indexOf(lineFeed)
@@ -93,7 +92,7 @@ export const makeRecordReader = (options: {
     return { line, bytes: empty, fault: `The line has more than ${maxBytes} bytes` }
   }
 
-  /** Moves past a byte order mark, which is no part of the first record. Answers whether the beginning is all here. */
+  /** Skips a byte order mark, which is not part of the first record; false until enough bytes have arrived. */
   const pastMark = (): boolean => {
     const here = held.bytes()
     if (here.length < byteOrderMark.length && !isLast) return false
@@ -109,7 +108,7 @@ export const makeRecordReader = (options: {
     if (bytes === 0 && !pastMark()) return undefined
     const here = held.bytes()
     if (here.length === 0) return undefined
-    // Never more than the bound, so that what a file means does not depend on how it comes.
+    // Never scans beyond the bound, so that the result does not depend on how the bytes are split.
     const found = scanner.scan(here.subarray(0, maxBytes + 1), isLast && here.length <= maxBytes)
     if (found) return take(found)
     if (here.length <= maxBytes) return undefined
@@ -133,7 +132,7 @@ const lineFeed = 10
 const byteOrderMark = [0xef, 0xbb, 0xbf]
 const empty = new Uint8Array(0)
 
-/** A record is a line. */
+/** Returns a scanner for which a record is a line. */
 export const lineScanner = (): RecordScanner => {
   let seen = 0
   return {
@@ -153,7 +152,7 @@ export const lineScanner = (): RecordScanner => {
   }
 }
 
-/** Bytes that are added at one end and dropped at the other; it grows by doubling, so that small pieces cost no more than large ones. */
+/** Bytes added at one end and dropped at the other; it grows by doubling, so small chunks cost no more than large ones. */
 const makeByteBuffer = () => {
   let store = new Uint8Array(65_536)
   let from = 0
@@ -183,12 +182,12 @@ const grown = (size: number, needed: number): Uint8Array<ArrayBuffer> => {
   return new Uint8Array(next)
 }
 
-// Text out of a file that nobody has judged yet, so that a message may quote it.
+// Makes unchecked text from a file storable, so that a message can quote it.
 //
-// PostgreSQL keeps neither U+0000 nor half a surrogate pair. What says that a
-// line is bad must not be what breaks the import of the good ones.
+// PostgreSQL stores neither U+0000 nor a lone surrogate, and the report of a bad line must not break the import of the good
+// ones.
 
-/** Shows what cannot be kept or seen as an escape, and cuts the text between two characters. */
+/** Escapes characters that cannot be stored or seen, and cuts the text between two characters. */
 export const keepableText = (text: string, maxChars: number): string =>
   shortened(text.replace(/[\p{Cc}\p{Cs}]/gu, escapeOf), maxChars)
 

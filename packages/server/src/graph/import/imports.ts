@@ -1,10 +1,9 @@
 /**
- * The records of imports: how far each file has come, and who may go on with it.
+ * Stores imports: how far each file is committed, and which sender may continue it.
  *
- * Each sending of a file holds the import by a token of its own, and every write
- * names it: of two that go on with one import the later one has it, and the
- * earlier one can commit nothing more. `advance` is called in the transaction
- * that commits the lines, so the record never says more or less than the graph.
+ * **Invariant** Each sending holds the import by its own token, and every write names the token: a later sending takes
+ * the import over, and the earlier one can commit nothing more. `advance` runs in the transaction that commits the
+ * lines, so the record always matches the graph.
  */
 import { createHash, type Hash } from "node:crypto"
 import {
@@ -25,7 +24,7 @@ import { transferLimits } from "../../limits.ts"
 import type { LineSettings } from "./csv.ts"
 import { type FilePlace, newHash } from "./import-records.ts"
 
-/** What a file is and how it is to be understood. */
+/** The format of a file and how to read it. */
 export interface ImportedFile {
   readonly format: LineFormat
   readonly name: string | undefined
@@ -38,15 +37,15 @@ export interface Sending {
   readonly token: string
 }
 
-/** What a batch leaves behind. */
+/** What a committed batch adds to the record. */
 export interface Advance {
   readonly place: FilePlace
   readonly counts: LineCounts
-  /** All that are shown, or undefined when there are no more than before. */
+  /** All bad lines to show; undefined when none were added. */
   readonly badLines: ReadonlyArray<BadLine> | undefined
 }
 
-/** Another sending has the import, or it is over. */
+/** Another sending took the import over, or the import has ended. */
 export class SendingLost extends Schema.TaggedError<SendingLost>()("SendingLost", { id: Schema.String }) {}
 
 export const noCounts: LineCounts = {
@@ -77,7 +76,7 @@ interface ImportRow {
   readonly updatedAt: Date
 }
 
-/** An import, and how its file is to be understood. */
+/** An import with the options for reading its file. */
 export interface KeptImport {
   readonly record: Import
   readonly settings: LineSettings
@@ -88,26 +87,26 @@ type InProject<A, E = never> = Effect.Effect<A, E, ProjectTransaction>
 export class Imports extends Context.Service<
   Imports,
   {
-    /** Begins an import; undefined when there is one with this id. */
+    /** Starts an import; undefined when the id is taken. */
     readonly begin: (
       file: ImportedFile,
       id: ImportId | undefined,
       by: UserId
     ) => InProject<Sending | undefined>
     readonly get: (id: ImportId) => InProject<KeptImport | undefined>
-    /** Newest first, after a place; a command makes its import's id itself, so ids tell no order. */
+    /** Newest first, after a position. Ids give no order, because a command may choose the id of its import. */
     readonly list: (
       after: string | undefined,
       limit: number
     ) => InProject<ReadonlyArray<{ readonly item: Import; readonly place: string }>>
-    /** Goes on with an import that stands at this place; undefined when it has moved or is over. */
+    /** Resumes an import at this position; undefined when it has moved or ended. */
     readonly resume: (id: ImportId, bytes: number) => InProject<Sending | undefined>
-    /** Says what is committed with this transaction. */
+    /** Records the position that this transaction commits. */
     readonly advance: (sending: Sending, to: Advance) => InProject<void, SendingLost>
-    /** Says that somebody is still at work. */
+    /** Sends the import's heartbeat. */
     readonly touch: (sending: Sending) => InProject<void>
     readonly finish: (sending: Sending) => InProject<void, SendingLost>
-    /** Leaves an import that can be gone on with; no error when another sending has it. */
+    /** Marks an import as interrupted and resumable; no error when another sending has it. */
     readonly interrupt: (sending: Sending, reason: string) => InProject<void>
   }
 >()("@tropism/server/graph/Imports") {
@@ -133,7 +132,7 @@ export class Imports extends Context.Service<
         return row && { id, token }
       }, orDie)
 
-      /** A record whose sender has not been heard of is nobody's any more, whatever it says of itself. */
+      /** A running import without a recent heartbeat reads as interrupted. */
       const columns = sql.literal(`
         id, format, name, settings, attempt, lines, bytes, digest, counts, bad_lines, error_message, created_by, created_at, updated_at,
         case when status = 'running' and updated_at < now() - interval '${transferLimits.silentAfterMs} milliseconds' then 'interrupted'
@@ -223,10 +222,9 @@ const toImport = (row: ImportRow): Import => ({
   updatedAt: row.updatedAt.toISOString()
 })
 
-// Why an import may not begin or go on.
+// Reasons for which an import may not start or resume.
 //
-// Nothing was written when one is raised, and a sender that is at work on the
-// same import goes on undisturbed.
+// Nothing was written, and a sender already running the import is not disturbed.
 
 export class ImportRefused extends Schema.TaggedError<ImportRefused>()("ImportRefused", {
   reason: Schema.Literals(["noImport", "idTaken", "finished", "otherFile", "otherSettings", "invalid"]),
@@ -236,18 +234,17 @@ export class ImportRefused extends Schema.TaggedError<ImportRefused>()("ImportRe
 export const importRefused = (reason: ImportRefused["reason"], detail: string): ImportRefused =>
   new ImportRefused({ reason, detail })
 
-// How much of all imports a server works on at once, whatever is imported.
+// Limits how much import work a server does at once, across all imports.
 //
-// A lockfile is in memory as a whole while it is read and carried out, and a
-// batch holds a connection; a server has little of both. Nothing of a lockfile is
-// read before its turn has come.
+// A lockfile is in memory as a whole while it is read and imported, and a batch holds a connection. A lockfile is not read
+// before it has its slot.
 
 export class ImportTurns extends Context.Service<
   ImportTurns,
   {
     /** Commits a batch of any import. */
     readonly batch: <A, E, R>(commit: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-    /** Reads a lockfile and carries it out, one of a project at a time. */
+    /** Reads and imports a lockfile, one per project at a time. */
     readonly lockfile: <A, E, R>(projectId: ProjectId, work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
 >()("@tropism/server/graph/ImportTurns") {
@@ -261,17 +258,16 @@ export class ImportTurns extends Context.Service<
   )
 }
 
-// What an import tells its sender while it works, however slowly the sender reads.
+// Buffers the progress of an import for its sender, which may read slowly.
 //
-// A sender may send its whole file before it reads one line of the answer, so
-// the import never waits for it: of progress only the newest waits to be read,
-// and bad lines are told in a bounded number.
+// A sender may send its whole file before it reads the answer, so the import never waits for it: only the newest progress is
+// kept, and the number of bad lines is bounded.
 
 export interface ImportAnswer {
   readonly tell: (...lines: ReadonlyArray<ImportLine>) => Effect.Effect<void>
-  /** Nothing more will be told. */
+  /** Ends the answer. */
   readonly end: Effect.Effect<void>
-  /** What is told, until the end. */
+  /** The lines of the answer, until its end. */
   readonly lines: Stream.Stream<ImportLine>
 }
 
@@ -308,27 +304,26 @@ export const makeImportAnswer: Effect.Effect<ImportAnswer> = Effect.sync(() => {
   }
 })
 
-/** Nothing is told behind how it ended, by which the sender knows whether to send again. */
+/** The outcome is the last line; the sender decides by it whether to send again. */
 const isLast = ({ type }: ImportLine): boolean => type === "finished" || type === "failed"
 
-// The body of a request as an import reads it: piece by piece, and it may break off.
+// The body of an import request, read in chunks; it may break off.
 //
-// Nothing is read ahead: while a batch is committed the sender waits. Reading
-// may begin before the request is answered and go on while the answer is sent,
-// so the body has a scope of its own, which whoever answers closes.
+// Nothing is read ahead: the sender waits while a batch is committed. Reading may start before the response and continue while
+// it is sent, so the body has its own scope, which the sender of the response closes.
 
-/** No more of the file will come, and it was not its end. */
+/** The body ended before the file did. */
 export class FileBrokeOff extends Schema.TaggedError<FileBrokeOff>()("FileBrokeOff", {
   detail: Schema.String
 }) {}
 
-/** The sender may import no more. */
+/** The sender's authority is gone. */
 export const senderLost = new FileBrokeOff({
   detail: "The token that it was sent with is not good any more, or has another role by now"
 })
 
 export interface ImportSource {
-  /** The next pieces of the file, or undefined at its end. */
+  /** The next chunks of the file, or undefined at its end. */
   readonly next: Effect.Effect<ReadonlyArray<Uint8Array> | undefined, FileBrokeOff>
   readonly close: Effect.Effect<void>
 }
@@ -336,9 +331,10 @@ export interface ImportSource {
 export const makeImportSource = Effect.fnUntraced(function* <E>(body: Stream.Stream<Uint8Array, E>) {
   const scope = yield* Scope.make()
   const pull = yield* Scope.provide(Stream.toPull(body), scope)
-  const next = pull.pipe(
+  let isAtEnd = false
+  const pulled = pull.pipe(
     Effect.map((pieces): ReadonlyArray<Uint8Array> | undefined => pieces),
-    Pull.catchDone(() => Effect.succeed(undefined)),
+    Pull.catchDone(() => Effect.sync(() => void (isAtEnd = true))),
     Effect.catch(() => Effect.fail(new FileBrokeOff({ detail: "The file is larger than an import takes" }))),
     Effect.catchDefect(() =>
       Effect.fail(new FileBrokeOff({ detail: "The connection broke before the whole file had come" }))
@@ -353,10 +349,12 @@ export const makeImportSource = Effect.fnUntraced(function* <E>(body: Stream.Str
         )
     })
   )
+  // A second read at the end of the file must also find the end.
+  const next = Effect.suspend(() => (isAtEnd ? Effect.succeed(undefined) : pulled))
   return { next, close: Scope.close(scope, Exit.void) } satisfies ImportSource
 })
 
-/** The first bytes of a file, passed over: their hash, the very first of them, and what had come after them. */
+/** The skipped beginning of a file: its hash, its first bytes, and the bytes that arrived after it. */
 export interface Skipped {
   readonly hash: Hash
   readonly head: Uint8Array
@@ -369,7 +367,7 @@ export const nothingSkipped = (): Skipped => ({
   rest: []
 })
 
-/** Passes over so many bytes more; undefined when the file ends before. */
+/** Skips `count` more bytes; undefined when the file ends before. */
 export const skipBytes = Effect.fnUntraced(function* (source: ImportSource, before: Skipped, count: number) {
   const hash = before.hash.copy()
   let head = before.head
@@ -394,13 +392,12 @@ export const skipBytes = Effect.fnUntraced(function* (source: ImportSource, befo
   }
 })
 
-// Has PostgreSQL count the rows of tables that grow while a file is imported.
+// Analyzes tables that grow while a file is imported.
 //
-// Plans that a connection made while a table was empty read, for each line of a
-// file, all that the lines before it have put there. PostgreSQL's own round
-// makes new ones within a minute; a file may be in by then, or take hours.
+// A plan made while a table was empty reads, for each line, all rows of the lines before it. Autovacuum analyzes within a
+// minute; by then a file may be in, or may need hours.
 
-/** To be told, between transactions, how much of a file is done: counts early, and whenever that has doubled. */
+/** Call between transactions with the number of lines done: analyzes early, and each time that number has doubled. */
 export const countAsGrown = (
   sql: SqlClient.SqlClient,
   doneBefore: number

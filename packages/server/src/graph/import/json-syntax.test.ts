@@ -3,7 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { findSyntaxFault } from "./line-importer.ts"
+import { findSyntaxFault } from "./json-syntax.ts"
 
 const conflict = `{
   "a": 1,

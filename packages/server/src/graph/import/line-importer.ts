@@ -1,16 +1,14 @@
 /**
- * Imports a file of lines while it comes: read, committed and told in batches.
+ * Imports a file of lines as it arrives: reads, commits and reports in batches.
  *
- * Each batch is one transaction that also says in the import's record how far
- * the file is committed. So whatever dies, sending the file again with the
- * import's id goes on behind the last committed line, and no line works twice;
- * the digest of what is skipped shows that it is the same file.
+ * **Invariant** Each batch is one transaction that also records how far the file is committed. After any crash, sending
+ * the file again with the import's id continues after the last committed line, and no line is applied twice. The digest
+ * of the skipped bytes proves that it is the same file.
  */
 import type { BadLine, ImportLine, LineCounts, Import } from "@tropism/api/transfer-api"
 import { direct } from "@tropism/domain/actor"
 import type { ImportId, ProjectId, UserId } from "@tropism/domain/ids"
 import { canonicalJson } from "@tropism/domain/json"
-import { beginningOf } from "@tropism/domain/text-beginning"
 import { readTransferLine } from "@tropism/domain/transfer-line"
 import { Cause, Context, Effect, Layer, Predicate, Schedule, Stream, Result } from "effect"
 import { SqlClient } from "effect/sql"
@@ -23,8 +21,10 @@ import {
   namesDelimiter,
   type CsvHeader,
   loneReturns,
+  needsSample,
   readCsvHeader,
-  readCsvRow
+  readCsvRow,
+  columnEvidence
 } from "./csv.ts"
 import { ImportBatch, type ReadLine } from "./import-batch.ts"
 import {
@@ -56,8 +56,9 @@ import {
   skipBytes,
   type ImportedFile
 } from "./imports.ts"
+import { findSyntaxFault } from "./json-syntax.ts"
 
-/** An import that somebody is sending a file for. */
+/** An import whose file is being sent. */
 interface Session {
   readonly request: LineImport<unknown>
   readonly sending: Sending
@@ -71,7 +72,7 @@ interface Session {
 export class LineImporter extends Context.Service<
   LineImporter,
   {
-    /** Reads as much as it needs to judge whether the import may begin or go on; the rest is read while the answer is sent. */
+    /** Reads enough to decide whether the import may start or resume; reads the rest while the answer is sent. */
     readonly open: <E>(request: LineImport<E>) => Effect.Effect<Stream.Stream<ImportLine>, ImportRefused>
   }
 >()("@tropism/server/graph/LineImporter") {
@@ -84,7 +85,7 @@ export class LineImporter extends Context.Service<
       const batch = yield* ImportBatch
       const turns = yield* ImportTurns
 
-      /** Commits a batch together with how far it is; done again when other writers were in its way. */
+      /** Commits a batch together with its position; retries when other writers were in its way. */
       const commit = (
         session: Session,
         { lines, badLines, place }: FileBatch,
@@ -125,7 +126,7 @@ export class LineImporter extends Context.Service<
         )
       }
 
-      /** Commits all that comes, until the file ends. */
+      /** Commits batches until the file ends. */
       const work = Effect.fn("LineImporter.work")(function* (session: Session) {
         const { file, sending, request } = session
         const count = countAsGrown(sql, session.lines)
@@ -139,7 +140,7 @@ export class LineImporter extends Context.Service<
         yield* session.answer.tell(finishedOf(session))
       })
 
-      /** Leaves an import so that it can be gone on with, and says so. */
+      /** Marks the import as interrupted and resumable, and reports it. */
       const leave = (session: Session, reason: string) =>
         database.inProject(session.request.projectId, imports.interrupt(session.sending, reason)).pipe(
           Effect.catchCause((cause) => Effect.logWarning("An import's end could not be kept", cause)),
@@ -166,7 +167,7 @@ export class LineImporter extends Context.Service<
         const error = Cause.squash(cause)
         if (isTagged(error, "SendingLost")) return lost(session)
         if (isTagged(error, "FileBrokeOff")) return leave(session, (error as FileBrokeOff).detail)
-        // What is held, or away, may be there when the file is sent again.
+        // A lock or an outage may be gone when the file is sent again.
         const passing = passingFault(error)
         if (passing !== undefined) return leave(session, passing)
         return Effect.andThen(
@@ -175,7 +176,7 @@ export class LineImporter extends Context.Service<
         )
       }
 
-      /** Works until the file ends, or its sender goes or may import no more. */
+      /** Runs until the file ends, its sender disconnects, or the sender's authority is gone. */
       const run = (session: Session): Stream.Stream<ImportLine> =>
         Stream.unwrap(
           Effect.gen(function* () {
@@ -221,7 +222,7 @@ export class LineImporter extends Context.Service<
 
 const isTagged = (error: unknown, tag: string): boolean => Predicate.isTagged(error, tag)
 
-/** Whatever a line holds, what is wrong with it can be kept and told. */
+/** Makes the message of a bad line storable, whatever the line contains. */
 const keepable = ({ line, message }: BadLine): BadLine => ({
   line,
   message: keepableText(message, transferLimits.badLineMaxChars)
@@ -254,29 +255,27 @@ const finishedOf = ({ sending, counts, lines }: Session): ImportLine => ({
   relationshipsDeleted: 0
 })
 
-// Opens a file of lines at the place from which it is to be imported.
+// Opens a file of lines at the position from which to import it.
 //
-// A new file is opened at its beginning; a file that is sent again behind what
-// is committed of it, after its bytes up to there have shown to be the same.
-// Only then does the sender take the import over, by a statement that succeeds
-// where the import still stands at that place.
+// A new file opens at its beginning. A file that is sent again opens after its committed bytes, once their digest matches. Only
+// then does the sender take the import over, by a statement that requires the import to be at that position still.
 
-/** What somebody sends to be imported. */
+/** A request to import a file. */
 interface LineImport<E = never> {
   readonly projectId: ProjectId
   readonly by: UserId
   readonly file: ImportedFile
-  /** The id that a new import is to have. */
+  /** The id for a new import. */
   readonly id: ImportId | undefined
-  /** The import to go on with. */
+  /** The import to resume. */
   readonly resume: ImportId | undefined
   readonly totalBytes: number | null
   readonly body: Stream.Stream<Uint8Array, E>
-  /** Done once the sender may import no more. */
+  /** Completes when the sender's authority is gone. */
   readonly lost: Effect.Effect<void>
 }
 
-/** Lines to be committed together, and the place behind them. */
+/** Lines to commit together, and the position after them. */
 interface FileBatch {
   readonly lines: ReadonlyArray<ReadLine>
   readonly badLines: ReadonlyArray<BadLine>
@@ -285,7 +284,7 @@ interface FileBatch {
 
 interface OpenFile {
   readonly skippedLines: number
-  /** What has come and is not committed yet, at most a batch of it; undefined at the end of the file. */
+  /** The lines that have arrived and are not committed, at most a batch; undefined at the end of the file. */
   readonly nextBatch: Effect.Effect<FileBatch | undefined, FileBrokeOff>
   readonly close: Effect.Effect<void>
 }
@@ -293,7 +292,7 @@ interface OpenFile {
 export interface Opened {
   readonly sending: Sending
   readonly file: OpenFile
-  /** What was committed before; undefined for a new import. */
+  /** The record of an earlier sending; undefined for a new import. */
   readonly record: Import | undefined
 }
 
@@ -302,7 +301,7 @@ interface Keepers {
   readonly imports: Imports["Service"]
 }
 
-/** Opens the file and takes the import; nothing stays open when that is refused. */
+/** Opens the file and takes the import; closes the file when that is refused. */
 const openFile = Effect.fnUntraced(function* <E>(request: LineImport<E>, keepers: Keepers) {
   const source = yield* makeImportSource(request.body)
   const opening: Effect.Effect<Opened, FileBrokeOff | ImportRefused> =
@@ -326,7 +325,7 @@ const openNew = Effect.fnUntraced(function* (
   return { sending, file: open, record: undefined } satisfies Opened
 })
 
-/** An id is one import's on the whole server; whether it is another project's is not this one's affair. */
+/** Ids of imports are unique on the server; an id of another project reads as taken. */
 const whoseIdIs = Effect.fnUntraced(function* (
   projectId: ProjectId,
   id: ImportId | undefined,
@@ -338,7 +337,7 @@ const whoseIdIs = Effect.fnUntraced(function* (
     : `The id ${id} cannot be given to this import: choose another one`
 })
 
-/** Passes over what is committed; when that grows meanwhile, because the sender before is still at work, over that too. */
+/** Skips the committed bytes, and more when the earlier sender commits further in the meantime. */
 const openAgain = Effect.fnUntraced(function* (
   { file, projectId }: LineImport<unknown>,
   id: ImportId,
@@ -386,7 +385,7 @@ const whyNotOpened = (cause: Cause.Cause<FileBrokeOff | ImportRefused>): string 
     : "The server failed; its log says why"
 }
 
-/** Opens behind what was skipped. Of a CSV file the header is read, from where it stands at the beginning. */
+/** Opens the file after the skipped bytes. Reads the beginning of a CSV file for its columns and number forms. */
 const openAt = Effect.fnUntraced(function* (
   file: ImportedFile,
   source: ImportSource,
@@ -404,34 +403,93 @@ const openAt = Effect.fnUntraced(function* (
       start: { ...start, hash: seen }
     })
   const pieces = [...rest]
+  // A sender that waits for `100 Continue` receives it before the response begins.
+  if (pieces.length === 0) pieces.push(...((yield* source.next) ?? []))
+  const otherFile = otherFileIn(head.length > 0 ? head : (pieces[0] ?? head))
+  if (otherFile !== undefined) return yield* importRefused("invalid", otherFile)
   if (file.format === "jsonl") {
     const pieceReader = { reader: makeReader(place, lineScanner()), source, pieces }
-    // A sender that waits for leave to send its body (Expect: 100-continue) has it before the answer begins.
-    if (pieces.length === 0) yield* feed(pieceReader)
     return openReader(pieceReader, place.lines, readJsonRecord)
   }
-  const { delimiter } = file.settings
-  const scanner = csvScanner(delimiter)
-  if (place.bytes === 0) {
-    const pieceReader = { reader: makeReader(place, scanner), source, pieces }
-    const header = yield* headerOf(nextRecord(pieceReader), file, scanner)
-    return openReader(pieceReader, 0, (text) => readCsvRow(text, header))
+  const scanner = csvScanner(file.settings.delimiter)
+  const beginning = {
+    reader: makeReader({ bytes: 0, lines: 0 }, scanner, nothingSkipped().hash),
+    source: keeping(source, pieces),
+    pieces: [head, ...pieces]
   }
-  const beginning = makeReader({ bytes: 0, lines: 0 }, scanner, nothingSkipped().hash)
-  beginning.push(head)
-  const header = yield* headerOf(Effect.sync(beginning.next), file, scanner)
-  const pieceReader = { reader: makeReader(place, csvScanner(header.delimiter)), source, pieces }
-  return openReader(pieceReader, place.lines, (text) => readCsvRow(text, header))
+  const header = yield* headerOf(nextRecord(beginning), file, scanner)
+  const { lines: headerLines } = beginning.reader.place()
+  const sample = needsSample(header) ? makeSample(header, beginning) : undefined
+  const pieceReader = {
+    reader: makeReader(place, csvScanner(header.delimiter)),
+    source: sample === undefined ? source : shownTo(sample, source),
+    pieces
+  }
+  if (place.bytes === 0) while (pieceReader.reader.place().lines < headerLines) yield* nextRecord(pieceReader)
+  return openReader(
+    pieceReader,
+    place.lines,
+    (text) => readCsvRow(text, sample?.header() ?? header),
+    sample?.isAwaited
+  )
+})
+
+/** A source that also keeps its chunks, because the beginning of a file is read twice. */
+const keeping = (source: ImportSource, pieces: Array<Uint8Array>): ImportSource => ({
+  ...source,
+  next: Effect.tap(source.next, (more) => Effect.sync(() => more && pieces.push(...more)))
+})
+
+/** The rows in the first bytes of a file, which decide its number forms; every sending of the file has the same ones. */
+interface Sample {
+  readonly take: (pieces: ReadonlyArray<Uint8Array> | undefined) => void
+  /** True when a number with two readings came and the sample is incomplete; rows wait for the sample then. */
+  readonly isAwaited: () => boolean
+  readonly header: () => CsvHeader
+}
+
+/** Adds the rows that have arrived after the header. */
+const makeSample = (named: CsvHeader, { reader, pieces }: PieceReader): Sample => {
+  const evidence = columnEvidence(named)
+  let whole: CsvHeader | undefined
+  let isUnclear = false
+  const look = (): void => {
+    while (whole === undefined) {
+      const record = reader.next()
+      if (!record) return
+      const text = textOf(record)
+      if (reader.place().bytes > transferLimits.numberSampleBytes) whole = evidence.header()
+      else if (Result.isSuccess(text) && evidence.see(text.success)) isUnclear = true
+    }
+  }
+  const take: Sample["take"] = (more) => {
+    if (whole !== undefined) return
+    for (const piece of more ?? []) reader.push(piece)
+    if (more === undefined) reader.finish()
+    look()
+    if (more === undefined) whole ??= evidence.header()
+  }
+  take(pieces.splice(0))
+  return {
+    take,
+    isAwaited: () => isUnclear && whole === undefined,
+    header: () => whole ?? evidence.header()
+  }
+}
+
+const shownTo = (sample: Sample, source: ImportSource): ImportSource => ({
+  ...source,
+  next: Effect.tap(source.next, (more) => Effect.sync(() => sample.take(more)))
 })
 
 interface PieceReader {
   readonly reader: RecordReader
   readonly source: ImportSource
-  /** What has come and was not given to the reader yet. */
+  /** Chunks that have arrived and are not in the reader yet. */
   readonly pieces: Array<Uint8Array>
 }
 
-/** Gives the reader more to read; false at the end of the file. */
+/** Feeds the reader; false at the end of the file. */
 const feed = Effect.fnUntraced(function* ({ reader, source, pieces }: PieceReader) {
   const next = pieces.shift()
   if (next) reader.push(next)
@@ -455,7 +513,7 @@ const nextRecord = Effect.fnUntraced(function* (pieceReader: PieceReader) {
   }
 })
 
-/** Reads the columns; before them may stand a line that names the delimiter. */
+/** Reads the header, after an optional line that names the delimiter. */
 const headerOf = Effect.fnUntraced(function* (
   nextOf: Effect.Effect<FileRecord | undefined, FileBrokeOff>,
   file: ImportedFile,
@@ -482,7 +540,7 @@ const headerOf = Effect.fnUntraced(function* (
     : header.success
 })
 
-/** By its mark; or, without one, by the empty half of each character of the first line. */
+/** Recognizes UTF-16 by its mark, or by the zero half of each character in the first line. */
 const isUtf16 = (bytes: Uint8Array): boolean => {
   const [first, second] = bytes
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
@@ -493,25 +551,52 @@ const isUtf16 = (bytes: Uint8Array): boolean => {
   })
 }
 
+/** Returns the format of a binary file by its first bytes; undefined when it may be text. */
+const otherFileIn = (bytes: Uint8Array): string | undefined => {
+  const beginning = Buffer.from(bytes.subarray(0, 512)).toString("latin1")
+  const advice = "export it as CSV (in Excel: CSV UTF-8) and import that file"
+  if (beginning.startsWith("PK\u0003\u0004"))
+    return /opendocument\.spreadsheet|xl\/|\[Content_Types\]\.xml|_rels\//.test(beginning)
+      ? `This is a spreadsheet file (.xlsx or .ods): ${advice}`
+      : `This is a ZIP archive, as the spreadsheet files .xlsx and .ods are: unpack it, or if it is a spreadsheet ${advice}`
+  if (Buffer.from(bytes.subarray(0, 8)).equals(oldOffice))
+    return `This is a spreadsheet file (.xls): ${advice}`
+  if (/^\s*(?:<!doctype html|<html|<table|<\?xml)/i.test(beginning.replace(/^\u00ef\u00bb\u00bf/, "")))
+    return `This is HTML or XML, which some programs write into spreadsheet files: open it in a spreadsheet program and ${advice}`
+  if (beginning.startsWith("\u001f\u008b"))
+    return "This file is compressed (gzip): unpack it and import what is in it"
+  return undefined
+}
+
+/** The first bytes of Office files in the old binary formats. */
+const oldOffice = Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1])
+
 const latin1 = new TextDecoder("latin1")
 const lineFeed = 10
 const carriageReturn = 13
 
 type ReadRecord = (text: string) => ReturnType<typeof readCsvRow>
 
-const openReader = (pieceReader: PieceReader, skippedLines: number, read: ReadRecord): OpenFile => {
+const openReader = (
+  pieceReader: PieceReader,
+  skippedLines: number,
+  read: ReadRecord,
+  isWaiting: () => boolean = () => false
+): OpenFile => {
   let hasMore = true
   const nextBatch: OpenFile["nextBatch"] = Effect.gen(function* () {
     while (true) {
-      const batch = batchOf(pieceReader.reader, read)
-      if (batch || !hasMore) return batch
+      if (!hasMore || !isWaiting()) {
+        const batch = batchOf(pieceReader.reader, read)
+        if (batch || !hasMore) return batch
+      }
       hasMore = yield* feed(pieceReader)
     }
   })
   return { skippedLines, nextBatch, close: pieceReader.source.close }
 }
 
-/** The whole records that are here, at most a batch of them. */
+/** Returns the whole records that have arrived, at most a batch. */
 const batchOf = (reader: RecordReader, read: ReadRecord): FileBatch | undefined => {
   const lines: Array<ReadLine> = []
   const badLines: Array<BadLine> = []
@@ -554,105 +639,4 @@ const syntaxOf = (text: string): string => {
   return place.excerpt === ""
     ? "The line is not JSON: it breaks off"
     : `The line is not JSON: column ${place.column} reads ${place.excerpt}`
-}
-
-// Finds where a text stops being JSON, which the engine's own parser does not say.
-//
-// One pass without recursion, asked only after the parser has refused a text:
-// a file of ten thousand lines with a merge conflict in it is mended in a
-// moment by somebody who knows the line. It decodes nothing.
-
-/** A place in a text, both counted from 1; the column in UTF-16 units. */
-export interface TextPlace {
-  readonly line: number
-  readonly column: number
-  /** What stands there, shortened; empty at the end of the text. */
-  readonly excerpt: string
-}
-
-/** The first place where a text breaks JSON's grammar, or undefined when it does not. */
-export const findSyntaxFault = (text: string): TextPlace | undefined => {
-  const offset = faultOffset(text)
-  return offset === undefined ? undefined : placeOf(text, offset)
-}
-
-const excerptMaxChars = 40
-
-const placeOf = (text: string, offset: number): TextPlace => {
-  const lineStart = text.lastIndexOf("\n", offset - 1) + 1
-  let line = 1
-  for (let at = text.indexOf("\n"); at !== -1 && at < lineStart; at = text.indexOf("\n", at + 1)) line += 1
-  const rest = beginningOf(text.slice(offset), excerptMaxChars).split("\n", 1)[0] ?? ""
-  return { line, column: offset - lineStart + 1, excerpt: rest.trimEnd() }
-}
-
-const space = /[ \t\n\r]*/y
-const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const plainText = /[ !#-[\]-\uffff]*/y
-const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
-
-/** Where a sticky pattern ends when it matches at a position, or undefined. */
-const matchEnd = (pattern: RegExp, text: string, at: number): number | undefined => {
-  pattern.lastIndex = at
-  return pattern.test(text) ? pattern.lastIndex : undefined
-}
-
-/** What may come next: a value, a key, or what follows a value. `first` allows the container to end at once. */
-type Expectation = "value" | "firstValue" | "key" | "firstKey" | "afterValue"
-
-const faultOffset = (text: string): number | undefined => {
-  const open: Array<"{" | "["> = []
-  let expected: Expectation = "value"
-  let at = 0
-  while (true) {
-    at = matchEnd(space, text, at) ?? at
-    const char = text[at]
-    if (expected === "afterValue" && open.length === 0) return char === undefined ? undefined : at
-    if (char === undefined) return at
-    const isClosing = char === "}" || char === "]"
-    if (isClosing && expected !== "value" && expected !== "key") {
-      if (open.at(-1) !== (char === "}" ? "{" : "[")) return at
-      open.pop()
-      expected = "afterValue"
-      at += 1
-    } else if (expected === "afterValue") {
-      if (char !== ",") return at
-      expected = open.at(-1) === "{" ? "key" : "value"
-      at += 1
-    } else if (expected === "key" || expected === "firstKey") {
-      const keyEnd = stringEnd(text, at)
-      if (!keyEnd.isWhole) return keyEnd.at
-      const colon = matchEnd(space, text, keyEnd.at) ?? keyEnd.at
-      if (text[colon] !== ":") return colon
-      expected = "value"
-      at = colon + 1
-    } else if (char === "{" || char === "[") {
-      open.push(char)
-      expected = char === "{" ? "firstKey" : "firstValue"
-      at += 1
-    } else if (char === '"') {
-      const end = stringEnd(text, at)
-      if (!end.isWhole) return end.at
-      expected = "afterValue"
-      at = end.at
-    } else {
-      const end = matchEnd(scalar, text, at)
-      if (end === undefined) return at
-      expected = "afterValue"
-      at = end
-    }
-  }
-}
-
-/** Where a string ends, or where it breaks. */
-const stringEnd = (text: string, start: number): { readonly at: number; readonly isWhole: boolean } => {
-  if (text[start] !== '"') return { at: start, isWhole: false }
-  let at = start + 1
-  while (true) {
-    at = matchEnd(plainText, text, at) ?? at
-    if (text[at] === '"') return { at: at + 1, isWhole: true }
-    const end = matchEnd(escape, text, at)
-    if (end === undefined) return { at, isWhole: false }
-    at = end
-  }
 }

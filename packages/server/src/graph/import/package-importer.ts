@@ -1,11 +1,9 @@
 /**
- * Makes the graph say what a lockfile says, and tells its progress.
+ * Imports a lockfile into the graph and reports progress.
  *
- * The plan is pure; this file carries it out through the gateway, in batches of
- * one transaction each. Dying in between leaves whole batches, and importing the
- * same file again plans only what is missing. Each change is its own root event.
- * A package that nobody has from a lockfile becomes the file's, with what stands in
- * it; where one is another lockfile's, nothing is written.
+ * The plan is pure; this file runs it through the gateway, one transaction per batch. A crash leaves whole batches, and
+ * importing the file again plans only what is missing. Each change is its own root event. A package without a lockfile
+ * joins this one; when another lockfile owns a package, nothing is written.
  */
 import type { ImportLine } from "@tropism/api/transfer-api"
 import { type Actor, direct } from "@tropism/domain/actor"
@@ -26,7 +24,7 @@ import { order, type LockGraph, type LockDependency, type LockPackage } from "./
 export const packageType = "Package"
 export const dependencyType = "DEPENDS_ON"
 
-/** A package as it was found, and whose it is: null where no lockfile has it. */
+/** A package of the graph with its lockfile; null when it has none. */
 interface FoundPackage extends CurrentPackage {
   readonly lockfile: string | null
 }
@@ -36,7 +34,7 @@ interface FoundDependency extends Omit<CurrentDependency, "fromKey" | "toKey"> {
   readonly toId: ObjectId
 }
 
-/** What an import of a lockfile has done so far. */
+/** Counts of an import so far. */
 type Counts = Pick<
   Extract<ImportLine, { readonly type: "finished" }>,
   | "created"
@@ -48,17 +46,17 @@ type Counts = Pick<
   | "relationshipsDeleted"
 >
 
-/** A step could not be done; those of the batches before it are. */
+/** A step failed; the batches before it are committed. */
 class ImportStopped extends Schema.TaggedError<ImportStopped>()("ImportStopped", { detail: Schema.String }) {}
 
-/** A lockfile that somebody sends. */
+/** A request to import a lockfile. */
 export interface LockImport<E, R> {
   readonly projectId: ProjectId
   readonly actor: Actor
   readonly isUntrusted: boolean
-  /** Done once the sender may import no more. */
+  /** Completes when the sender's authority is gone. */
   readonly lost: Effect.Effect<void>
-  /** Reads the file, or refuses it. */
+  /** Reads or refuses the file. */
   readonly read: Effect.Effect<LockGraph, E, R>
 }
 
@@ -66,9 +64,9 @@ export class Importer extends Context.Service<
   Importer,
   {
     /**
-     * Reads the file when its turn has come, and imports it while the scope is open.
+     * Reads the file once it has its slot, and imports it while the scope is open.
      *
-     * **Details** It answers when the file was read; the lines end with `finished`, or with `failed` and the reason.
+     * **Details** Returns after the file was read; the lines end with `finished`, or with `failed` and the reason.
      */
     readonly open: <E, R>(
       request: LockImport<E, R>
@@ -83,7 +81,7 @@ export class Importer extends Context.Service<
       const gateway = yield* Gateway
       const turns = yield* ImportTurns
 
-      /** What the graph says of this lockfile now, and who else has a key of its packages. */
+      /** Returns this lockfile's part of the graph, and other owners of its packages' keys. */
       const current = Effect.fn("Importer.current")(function* (lock: LockGraph) {
         const { projectId } = yield* ProjectTransaction
         const found = yield* sql<FoundPackage>`
@@ -105,7 +103,7 @@ export class Importer extends Context.Service<
         return { packages, dependencies, others: found.filter((one) => !keys.has(one.id)) }
       }, orDie)
 
-      /** Applies steps one by one, and remembers the ids of what they make. */
+      /** Applies steps one by one and collects the ids of created objects. */
       const applying = (ids: Map<string, ObjectId>, actor: Actor, isUntrusted: boolean) =>
         Effect.fnUntraced(
           function* (step: ImportStep) {
@@ -121,7 +119,7 @@ export class Importer extends Context.Service<
           (applied, step) => Effect.mapError(applied, (error) => stoppedBy(error, step))
         )
 
-      /** Commits batch after batch, and tells of each. */
+      /** Commits the batches and reports each. */
       const carryOut = Effect.fn("Importer.carryOut")(function* (
         { actor, isUntrusted, projectId }: LockImport<unknown, unknown>,
         lock: LockGraph,
@@ -208,7 +206,7 @@ const stoppedBy = ({ detail, reason }: ChangeRefused, step: ImportStep): ImportS
   })
 }
 
-/** Who has keys of the file's packages, and what to do about it. */
+/** Names the owners of the file's packages and the remedy. */
 const whoseTheyAre = (others: ReadonlyArray<FoundPackage>, name: string): string => {
   const [{ key, lockfile }] = others.toSorted((a, b) => order(a.key, b.key)) as [FoundPackage]
   const more = others.length === 1 ? "" : `; so with ${others.length - 1} more`
@@ -216,11 +214,11 @@ const whoseTheyAre = (others: ReadonlyArray<FoundPackage>, name: string): string
   return `${key} is a package of the lockfile ${shown}, so nothing was written: set its property lockfile to ${name}, or delete it${more}`
 }
 
-/** A change all of whose properties are untrusted. */
+/** Marks all properties of a change as untrusted. */
 const marked = (change: Change): Change =>
   "data" in change ? { ...change, untrusted: Object.keys(change.data) } : change
 
-/** The changes that carry out a step. */
+/** Returns the changes of a step. */
 const changesOf = (
   step: ImportStep,
   ids: ReadonlyMap<string, ObjectId>
@@ -285,15 +283,13 @@ const batches = <A>(items: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> =>
     items.slice(index * graphLimits.importBatchChanges, (index + 1) * graphLimits.importBatchChanges)
   )
 
-// What an import must change so that the graph says what a lockfile says.
+// Plans the changes that make the graph match a lockfile.
 //
-// Pure, and in an order that never leaves a relationship without its ends: the
-// same file imported twice plans nothing. Only the properties that a lockfile
-// speaks of are the import's own; what people and agents have noted on a
-// package or a dependency beside them stays, and so does a dependency without
-// them, which no lockfile has made. Nothing is written here.
+// Pure, in an order in which no relationship is ever without its ends; importing the same file twice plans nothing. The import
+// owns only the properties that come from a lockfile. Other properties of people and agents stay, and so does a dependency
+// without lockfile properties.
 
-/** A package of the lockfile as it stands in the graph. */
+/** A package of the lockfile as it is in the graph. */
 interface CurrentPackage {
   readonly id: ObjectId
   readonly key: string
@@ -302,7 +298,7 @@ interface CurrentPackage {
   readonly version: number
 }
 
-/** A dependency as it stands in the graph, its ends by key. */
+/** A dependency as it is in the graph, with the keys of its ends. */
 interface CurrentDependency {
   readonly id: RelationshipId
   readonly fromKey: string
@@ -312,7 +308,7 @@ interface CurrentDependency {
   readonly version: number
 }
 
-/** What there is of a lockfile: its packages, and the dependencies between two of them. */
+/** A lockfile's part of the graph: its packages and the dependencies between two of them. */
 export interface CurrentGraph {
   readonly packages: ReadonlyArray<CurrentPackage>
   readonly dependencies: ReadonlyArray<CurrentDependency>
@@ -357,7 +353,7 @@ export type ImportStep =
     }
 
 export interface ImportPlan {
-  /** To be done in this order: packages come, dependencies come and change, dependencies go, packages go. */
+  /** Steps in order: packages are created, dependencies created and updated, dependencies deleted, packages deleted. */
   readonly steps: ReadonlyArray<ImportStep>
   readonly unchangedPackages: number
   readonly unchangedDependencies: number
@@ -381,10 +377,10 @@ export const importedProperties: ReadonlySet<string> = new Set([
   "peer"
 ])
 
-/** The properties of a dependency that an import sets and removes; each that comes of a lockfile has all of them. */
+/** The properties of a dependency that an import sets and removes; every imported dependency has all of them. */
 export const importedDependencyProperties: ReadonlySet<string> = new Set(["kind", "range"])
 
-/** Compares the graph with a lockfile of the same name; what an untrusted one says is marked so. */
+/** Compares the graph with a lockfile of the same name; marks the content of an untrusted one. */
 export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted = false): ImportPlan => {
   const remarked = remarking(isUntrusted)
   const packages = pair(current.packages, lock.packages, (each) => each.key)
@@ -443,11 +439,11 @@ export const planImport = (current: CurrentGraph, lock: LockGraph, isUntrusted =
   }
 }
 
-/** Whether a dependency comes of a lockfile. */
+/** Whether a dependency comes from a lockfile. */
 const isImported = ({ properties }: CurrentDependency): boolean =>
   [...importedDependencyProperties].every((name) => Object.hasOwn(properties, name))
 
-/** Both ends as one text; the length of the first says where the second begins. */
+/** Both ends as one text; the length prefix keeps different pairs distinct. */
 const endsOf = (each: { readonly fromKey: string; readonly toKey: string }): string =>
   `${each.fromKey.length}:${each.fromKey}${each.toKey}`
 
@@ -457,7 +453,7 @@ interface Paired<Before, After> {
   readonly deleted: ReadonlyArray<Before>
 }
 
-/** Pairs what is there with what should be; of two that are the same thing the one with the smaller id stays. */
+/** Pairs existing entities with wanted ones; of two duplicates the one with the smaller id stays. */
 const pair = <Before extends { readonly id: string }, After>(
   before: ReadonlyArray<Before>,
   after: ReadonlyArray<After>,
@@ -483,7 +479,7 @@ const pair = <Before extends { readonly id: string }, After>(
 
 const isEmpty = (patch: Properties): boolean => Object.keys(patch).length === 0
 
-/** The properties that have another mark than they should, each with a patch of which nothing of the old value is left. */
+/** Returns the properties whose mark must change, each with a patch that leaves nothing of the old value. */
 const remarking =
   (isUntrusted: boolean) =>
   (
@@ -496,7 +492,7 @@ const remarking =
         .map(([name, value]) => [name, replacing(properties[name] ?? null, value)])
     )
 
-/** The merge patch that puts one value in the place of another. */
+/** Returns the merge patch that replaces one value by another. */
 const replacing = (before: Schema.Json, after: Schema.Json): Schema.Json =>
   isJsonObject(before) && isJsonObject(after)
     ? {
@@ -507,7 +503,7 @@ const replacing = (before: Schema.Json, after: Schema.Json): Schema.Json =>
       }
     : after
 
-/** The merge patch that makes one state of properties the other, in the names that are judged. `after` holds no null. */
+/** Returns the merge patch from one state of properties to another, for the given names. `after` contains no null. */
 const patchBetween = (
   before: Properties,
   after: Properties,

@@ -1,9 +1,8 @@
 /**
- * Reads a package-lock.json as a graph: packages, and who depends on whom.
+ * Reads a package-lock.json as a graph of packages and their dependencies.
  *
- * Pure: the same text gives the same graph, in the same order. A file is read
- * whole or refused whole, with the places that are wrong. What is written to
- * the graph is planned by `planImport` and not here.
+ * Pure: the same text gives the same graph in the same order. A file is accepted or refused as a whole, with the places
+ * of its faults. `planImport` plans the writes.
  */
 import { ObjectKey } from "@tropism/domain/graph"
 import {
@@ -17,7 +16,7 @@ import {
 import { keyTwice, scanJson } from "@tropism/domain/json-text"
 import { Effect, Schema } from "effect"
 import { graphLimits } from "../../limits.ts"
-import { findSyntaxFault } from "./line-importer.ts"
+import { findSyntaxFault } from "./json-syntax.ts"
 
 /** One installed copy of a package, or one folder of the project. */
 export interface LockPackage {
@@ -27,13 +26,13 @@ export interface LockPackage {
 
 export interface LockGraph {
   readonly name: string
-  /** In the order of their keys. */
+  /** Sorted by key. */
   readonly packages: ReadonlyArray<LockPackage>
-  /** In the order of their ends; at most one from one package to another. */
+  /** Sorted by their ends; at most one from one package to another. */
   readonly dependencies: ReadonlyArray<LockDependency>
 }
 
-/** The file is no lockfile that can be read; `faults` are the first of `total`. */
+/** The file is not a readable lockfile; `faults` are the first of `total`. */
 export class InvalidLockfile extends Schema.TaggedError<InvalidLockfile>()("InvalidLockfile", {
   faults: Schema.Array(Schema.Struct({ pointer: Schema.String, message: Schema.String })),
   total: Schema.Int
@@ -47,7 +46,7 @@ export class InvalidLockfile extends Schema.TaggedError<InvalidLockfile>()("Inva
   }
 }
 
-/** Reads lockfileVersion 2 and 3; `nameless` is the name of the project where the file says none, since two without a name would be one to the graph. */
+/** Reads lockfileVersion 2 and 3. `nameless` names a project whose file has no name: two unnamed projects would be one in the graph. */
 export const readPackageLock = Effect.fn("readPackageLock")(function* (
   text: string,
   nameless?: string
@@ -65,7 +64,7 @@ export const readPackageLock = Effect.fn("readPackageLock")(function* (
       "/packages"
     )
   }
-  // Whatever else the scan minds (depth, large numbers) is in fields that are not read here.
+  // Other faults of the scan (depth, large numbers) are in fields that are not read here.
   const dropped = scanJson(json, graphLimits.lockfileDependencies)
   if (dropped?.message === keyTwice) return yield* invalid(dropped.message, dropped.pointer)
   const packages = entries.map(({ path, key, entry }): LockPackage => ({
@@ -91,7 +90,7 @@ const syntaxMessage = (text: string): string => {
   return `${where} reads ${place.excerpt}${isConflict ? "; resolve the merge conflict first" : ""}`
 }
 
-/** Judges the outermost level. */
+/** Checks the outermost level. */
 const checkFile = Effect.fnUntraced(function* (
   root: unknown,
   nameless: string | undefined
@@ -133,7 +132,7 @@ const versionOneMessage =
 
 const flags = ["hasInstallScript", "dev", "optional", "devOptional", "peer"] as const
 
-/** What becomes of one entry: known fields of the right kind, and what is derived of them. */
+/** Returns the properties of one entry: known fields of the right kind, and values derived from them. */
 const propertiesOf = (file: LockFile, path: string, entry: Entry, faults: Faults): Properties => {
   const pointer = `/packages${pointerStep(path)}`
   for (const field of ["name", "version"]) {
@@ -182,7 +181,7 @@ const nameOf = (path: string, entry: Entry): string => {
   return at === -1 ? path.slice(path.lastIndexOf("/") + 1) : path.slice(at + moduleFolder.length)
 }
 
-/** Old packages wrote a list here; what is no text says nothing about an engine. */
+/** Old packages wrote a list here; values that are not text are ignored. */
 const enginesOf = (engines: Schema.Json | undefined): Schema.Json | undefined => {
   if (Array.isArray(engines)) return engines.filter((each) => typeof each === "string")
   if (!isJsonObject(engines)) return undefined
@@ -190,10 +189,10 @@ const enginesOf = (engines: Schema.Json | undefined): Schema.Json | undefined =>
   return known.length === 0 ? undefined : Object.fromEntries(known)
 }
 
-// Who depends on whom: the copy of a package that Node would load.
+// Resolves dependencies to the copy of a package that Node would load.
 //
-// From the folder of a package upwards, the first `node_modules` that has the
-// name decides. What is not installed has no edge.
+// From the package's folder upwards, the first `node_modules` that has the name decides. A package that is not installed gets
+// no edge.
 
 export type DependencyKind = "dependency" | "optional" | "peer" | "dev"
 
@@ -203,7 +202,7 @@ export interface LockDependency {
   readonly properties: { readonly kind: DependencyKind; readonly range: string }
 }
 
-/** Where dependencies stand in an entry; of two kinds between the same packages the earlier wins. */
+/** The dependency sections of an entry; of two kinds between the same packages the earlier wins. */
 const sections: ReadonlyArray<{ readonly section: string; readonly kind: DependencyKind }> = [
   { section: "dependencies", kind: "dependency" },
   { section: "optionalDependencies", kind: "optional" },
@@ -211,7 +210,7 @@ const sections: ReadonlyArray<{ readonly section: string; readonly kind: Depende
   { section: "devDependencies", kind: "dev" }
 ]
 
-/** How many dependencies the entries name, installed or not. */
+/** Counts the dependencies that the entries name, installed or not. */
 const countDependencies = (entries: ReadonlyArray<InstalledEntry>): number => {
   let count = 0
   for (const { entry } of entries)
@@ -220,7 +219,7 @@ const countDependencies = (entries: ReadonlyArray<InstalledEntry>): number => {
   return count
 }
 
-/** Leads each dependency to what is installed, in the order of the ends; at most one from one package to another, and none to itself. */
+/** Resolves each dependency to an installed package, sorted by ends; at most one per pair of packages, none to itself. */
 const resolveDependencies = (
   file: LockFile,
   entries: ReadonlyArray<InstalledEntry>,
@@ -248,7 +247,7 @@ interface Requirement {
   readonly range: string
 }
 
-/** What one package asks for, the strongest kind first; an installed package's own development does not count. */
+/** Returns the requirements of one package, strongest kind first; without the dev dependencies of installed packages. */
 const requirementsOf = ({ path, entry }: InstalledEntry, faults: Faults): ReadonlyArray<Requirement> =>
   sections.flatMap(({ section, kind }) => {
     const ranges = entry[section] ?? null
@@ -270,7 +269,7 @@ const rangeFault = (range: string): string | undefined =>
     ? `A version range must have at most ${graphLimits.lockfileRangeMaxChars} characters`
     : textFault(range)
 
-/** The folders in which Node looks for `node_modules`, from a package's own upwards; one outside the project never reaches it. */
+/** Returns the folders in which Node looks for `node_modules`; a folder outside the project never reaches the project's. */
 const foldersAbove = (path: string): ReadonlyArray<string> => {
   const folders = [path]
   for (let at = path.lastIndexOf("/"); at > 0; at = path.lastIndexOf("/", at - 1))
@@ -278,7 +277,7 @@ const foldersAbove = (path: string): ReadonlyArray<string> => {
   return path === "" || isOutside(path) ? folders : [...folders, ""]
 }
 
-/** What each `node_modules` holds: by its folder, then by name, the key of what is loaded. A link stands for its target. */
+/** Maps each `node_modules` folder to its names and the keys of the packages loaded for them. A link counts as its target. */
 const foldersOf = (
   file: LockFile,
   entries: ReadonlyArray<InstalledEntry>
@@ -299,9 +298,7 @@ const foldersOf = (
 
 // The entries of a lockfile that become objects, each with its key.
 //
-// Names and paths are somebody else's text, `__proto__` among them, so they are
-// keys of maps and never of objects. What an entry says of its package is read
-// in `package-lock.ts`.
+// Names and paths are foreign text (`__proto__` among them), so they are keys of maps and never of objects.
 
 /** The outermost level of a lockfile. */
 interface LockFile {
@@ -310,7 +307,7 @@ interface LockFile {
   readonly hasWorkspaces: boolean
 }
 
-/** All faults are counted, the first of them kept. */
+/** Counts all faults and keeps the first ones. */
 class Faults {
   readonly first: Array<JsonFault> = []
   total = 0
@@ -322,7 +319,7 @@ class Faults {
 
 type Entry = Readonly<Record<string, Schema.Json>>
 
-/** An entry of `packages` that is an object of the graph. */
+/** An entry of `packages` that becomes an object of the graph. */
 interface InstalledEntry {
   readonly path: string
   readonly key: string
@@ -331,7 +328,7 @@ interface InstalledEntry {
 
 const moduleFolder = "node_modules/"
 
-/** Finds the objects of a lockfile, in the order of their keys; a link is none. */
+/** Returns the entries that become objects, sorted by key; a link does not. */
 const readEntries = (file: LockFile, faults: Faults): ReadonlyArray<InstalledEntry> => {
   const paths = new Map(Object.entries(file.packages))
   const entries: Array<InstalledEntry> = []
@@ -357,11 +354,11 @@ const readEntries = (file: LockFile, faults: Faults): ReadonlyArray<InstalledEnt
 
 const isObjectKey = Schema.is(ObjectKey)
 
-/** Whether a path is that of an installed package and not of a folder of the project. */
+/** Whether a path is an installed package and not a folder of the project. */
 const isInstalled = (path: string): boolean =>
   path.startsWith(moduleFolder) || path.includes(`/${moduleFolder}`)
 
-/** The project's name and the path; a folder that bears the name of an installed package is told apart from it. */
+/** Returns the project's name and the path; marks a folder whose name equals an installed package's. */
 const keyOf = (name: string, path: string, paths: ReadonlyMap<string, Schema.Json>): string => {
   if (path === "") return name
   if (path.startsWith(moduleFolder)) return `${name}/${path.slice(moduleFolder.length)}`
@@ -371,14 +368,13 @@ const keyOf = (name: string, path: string, paths: ReadonlyMap<string, Schema.Jso
 
 const isLink = (entry: Schema.Json): entry is Entry => isJsonObject(entry) && entry.link === true
 
-/** By code units, so that no machine's language has a say. */
+/** Compares by code units, independent of the machine's locale. */
 export const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-// What a lockfile's entry says of a package's origin and licence, made plain.
+// Derives a package's source and licence from its lockfile entry.
 //
-// Nothing secret passes: addresses lose their passwords, tokens and queries
-// before anybody may read them in the graph. Every step is linear in the text,
-// which is somebody else's.
+// Addresses lose their passwords, tokens and queries before they enter the graph. The text is foreign, so every step is linear
+// in its length.
 
 /** Where a package comes from. */
 export type PackageSource = "root" | "workspace" | "registry" | "git" | "file" | "url"
@@ -391,7 +387,7 @@ export interface Origin {
   readonly hasWorkspaces: boolean
 }
 
-/** Says where a package comes from; an absent address is the registry's. */
+/** Classifies a package's source; without an address it is the registry. */
 const sourceOf = ({ path, resolved, isInstalled, hasWorkspaces }: Origin): PackageSource => {
   if (path === "") return "root"
   if (!isInstalled) return hasWorkspaces && !isOutside(path) ? "workspace" : "file"
@@ -401,18 +397,18 @@ const sourceOf = ({ path, resolved, isInstalled, hasWorkspaces }: Origin): Packa
   return isRegistryTarball(resolved) ? "registry" : "url"
 }
 
-/** Whether a folder lies outside the project. */
+/** Whether a folder is outside the project. */
 const isOutside = (path: string): boolean => path === ".." || path.startsWith("../")
 
 const gitAddress = /^(?:git[+:@]|ssh:|github:|gitlab:|bitbucket:|gist:)/
 
-/** Registries serve `…/name/-/name-1.0.0.tgz`; GitHub's has a form of its own. */
+/** Registries serve `…/name/-/name-1.0.0.tgz`; GitHub's has its own form. */
 const isRegistryTarball = (address: string): boolean => {
   const path = address.split(/[?#]/, 1)[0] ?? ""
   return (path.includes("/-/") && path.endsWith(".tgz")) || path.startsWith("https://npm.pkg.github.com/")
 }
 
-/** An address without password, token and query; any other text as it is. */
+/** Removes password, token and query from an address; returns any other text unchanged. */
 export const withoutSecrets = (address: string): string => {
   const start = address.indexOf("://")
   if (start === -1) return address
@@ -421,7 +417,7 @@ export const withoutSecrets = (address: string): string => {
   const authorityEnd = firstOf(rest, "/?#")
   const authority = rest.slice(0, authorityEnd)
   const at = authority.lastIndexOf("@")
-  // "git@" is how every key logs in over SSH; elsewhere the user may itself be a token.
+  // Every SSH key logs in as "git@"; elsewhere the user may itself be a token.
   const user = scheme.endsWith("ssh") && at !== -1 ? `${authority.slice(0, at).split(":", 1)[0]}@` : ""
   const path = rest.slice(authorityEnd)
   const query = path.indexOf("?")
@@ -433,13 +429,13 @@ export const withoutSecrets = (address: string): string => {
   return `${scheme}://${user}${authority.slice(at + 1)}${kept}`
 }
 
-/** Where the first of some characters stands, or the text's length. */
+/** Returns the first position of any of the characters, or the text's length. */
 const firstOf = (text: string, characters: string): number => {
   const places = [...characters].map((character) => text.indexOf(character)).filter((place) => place !== -1)
   return Math.min(text.length, ...places)
 }
 
-/** The licence as text: an SPDX expression, or what old packages wrote as `{type}` or a list of them. */
+/** Returns the licence as text: an SPDX expression, or the `{type}` or list of old packages. */
 export const licenseOf = (license: Schema.Json | undefined): string | undefined => {
   const names = new Set(
     (Array.isArray(license) ? license : [license]).map(licenseName).filter((name) => name !== undefined)

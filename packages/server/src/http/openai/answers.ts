@@ -1,9 +1,8 @@
 /**
- * What an agent says and does in answer, as a chat completion.
+ * Builds a chat completion from an agent's turn.
  *
- * Pure. All that the agent says in the turn is the answer, its steps a blank line
- * apart, and what it asks stands at the end; streamed or whole, the words are
- * the same. What its tools did is told beside the words and never as calls for the client to make.
+ * Pure. The answer is all text of the turn, its steps separated by a blank line, with the agent's question at the end; streamed or whole,
+ * the text is the same. Tool use is reported beside the text, never as calls that the client should run.
  */
 import type { OpenAiError } from "@tropism/api/openai-api"
 import type {
@@ -39,19 +38,19 @@ import {
   openAiLimits
 } from "./faults.ts"
 
-/** An answer as far as it was heard. */
+/** An answer as far as its events have arrived. */
 export interface HeardAnswer {
   readonly reading: Reading
   readonly messages: ReadonlyArray<ConversationMessage>
   readonly usage: Usage
-  /** Whether anything was told of the answer before the one that is being made, and of this one. */
+  /** Whether any text was sent before the current message, and of the current message. */
   readonly told: { readonly before: boolean; readonly now: boolean }
-  /** What a person is told where the turn failed; the error's own words stay in the log. */
+  /** The public text of a failed turn; the error's own message stays in the log. */
   readonly failure: string
   readonly rest: TurnRest | undefined
 }
 
-/** Behind the event that said something. */
+/** The state after the event that was sent. */
 export const beginHearing = (number: number): HeardAnswer => ({
   reading: readingAfter(number),
   messages: [],
@@ -61,7 +60,7 @@ export const beginHearing = (number: number): HeardAnswer => ({
   rest: undefined
 })
 
-/** Hears a part, and says what a stream tells of it at once. */
+/** Applies a part, and returns what a stream sends at once. */
 export const hear = (
   before: HeardAnswer,
   part: TurnPart
@@ -82,13 +81,13 @@ export const hear = (
   }
 }
 
-/** The words that a turn without any is told by at its end have not passed by as they were made. */
+/** The final event repeats the text of the turn, which a stream has already sent. */
 const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof hear> => {
   const { reading, told } = readEvent(before.reading, event)
   const content = told?.message.role === "assistant" ? told.message.content : ""
   const { begun } = before.reading
   const isFailure = event.type === "AgentTurnFailedEvent"
-  // What was begun of an answer has passed by.
+  // The beginning of an interrupted answer was already sent.
   const words = event.type === "AgentTurnCompletedEvent" && begun === undefined ? content : ""
   const isSaid = told?.message.role === "assistant" && !isFailure
   const answer: HeardAnswer = {
@@ -109,23 +108,23 @@ const withEvent = (before: HeardAnswer, event: LoggedEvent): ReturnType<typeof h
 const reasonOf = (event: LoggedEvent): TurnFailure | null =>
   event instanceof AgentTurnFailedEvent ? (event.reason ?? null) : null
 
-/** Words behind what was told before, a blank line apart. */
+/** Text after what was sent before, separated by a blank line. */
 const behindTold = ({ told }: HeardAnswer, words: string): string =>
   told.before || told.now ? `\n\n${words}` : words
 
-/** What the agent asks, where it rests because it does. */
+/** The agent's question, if the run is paused for one. */
 const askedIn = ({ rest }: HeardAnswer): string => questionsText(rest?.questions ?? [])
 
-/** Who answers, and under which name the answer goes out. */
+/** The agent and the model name of an answer. */
 export interface AnswerTerms {
   readonly id: string
   readonly created: number
-  /** The agent, as the client named it. */
+  /** The agent's name as the client sent it. */
   readonly model: string
   readonly conversation: string
 }
 
-/** The whole answer, once it is at rest. */
+/** The whole answer of a finished turn. */
 const completionOf = (terms: AnswerTerms, answer: HeardAnswer): Completion => {
   const asked = askedIn(answer)
   const said = messagesOf(answer).flatMap(({ content }) => (content === "" ? [] : [content]))
@@ -155,10 +154,10 @@ const messagesOf = (answer: HeardAnswer): ReadonlyArray<ConversationMessage> => 
   return last ? [...answer.messages, last.message] : answer.messages
 }
 
-/** What is told of an answer that was cut short by a limit, of the run or of the time that a request waits. */
+/** The ends of a run that report `length`: a limit of the run or of the request's wait. */
 const limitEndings: ReadonlySet<string> = new Set(["stepLimit", "timeout", "budget", "bound"])
 
-/** Why an answer is not whole; undefined where it is. */
+/** The finish reason of an incomplete answer; undefined where it is complete. */
 export const cutReason = (answer: HeardAnswer): "content_filter" | "length" | undefined => {
   const { rest } = answer
   if (isFiltered(answer)) return "content_filter"
@@ -168,10 +167,10 @@ export const cutReason = (answer: HeardAnswer): "content_filter" | "length" | un
 
 const finishOf = (answer: HeardAnswer): FinishReason => cutReason(answer) ?? "stop"
 
-/** Whether the filter of the model's provider stopped the answer: OpenAI's own API gives what came, too. */
+/** Whether the provider's filter stopped the answer: OpenAI's own API then returns the partial text, too. */
 const isFiltered = ({ rest }: HeardAnswer): boolean => rest?.failure === "contentFilter"
 
-/** Whether the client gets an error in the place of an answer. */
+/** Whether the client gets an error instead of an answer. */
 export const isFailed = (answer: HeardAnswer): boolean =>
   answer.rest?.status === "failed" && !isFiltered(answer)
 
@@ -192,7 +191,7 @@ const extraOf = ({ conversation }: AnswerTerms, answer: HeardAnswer): Completion
 
 type Choice = CompletionChunk["choices"][number]
 
-/** The chunks of a streamed answer; where usage is wanted, each but the last says that it tells none. */
+/** The chunks of a streamed answer; where usage is requested, all but the last carry a null usage. */
 const chunksOf = (terms: AnswerTerms, isUsageWanted: boolean) => {
   const { conversation: _conversation, ...shared } = terms
   const chunk = (
@@ -244,30 +243,29 @@ export const completionForm = (
   }
 }
 
-// Delivers the answer to what was said at this door, whole or as server-sent events, in the form of its API.
+// Delivers the answer, whole or as server-sent events, in the format of its API.
 //
-// A client that disconnects ends only the delivery: the agent goes on. A stream that was begun never breaks off in silence: what
-// goes wrong is its last event.
+// A client that disconnects ends only the delivery; the agent continues. A stream never breaks off silently: an error is its last event.
 
-/** How an API's answers look: a fold of the parts of a turn. */
+/** An API's answer format: a fold over the parts of a turn. */
 export interface AnswerForm<State, Event> {
   readonly start: State
   /** The events with which a stream begins. */
   readonly first: ReadonlyArray<Event>
   readonly hear: (state: State, part: TurnPart) => readonly [State, ReadonlyArray<Event>]
   readonly fault: (fault: OpenAiFault) => Event
-  /** An event as it goes over the wire, with its number in the stream. */
+  /** An event in wire format, with its number in the stream. */
   readonly encode: (event: Event, number: number) => string
-  /** The whole answer, or why there is none. */
+  /** The whole answer, or the error in its place. */
   readonly whole: (state: State) => Effect.Effect<unknown, OpenAiFault>
 }
 
-/** Where the answer to follow begins. */
+/** Where the expected answer begins. */
 export type AnswerPlace = Pick<SaidIn, "context" | "isAnswer" | "number"> & {
   readonly until?: number | undefined
 }
 
-/** Answers with what comes of what was said. */
+/** Answers a request with the turn that its message started. */
 export const answering = Effect.fnUntraced(function* <State, Event>(
   projectId: ProjectId,
   said: AnswerPlace,
@@ -321,11 +319,11 @@ const foldedAnswer = <State, Event>(
     (state, part) => hear(state, part)[0]
   )
 
-/** What is told instead of a whole answer that is waited for no longer; what may be sent again says when. */
+/** The answer for a wait that ended early, with Retry-After where the request may be sent again. */
 const unawaitedResponse = (fault: OpenAiFault) =>
   Effect.map(faultResponse(fault), (response) => (fault.status === 503 ? comeAgain(response) : response))
 
-/** Streams the events of an answer as they come, and last why there are no more. */
+/** Streams the events of an answer as they come, and last the reason if it breaks. */
 const streamed = <State, Event>(
   parts: Stream.Stream<TurnPart>,
   { encode, fault, first, hear, start }: AnswerForm<State, Event>,

@@ -1,9 +1,8 @@
 /**
- * The endpoints for OpenAI's clients: an agent answers as a model of OpenAI's would.
+ * Endpoints for OpenAI's clients: an agent answers as an OpenAI model would.
  *
- * The request is judged, its files are kept, and then one transaction begins the
- * context and says what is said, unless that was done under its key before. From there on the agent works whether or not
- * anybody waits: the answer is told from the log.
+ * A request is validated and its files are stored; then one transaction creates the context and appends the messages, unless its key was
+ * used before. From then on the agent works whether or not anyone waits; the answer is read from the log.
  */
 import { CurrentPrincipal } from "@tropism/api/authorization"
 import { OpenAiApi, OpenAiAuthorization, OpenAiErrors } from "@tropism/api/openai-api"
@@ -26,7 +25,7 @@ import { readCompletion } from "./requests.ts"
 import { cancelResponse, deleteResponse, readStoredResponse, respond } from "./responses.ts"
 
 const complete = Effect.fn("http.openai.complete")(function* (projectId: ProjectId) {
-  // Who may not speak here is refused before anything is read.
+  // Authorization comes before the body is read.
   yield* looking(projectId, "editor", Effect.succeed)
   const wanted = yield* readWanted
   const said = yield* sayIn(projectId, wanted)
@@ -43,7 +42,7 @@ const complete = Effect.fn("http.openai.complete")(function* (projectId: Project
     : HttpServerResponse.setHeader(response, conversationHeader, terms.conversation)
 })
 
-/** Reads a request and what it asks for. */
+/** Reads and parses a request. */
 const readWanted = Effect.gen(function* () {
   const input = yield* readBody(CompletionInput, "model and messages")
   const { messages, metadata = {}, model } = input
@@ -54,7 +53,7 @@ const readWanted = Effect.gen(function* () {
   return { ...wanted, conversation }
 })
 
-/** Whatever a door of ours refuses, in the words of this one. */
+/** Maps our problems to OpenAI's errors. */
 const inTheirWords = Effect.mapError((error: unknown) => faultOf(error) ?? serverFault)
 
 export const projectCompletionsHandlers = HttpApiBuilder.group(OpenAiApi, "projectCompletions", (handlers) =>
@@ -95,12 +94,11 @@ export const completionsHandlers = HttpApiBuilder.group(OpenAiApi, "completions"
     )
 )
 
-// Which project a request at the root of the door for OpenAI's clients is for.
+// The project of a request at the root of the OpenAI endpoint: the only one that its token reaches.
 //
-// The one that the token reaches. A token that reaches others, too, is told the
-// addresses that say which is meant.
+// A token that reaches several gets an error that lists the address of each project.
 
-/** The project of a token that reaches one. */
+/** The project of a token that reaches exactly one. */
 const onlyProject = Effect.gen(function* () {
   const { projectIds } = yield* CurrentPrincipal
   const [projectId, ...others] = projectIds ?? []
@@ -119,15 +117,14 @@ const onlyProject = Effect.gen(function* () {
   )
 })
 
-// Lets OpenAI's clients in, and answers whatever goes wrong in the form that they read.
-//
+// Authenticates OpenAI's clients and answers every failure in their format.
 
 const notKnown = openAiFault("Send a valid token of this server as the API key: Authorization: Bearer …", {
   status: 401,
   code: "invalid_api_key"
 })
 
-/** The principal of a token; refused when nobody knows it. */
+/** The principal of a token; fails if the token is unknown. */
 const makePrincipalOf = Effect.map(Tokens, (tokens) =>
   Effect.fnUntraced(function* (credential: Redacted.Redacted) {
     const principal = Redacted.value(credential) === "" ? undefined : yield* tokens.find(credential)
@@ -156,7 +153,7 @@ export const layerOpenAiAuthorization = Layer.effect(
 const unavailable = (detail: string) =>
   openAiFault(detail, { status: 503, type: "server_error", code: "unavailable" })
 
-/** Answers a failure in OpenAI's form; what no request is to blame for is logged and not shown. */
+/** Answers a failure in OpenAI's format. A server fault is logged and not shown. */
 const answered = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   httpEffect.pipe(
     Effect.catch((error) => {
@@ -176,7 +173,7 @@ const answered = <E, R>(httpEffect: Effect.Effect<HttpServerResponse.HttpServerR
 /** Headers that a page may read. */
 const exposed = "x-request-id, x-tropism-conversation, retry-after"
 
-/** Lets the pages read an answer that may. */
+/** Lets pages of allowed origins read an answer. */
 const makeReadable = Effect.map(Standing, (standing) =>
   Effect.fnUntraced(function* (response: HttpServerResponse.HttpServerResponse) {
     const { host, origin } = (yield* HttpServerRequest.HttpServerRequest).headers
@@ -192,7 +189,7 @@ export const layerOpenAiErrors = Layer.effect(
   )
 )
 
-/** What a browser is told that asks whether a page may call. */
+/** The answer to a preflight. */
 const asked = ({ allowedOrigins, host }: Standing["Service"], headers: Headers.Headers) => {
   const stranger = findStranger(
     { allowedOrigins, host },
@@ -203,7 +200,7 @@ const asked = ({ allowedOrigins, host }: Standing["Service"], headers: Headers.H
     : openAiFault(stranger, { status: 403, type: "permission_error", code: "origin_not_allowed" })
 }
 
-/** What of OpenAI's API there is not, at the root and under a project: told to whoever has a token. */
+/** Answers the parts of OpenAI's API that do not exist here, at the root and under a project, for callers with a token. */
 export const layerOpenAiMissing = Layer.unwrap(
   Effect.gen(function* () {
     const principalOf = yield* makePrincipalOf
@@ -229,5 +226,5 @@ export const layerOpenAiMissing = Layer.unwrap(
   })
 )
 
-/** All but HEAD, which is answered as GET is where nothing else answers it. */
+/** All but HEAD, which is answered like GET unless it has its own route. */
 const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const

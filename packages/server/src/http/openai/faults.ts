@@ -1,10 +1,8 @@
 /**
- * Every way in which the door for OpenAI's clients says no, in OpenAI's form.
+ * The errors of the OpenAI endpoint, in OpenAI's format.
  *
- * What goes wrong is found by the same code as at the other doors; here it is
- * only told in other words. Clients send a request again by themselves when they
- * are told 408, 409, 429 or 5xx, so none of these is answered once an agent was at work, but
- * to a request with a key: it would work twice.
+ * **Invariant**: clients retry 408, 409, 429 and 5xx by themselves, so none of these is returned after an agent has started, except to a
+ * request with a key: it would work twice. Detection is shared with the other endpoints; only the format differs.
  */
 import type { OpenAiError } from "@tropism/api/openai-api"
 import {
@@ -40,7 +38,7 @@ interface Terms {
   readonly code?: string | null
 }
 
-/** Says no; without more the request is wrong. */
+/** An error; by default the request is wrong. */
 export const openAiFault = (
   message: string,
   { code = null, param = null, status = 400, type = "invalid_request_error" }: Terms = {}
@@ -58,7 +56,7 @@ export const paramOf = (pointer: string): string | null => {
   return written === "" ? null : written
 }
 
-/** What another door would answer with a problem, in OpenAI's words; undefined for what no request is to blame for. */
+/** Maps a problem of another endpoint to OpenAI's format; undefined for a server fault. */
 export const faultOf = (error: unknown): OpenAiFault | undefined => {
   if (error instanceof OpenAiFault) return error
   if (HttpApiError.HttpApiSchemaError.is(error)) return unfitFault(error)
@@ -80,7 +78,7 @@ export const faultOf = (error: unknown): OpenAiFault | undefined => {
       type: "rate_limit_error",
       code: "rate_limit_exceeded"
     })
-  // 409 would be sent again by itself, and would be told the same.
+  // Clients would retry a 409 and get the same answer.
   if (error instanceof Conflict) return openAiFault(detailOf(error), { code: error.reason })
   if (error instanceof Unavailable)
     return openAiFault(detailOf(error), { status: 503, type: "server_error", code: "unavailable" })
@@ -109,32 +107,31 @@ const unfitFault = (error: HttpApiError.HttpApiSchemaError): OpenAiFault | undef
   }
 }
 
-/** A failure of the server's own; its log says why. */
+/** A server fault; the log has the reason. */
 export const serverFault = openAiFault("The server failed; its log says why", {
   status: 500,
   type: "server_error",
   code: "server_fault"
 })
 
-/** Whoever asked may not be told the answer any more. */
+/** The caller may not read the answer any more. */
 export const lostToken = openAiFault(
   "This token is not good any more, or has another role by now: the agent goes on, and its answer is not told here",
   { status: 401, code: "invalid_api_key" }
 )
 
 /**
- * The turn that was to answer has failed, told in this sentence.
+ * The turn failed; `sentence` explains it.
  *
- * **Details** Not 5xx, although nothing was wrong with the request: clients send one again by themselves then, and what
- * the agent has done by now it would do twice.
+ * Not 5xx, although the request was correct: clients retry those, and the agent would repeat what it has done.
  */
 export const failedTurn = (sentence: string): OpenAiFault =>
   openAiFault(sentence, { status: 422, type: "agent_error", code: "turn_failed" })
 
 /**
- * Something ends the wait for an answer, and not the agent's work.
+ * The wait for an answer ended, and the agent goes on.
  *
- * **Details** Sent again under a key it is the same request; without one it would be another, so it is not 5xx then.
+ * A retry with a key is the same request. Without one it would be a new request, so the status is then not 5xx.
  */
 const unawaited =
   (what: string, code: string) =>
@@ -146,25 +143,25 @@ const unawaited =
       { status: isKeyed ? 503 : 422, type: "server_error", code }
     )
 
-/** The server stops before the answer is there. */
+/** The server stops before the answer is complete. */
 export const serverLeaving = unawaited(
   "The server stops before the answer is there, and the agent goes on at another one",
   "server_leaving"
 )
 
-/** The database has been away for long before the answer is there. */
+/** The database was away too long before the answer was complete. */
 export const answerUnknown = unawaited(
   "The database does not answer, so nobody knows the answer yet, and the agent goes on when it does",
   "unavailable"
 )
 
-/** The database went away while it kept what was said without a key. */
+/** The database went away while a request without a key was stored. */
 export const keptUnknown = openAiFault(
   "The database does not answer, so nobody knows whether this was said: look among the conversations before it is sent again. Under an Idempotency-Key it is said once, however often it is sent",
   { status: 422, type: "server_error", code: "unavailable" }
 )
 
-/** The answer that a fault is. */
+/** The answer for a fault. */
 export const faultResponse = ({
   error,
   status
@@ -173,20 +170,19 @@ export const faultResponse = ({
   return Effect.orDie(HttpServerResponse.json(body, { status }))
 }
 
-// Every bound of the door for OpenAI's clients, with its unit in its name.
-//
+// Limits of the OpenAI endpoint; each unit is in its name.
 
 export const openAiLimits = {
-  /** A whole answer is waited for so long: a client that waits in vain for 300 seconds would send its request again, and the agent would work twice. */
+  /** A client that times out after 300 seconds retries, and the agent would work twice; a whole answer is waited for less. */
   waitMs: 240_000,
-  /** The same for one that comes as it is made. */
+  /** The same for a streamed answer. */
   streamWaitMs: 900_000,
-  /** Between two signs of life of a stream: Bun closes a connection that is quiet for 10 seconds. */
+  /** Between two heartbeats of a stream: Bun closes a connection that is quiet for 10 seconds. */
   heartbeatIntervalMs: 4_000,
-  /** Projects whose addresses a token is told that reaches several, the newest. */
+  /** Projects listed in the error for a token that reaches several; the newest. */
   toldProjects: 20,
-  /** Agents that are listed as models, the newest. */
+  /** Agents listed as models; the newest. */
   listedModels: 1_000,
-  /** Agents of one read of that list. */
+  /** Agents of one page of that list. */
   pageModels: 200
 } as const

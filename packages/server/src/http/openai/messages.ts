@@ -1,9 +1,8 @@
 /**
- * Says what a request for a completion or a response says, once for each Idempotency-Key.
+ * Stores the messages of a completion or response request, once per Idempotency-Key.
  *
- * What was said under the key is answered before anything is looked for that may
- * be gone by now: the agent, its model, a file's address. Files are kept before; the
- * context, what is said in it and the key are one transaction.
+ * A repeat is answered before any look-up that may fail by now: the agent, its model, a file's address. Files are stored first; the
+ * context, the messages and the key are one transaction.
  */
 import { createHash } from "node:crypto"
 import type { AgentModel } from "@tropism/api/openai-api"
@@ -41,10 +40,10 @@ import {
   type WantedFile
 } from "./requests.ts"
 
-/** The header that names the conversation in which a request goes on, and of each answer the one to go on in. */
+/** The header that names the conversation to continue, in requests and answers. */
 export const conversationHeader = "x-tropism-conversation"
 
-/** Reads the body of a request; `fields` says what it must have. */
+/** Reads and validates a request's body; `fields` lists the required ones. */
 export const readBody = Effect.fnUntraced(function* <
   S extends Schema.Top & { readonly DecodingServices: never }
 >(schema: S, fields: string) {
@@ -59,15 +58,15 @@ export const readBody = Effect.fnUntraced(function* <
   )
 })
 
-/** What a request is to its Idempotency-Key, and which field has what is said. */
+/** The fingerprint of a request for its Idempotency-Key, and the field with its message. */
 interface SayingTerms {
   readonly route: string
-  /** Of all that is asked for; how the answer is delivered is not part of it. */
+  /** A digest of everything in the request except how the answer is delivered. */
   readonly asked: string
   readonly field: string
 }
 
-/** Does what keeps a request, once under its key, and refuses in OpenAI's words. */
+/** Runs the work that stores a request, once under its key, with errors in OpenAI's format. */
 export const sayingOnce = Effect.fnUntraced(function* <A, E, R>(
   projectId: ProjectId,
   { asked, field, route }: SayingTerms,
@@ -79,7 +78,7 @@ export const sayingOnce = Effect.fnUntraced(function* <A, E, R>(
   return yield* Effect.catch(once, (error) => refused(error, field))
 })
 
-/** Why something was not said, in OpenAI's words. */
+/** Maps a refused message to OpenAI's format. */
 const refused = (
   error: unknown,
   field: string
@@ -98,12 +97,12 @@ const refused = (
   return Effect.fail(error)
 }
 
-/** Keeps what a chat completion says, and the run that will answer it. */
+/** Stores the message of a chat completion and the run that will answer it. */
 export const sayIn = (projectId: ProjectId, wanted: WantedCompletion) =>
   sayingOnce(
     projectId,
     { route: "POST /v1/chat/completions", asked: askedIn(wanted), field: "messages" },
-    // What goes on has all that was said before in its log.
+    // A continued conversation already has the earlier messages in its log.
     sayTurn(
       projectId,
       { ...wanted, history: wanted.conversation === null ? wanted.history : [] },
@@ -111,7 +110,7 @@ export const sayIn = (projectId: ProjectId, wanted: WantedCompletion) =>
     )
   )
 
-/** Keeps the files of a turn, and then what is said in it, in one transaction. */
+/** Stores the files of a turn, then its messages in one transaction. */
 export const sayTurn = Effect.fnUntraced(function* <A extends SaidIn, E, R>(
   projectId: ProjectId,
   wanted: WantedTurn,
@@ -132,14 +131,14 @@ export const sayTurn = Effect.fnUntraced(function* <A extends SaidIn, E, R>(
   }
   const messages = wanted.history.map((message) => givenOf(message, kept))
   const said = inProject(projectId, "editor", ({ userId }) => sayWith(agent, messages, saying, userId))
-  // Clients send again by themselves what is told with 503: without a key it would be said twice, had it been kept.
+  // Clients retry a 503. Without a key that would store the message twice if the first commit succeeded.
   if ((yield* CurrentKey) !== undefined) return yield* said
   return yield* Effect.catchDefect(said, (defect) =>
     isDatabaseAway(defect) ? Effect.fail(keptUnknown) : Effect.die(defect)
   )
 })
 
-/** Begins a context, or goes on in the one that is named. */
+/** Starts a context, or continues the named one. */
 const say = Effect.fnUntraced(function* (
   agent: Agent,
   { conversation, instructions }: WantedCompletion,
@@ -158,7 +157,7 @@ const say = Effect.fnUntraced(function* (
   return yield* completions.goOn(context, saying, by)
 })
 
-/** What is missing and what is somebody else's, alike. */
+/** The error for a missing conversation, and for another user's. */
 export const noConversation = (param: string) =>
   openAiFault("There is no such conversation", { status: 404, param, code: "conversation_not_found" })
 
@@ -172,11 +171,11 @@ const askedIn = ({
   ...asked
 }: WantedCompletion): string => digestOf(asked)
 
-/** Of all that a request asks for, in its own words. */
+/** A digest of everything in a request. */
 export const digestOf = (asked: unknown): string =>
   createHash("sha256").update(JSON.stringify(asked)).digest("hex")
 
-/** Which model answers, where the request says how. */
+/** The model settings of a context, where the request has any. */
 const settingsOf = Effect.fnUntraced(function* (
   { model, name: agentName }: Agent,
   { isToolless, maxOutputTokens, temperature }: WantedTurn
@@ -220,12 +219,11 @@ const givenOf = (message: WantedMessage, kept: Kept): GivenMessage => {
   return { role: "user", content: message.content, ...(files.length === 0 ? {} : { files }) }
 }
 
-// The files that a request for a completion brings, kept before anything is said.
+// Stores the files of a completion request before its messages.
 //
-// A client sends its pictures again with each request; they are kept once, under
-// the digest of their bytes.
+// A client sends its pictures again with each request; they are stored once, by the digest of their bytes.
 
-/** Keeps the files, and says by their source what each is. */
+/** Stores the files; returns each file by its source. */
 const keepFiles = Effect.fn("http.openai.keepFiles")(function* (
   projectId: ProjectId,
   wanted: ReadonlyArray<WantedFile>
@@ -265,7 +263,7 @@ const keepFile = Effect.fnUntraced(function* (projectId: ProjectId, wanted: Want
   const file = yield* Effect.mapError(judged({ ...bytesAndType, untrusted: false }, param), ({ detail }) =>
     openAiFault(detail ?? "This is no file that an agent can be shown", { param })
   )
-  // What somebody said of the same bytes stands: sending a history again vouches for nothing.
+  // Earlier marks on the same bytes stay: sending a history again does not make a file trusted.
   const untrusted = yield* looking(projectId, "editor", ({ userId }) =>
     attachments.keepAsKnown({ ...file, bytes: bytesAndType.bytes }, userId)
   )
@@ -290,9 +288,8 @@ const nameOf = ({ fileName, param }: WantedFile) =>
       )
 
 // The agents of a project as models.
-//
 
-/** Those that can be spoken to, the newest first. */
+/** The agents that can answer messages, newest first. */
 export const listModels = Effect.fn("http.openai.models")(function* (projectId: ProjectId) {
   const agents = yield* Agents
   const found: Array<Agent> = []
@@ -315,12 +312,12 @@ export const getModel = Effect.fn("http.openai.model")(function* (projectId: Pro
   return modelOf(yield* reading(projectId, knownAgent(model)))
 })
 
-/** An older project gets its TodoAssistant when somebody asks for a model first. */
+/** An older project gets its TodoAssistant at the first request for models. */
 const ensureAssistant = Effect.flatMap(TodoAssistants, ({ ensure }) => ensure)
 
 const isAgentId = Schema.is(AgentId)
 
-/** The agent of this name, else of this id. */
+/** The agent with this name, otherwise with this id. */
 const knownAgent = Effect.fnUntraced(function* (model: string) {
   const agents = yield* Agents
   yield* ensureAssistant
@@ -341,5 +338,5 @@ const modelOf = ({ createdAt, name }: Agent): AgentModel => ({
   owned_by: "tropism"
 })
 
-/** An instant as OpenAI writes it. */
+/** An instant in OpenAI's format. */
 export const secondsOf = (timestamp: string): number => Math.floor(new Date(timestamp).getTime() / 1_000)

@@ -1,6 +1,8 @@
 /**
  * Requests for chat completions, as agents are asked.
  */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { CompletionInput } from "@tropism/api/openai-completions"
 import { Result, Schema } from "effect"
@@ -229,8 +231,37 @@ const helperTexts: ReadonlyArray<readonly [string, string]> = [
   ]
 ]
 
+/** Requests as the clients' repositories have them: the client, where it stands there, and its beginning. */
+const publishedTexts = readFileSync(join(import.meta.dirname, "../../testing/client-prompts.jsonl"), "utf8")
+  .trim()
+  .split("\n")
+  .map((line) => {
+    const { client, text }: { readonly client: string; readonly text: string } = JSON.parse(line)
+    return [client, text] as const
+  })
+
 /** What people say to an agent. */
 const ownTexts = [
+  "Write a summary with a title",
+  "Based on this conversation, create a Title object. Return only its id.",
+  "Based on our conversation, write a title for the report. No quotes.",
+  "You are a title generator for our blog. Give each Post a title. Return only the titles.",
+  "Summarize the contract in a title of at most 6 words. Return only the title.",
+  "Only the title of this conversation's contract, please: which is it?",
+  "Summarize this conversation in a note with a title, without any quotes",
+  "Write a summary of our conversation with a title and save it as a note. Do not use quotes.",
+  "Give this conversation a title and put it on the board, no punctuation.",
+  "Write a title and a summary of this conversation in at most 50 words into the ticket",
+  "Summarize in a 10-word title what the contract says, and store it with the contract",
+  "Summarize the conversation with Ada into a note, without punctuation.",
+  "Generate a concise title (max 40 characters) for the blog post.",
+  "Given the following, please reply with a plan and create its tasks: we move in May.",
+  "Find a title for the conversation between Ada and Grace and add it to the meeting. Only return the title.",
+  "Available tools: what can you use? Choose and use the correct one.",
+  "Based on our conversation, create the tasks that we agreed on. Only return their names.",
+  "The following text breaks off: please complete it and save it.",
+  "将这次对话总结为一条笔记，并给它一个标题",
+  "### Task:\nRespond to the user query using the provided context.\n<context>\nAda\n</context>\n<user_query>\nCreate a note\n</user_query>",
   "Summarize the contract in 200 words",
   "Generate a title for the blog post object",
   "Give this project a name",
@@ -266,11 +297,14 @@ const ownTexts = [
 describe("A request that a chat client makes for itself", () => {
   const says = (content: string) => wantedOf({ messages: [user(content)] })
 
-  it.each(helperTexts)("%s is recognised, as the user's message and as the system's", (_, content) => {
-    expect(says(content)).toMatchObject({ isHelper: true, isToolless: true })
-    const system = [{ role: "system", content }, user("user: Hello")]
-    expect(wantedOf({ messages: system })).toMatchObject({ isHelper: true, isToolless: true })
-  })
+  it.each([...helperTexts, ...publishedTexts])(
+    "%s is recognised, as the user's message and as the system's",
+    (_, content) => {
+      expect(says(content)).toMatchObject({ isHelper: true, isToolless: true })
+      const system = [{ role: "system", content }, user("user: Hello")]
+      expect(wantedOf({ messages: system })).toMatchObject({ isHelper: true, isToolless: true })
+    }
+  )
 
   it.each(ownTexts)("%s: is a person's own", (content) => {
     expect(says(content)).toMatchObject({ isHelper: false, isToolless: false })

@@ -1,8 +1,8 @@
 /**
- * What a request of either form asks of an agent: its messages, its files and its limits, or why it cannot be kept to.
+ * Parses a request of either API into messages, files and limits, or refuses it.
  *
- * Pure, and shared by chat completions and responses. What would change the meaning of an answer and cannot be done is refused;
- * what only colours it (`top_p`, `seed`, penalties, `user`, …) is passed over.
+ * Pure, and shared by chat completions and responses. A field that would change the meaning of an answer and is not supported is refused;
+ * one that only shades it (`top_p`, `seed`, penalties, `user`, …) is ignored.
  */
 import {
   completionBounds,
@@ -19,9 +19,9 @@ import type {
 import { type Schema, Result } from "effect"
 import { openAiFault, type OpenAiFault } from "./faults.ts"
 
-/** A file that a message names, before anybody has looked at it. */
+/** A file that a message refers to, before it is fetched. */
 export interface WantedFile {
-  /** Where in the request it stands. */
+  /** Its place in the request. */
   readonly param: string
   readonly source:
     | { readonly type: "bytes"; readonly dataUrl: string }
@@ -40,21 +40,21 @@ interface PlacedMessage {
   readonly param: string
 }
 
-/** What is said to an agent, and how it shall answer. */
+/** A turn for an agent, and how it should answer. */
 export interface WantedTurn {
-  /** The name or the id of an agent. */
+  /** An agent's name or id. */
   readonly model: string
-  /** What the agent is told to be, after its own system prompt. */
+  /** Instructions that follow the agent's own system prompt. */
   readonly instructions: string | null
-  /** What was said before. */
+  /** Earlier messages. */
   readonly history: ReadonlyArray<WantedMessage>
-  /** What is said now. */
+  /** The message to answer. */
   readonly said: Extract<WantedMessage, { readonly role: "user" }>
   readonly temperature: number | null
   readonly maxOutputTokens: number | null
-  /** A chat client asks for itself, beside the conversation. */
+  /** A chat client's own request, beside the conversation. */
   readonly isHelper: boolean
-  /** The agent answers in words and uses no tool. */
+  /** The agent answers in text and uses no tool. */
   readonly isToolless: boolean
 }
 
@@ -72,7 +72,7 @@ export const filesOf = ({
   ).values()
 ]
 
-/** Of a file's source: the same file is looked at once. */
+/** The identity of a file's source: each file is fetched once. */
 export const sourceKey = ({ source }: WantedFile): string => {
   switch (source.type) {
     case "bytes":
@@ -84,7 +84,7 @@ export const sourceKey = ({ source }: WantedFile): string => {
   }
 }
 
-/** A limit of tokens; a negative one is none. */
+/** A token limit; a negative one means none. */
 const tokensOf = (wanted: number | null | undefined): number | null =>
   wanted === null || wanted === undefined || wanted < 0 ? null : Math.min(wanted, completionBounds.maxTokens)
 
@@ -96,10 +96,10 @@ const isSet = (value: Schema.Json): boolean => !isEmpty(value)
 const kindOf = (value: Schema.Json): unknown =>
   typeof value === "object" && value !== null && "type" in value ? value["type"] : undefined
 
-/** A field that would change what an answer means, which of its values do, and why they cannot be kept to. */
+/** An unsupported field, a test for the values that would change an answer, and the reason of the refusal. */
 type Unkept<Field extends string> = readonly [Field, (value: Schema.Json) => boolean, string]
 
-/** Refuses the first field that cannot be kept to. */
+/** Refuses the first unsupported field. */
 const checkFields = <Field extends string>(
   unkept: ReadonlyArray<Unkept<Field>>,
   valueOf: (field: Field) => unknown
@@ -117,54 +117,75 @@ const chosenTools =
 const noTools = "An agent uses the tools of its own definition and runs them itself: leave tools out"
 const noLogprobs = "Nobody tells how likely the words of an agent were: leave top_logprobs out"
 
-/** Calls and results of tools are refused. */
+/** Refuses tool calls and results. */
 const ownTools = (param: string): OpenAiFault =>
   openAiFault(
     "An agent runs its own tools and keeps their results: send what was said, and no calls or results of tools",
     { param, code: "unsupported_value" }
   )
 
-/** Sound is refused. */
+/** Refuses audio. */
 const unheard = (param: string): OpenAiFault =>
   openAiFault("No agent hears: send text, pictures or files", { param, code: "unsupported_value" })
 
-/** A file by its `data:` URL, or by its address. */
+/** A file by its `data:` URL or its address. */
 const addressed = (url: string, param: string): Pick<WantedFile, "param" | "source"> => ({
   param,
   source: /^data:/i.test(url) ? { type: "bytes", dataUrl: url } : { type: "address", url }
 })
 
-/** The conversation of a user, and neither an object of that name nor one with somebody else. */
+/** The conversation of a user; not an object of that name, and not a conversation with somebody else. */
 const conversation =
-  String.raw`(?:\b(?:first|user's(?: first)?) message\b|` +
+  String.raw`(?:\b(?:first|user's(?: first)?) message\b|\buser's (?:question|query|input)\b|` +
   String.raw`\b(?:the|this|our|your|given|user's) (?:following |given |short |user's |above ){0,2}` +
   String.raw`(?:conversation|chat history|chat|dialogue|discussion|session)\b` +
-  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b))`
+  String.raw`(?! (?:objects?|records?|types?|paper|pages?|rooms?|groups?|channels?|software|with|about|on)\b)` +
+  String.raw`|\ba (?:conversation|chat|dialogue)(?: session)? (?:that (?:starts|begins)\b|between a user\b))`
 
-/** A name for something, unless it is said to be that of something else. */
-const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|\d|${conversation}))`
+/** A name for the conversation, unless the text says that it names something else. */
+const label = String.raw`\b(?:title|name|tags?|follow-?up questions?|emoji)\b(?! (?:for|of|to|on) (?!within\b|at most\b|no more than\b|up to\b|\d|${conversation}))`
 
-/** How an instruction begins, whoever the model is told to be before it. */
-const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:you (?:will|must|should|need to) |your task is to |please )*`
+/** The beginning of an instruction, after an optional role ("You are …"). */
+const beginning = String.raw`^[\s#*-]*(?:you are [^.!?]{0,120}?[.!?,]\s*)?(?:(?:task|goal):\s*)?(?:based on [^,.]{0,60},\s*)?(?:detect (?:the )?user language and |in \d+ words or (?:less|fewer), )?(?:you (?:will|must|should|need to) |your task is to |please )*`
 
-/** The rest of a clause, without what is quoted in it and without anything of the graph. */
+/** The rest of a clause, without quotations and without mention of the graph. */
 const within = String.raw`(?:(?!\b(?:objects?|graph)\b)[^.!?"“„«]){0,80}`
 
 const matches = (...parts: ReadonlyArray<string>): RegExp => new RegExp(parts.join(""), "i")
 
-const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summari[sz]e|analy[sz]e|name|come up with|return|produce|make)\b`
+const labelling = String.raw`(?:generate|give|provide|write|create|suggest|summari[sz]e|analy[sz]e|name|come up with|return|produce|make|find|craft)\b`
 
-/** Instructions to name a conversation, in either order of the two. */
+/** Instructions to name a conversation, with the verb and the noun in either order. */
 const namings: ReadonlyArray<RegExp> = [
   matches(beginning, labelling, within, label, within, conversation),
-  matches(beginning, labelling, " ", conversation, within, label)
+  matches(beginning, labelling, " ", conversation, within, label),
+  matches(
+    String.raw`^(?:based on|given|from) `,
+    conversation,
+    String.raw`[^,.]{0,40}, (?:please )?`,
+    labelling,
+    within,
+    label,
+    String.raw`(?! (?:objects?|(?:for|of|to|on) (?:the|our|my))\b)`
+  ),
+  /^you are a (?:conversation |chat |session |thread )?title generator\b(?! (?:for|of|in)\b)/i
 ]
 
-/** That a program reads the answer: nobody asks a person so for a name alone. */
-const formBound =
-  /\b(?:(?:only|just) (?:return|output|give|provide|respond|reply|answer)|(?:return|output|provide|give|respond|reply|answer)(?: with)? only|nothing else|(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)|(?:do not|don't) (?:use|add|include|wrap)|json)\b/i
+/** Signs that a program parses the answer: a person does not ask for a bare name in this way. */
+const formBound: ReadonlyArray<RegExp> = [
+  /\b(?:the (?:title|name) only|only the (?:title|name)|nothing else|json)\b/i,
+  /\b(?:only|just) (?:return|output|give|provide|respond|reply|answer)\b/i,
+  /\b(?:return|output|provide|give|respond|reply|answer)(?: with)? only\b/i,
+  /\b(?:no|without|not using|omitting) (?:any |quotes|quotation|punctuation)/i,
+  /\b(?:do not|don't) (?:use|add|include|wrap|output)\b/i,
+  /\((?:max|maximum|under|within|at most|up to)?\.? ?\d[^)]{0,20}\b(?:words?|char(?:acter)?s?)\b[^)]{0,10}\)/i
+]
 
-/** Instructions that no person gives, whatever the form of their answer. */
+/** Signs that the answer should be stored somewhere: a person asks for work, in whatever form. */
+const keptSomewhere =
+  /\b(?:save|store|file|attach|append|add|put|send) (?:it|them|this|that|the (?:title|name|tags|summary))\b|\b(?:in|into|to|as|on) (?:a|an|the|our|my) (?:new )?(?:note|document|ticket|task|to-?do|wiki|page|report|issue|board|card|file|e-?mail|calendar|project)\b/i
+
+/** Instructions that only programs send, whatever answer format they request; the tests list the clients. */
 const machineMade: ReadonlyArray<RegExp> = [
   matches(
     beginning,
@@ -175,16 +196,39 @@ const machineMade: ReadonlyArray<RegExp> = [
     String.raw`(?! for (?:the|a|an|our|my)\b)`
   ),
   matches(beginning, String.raw`reflect the (?:speaker|user|author)'s\b`, within, String.raw`\bemoji\b`),
-  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i
+  /^\s*you (?:have been|are) (?:given|provided with) (?:a set of )?responses from (?:various|multiple|several|different) models\b/i,
+  // Titles.
+  /^name the conversation based on the chat records\b/i,
+  /^summari[sz]e in an? \d+-word title\. give the title only\b/i,
+  /^generate a title for this conversation:(?:\s|$)/i,
+  /^given the following\.{3} please reply with a (?:short summary|title)\b/i,
+  /^in this environment you have access to a set of tools you can use to generate the conversation title\b/i,
+  /^(?:请)?使用四到五个字直接返回这句话的简要主题/,
+  /^(?:总结给出的会话|将给定的(?:对话|会话)总结为)[^。]{0,40}标题/,
+  // Summaries that replace the history.
+  /^summari[sz]e the conversation by integrating new lines into the current summary\b/i,
+  /^progressively summari[sz]e the lines of conversation provided\b/i,
+  /^you're an assistant who's good at extracting key takeaways from conversations and summari[sz]ing them\b/i,
+  /^简要总结一下(?:对话内容|你和用户的对话)，用作后续的上下文提示/,
+  // Search queries, and answers to choose from.
+  /^given the following conversation and a follow[- ]up (?:question|input), rephrase the follow[- ]up\b/i,
+  /^you are an ai question rephraser\. your role is to rephrase follow-up queries\b/i,
+  /^you are a sidecar that extracts \S+ quick-reply suggestions\b/i
 ]
 
-/** Open WebUI's tasks quote the conversation, wherever in the text. */
-const openWebUiTask = /^\s*###\s*Task:[^]*<chat_history>/i
+/** The same where the conversation or a list of tools comes before the end of the instruction. */
+const machineMadeWhole: ReadonlyArray<RegExp> = [
+  // Open WebUI's tasks quote the conversation anywhere in the text.
+  /^\s*###\s*Task:[^]*<chat_history>/i,
+  /^\s*Available Tools:[^]*\bYour task is to choose and return the correct tool\(s\) from the list\b/i,
+  /^\s*(?:Here are the first few user messages:[^]*)?Based on the conversation so far, provide a concise description of this session in \w+ words or less\b/i,
+  /^\s*The following text is cut-off:[^]*\bnoting that it was cut-off\.\s*Summary:\s*$/i
+]
 
-/** An instruction says what it wants in its first words; behind them comes the conversation. */
+/** An instruction states its purpose in its first words; the conversation follows. */
 const instructionChars = 600
 
-/** Whether these words instruct a model to title, name, tag, sum up or illustrate the conversation of somebody else. */
+/** Whether the text instructs a model to title, name, tag, summarize or illustrate another conversation. */
 const isHelperInstruction = (content: string): boolean => {
   const first = content
     .trimStart()
@@ -192,13 +236,15 @@ const isHelperInstruction = (content: string): boolean => {
     .replace(/\s+/g, " ")
     .replace(/ \d+\. /g, " ")
   return (
-    openWebUiTask.test(content) ||
+    machineMadeWhole.some((pattern) => pattern.test(content)) ||
     machineMade.some((pattern) => pattern.test(first)) ||
-    (formBound.test(first) && namings.some((pattern) => pattern.test(first)))
+    (formBound.some((pattern) => pattern.test(first)) &&
+      !keptSomewhere.test(first) &&
+      namings.some((pattern) => pattern.test(first)))
   )
 }
 
-/** Whether a chat client asks for itself and not its user: in the message, or in the instructions before the only one. */
+/** Whether a chat client asks for itself and not for its user: by the message, or by the instructions before a single message. */
 const isHelperRequest = ({
   history,
   instructions,
@@ -207,14 +253,14 @@ const isHelperRequest = ({
   isHelperInstruction(said.content) ||
   (instructions !== null && history.length === 0 && isHelperInstruction(instructions))
 
-/** The user's message where a client ends with the assistant's, as "continue" buttons do. */
+/** The user's message if a client ends with the assistant's, as "continue" buttons do. */
 const continuation = {
   role: "user",
   content: "Continue your last message from where it ends.",
   files: []
 } as const
 
-/** A client's own request may end the conversation as a system message: it is what is said. */
+/** Treats a client's own request in a final system message as the message to answer. */
 const withSaidHelper = (given: ReadonlyArray<PlacedMessage>): ReadonlyArray<PlacedMessage> => {
   const last = given.at(-1)
   return last?.message.role === "system" && given.length > 1 && isHelperInstruction(last.message.content)
@@ -222,10 +268,10 @@ const withSaidHelper = (given: ReadonlyArray<PlacedMessage>): ReadonlyArray<Plac
     : given
 }
 
-/** Words that are the whole field have no content of their own. */
+/** A field that is a plain string has no separate content field. */
 const contentParam = (param: string, field: string): string => (param === field ? field : `${param}.content`)
 
-/** Splits the messages into the agent's instructions, the history and the message to answer. */
+/** Splits the messages into instructions, history and the message to answer. */
 const partsOf = (
   given: ReadonlyArray<PlacedMessage>,
   field: string
@@ -260,24 +306,23 @@ const partsOf = (
   const instructions = messages.slice(0, first).map(({ content }) => content.trim())
   return Result.succeed({
     instructions: instructions.join("\n\n").trim() || null,
-    // A reminder behind the question stands before it: the question is said last.
+    // A reminder after the question moves before it, so that the question is last.
     history: [...messages.slice(first, last), ...messages.slice(last + 1)],
     said
   })
 }
 
-// What a request for a chat completion asks of an agent, or why it cannot be kept to.
-//
+// Parses a request for a chat completion.
 
-/** What a chat completion asks for. */
+/** A parsed chat completion. */
 export interface WantedCompletion extends WantedTurn {
   readonly isStreamed: boolean
   readonly isUsageWanted: boolean
-  /** The conversation that goes on, where the body names it. */
+  /** The conversation to continue, where the body names one. */
   readonly conversation: string | null
 }
 
-/** Reads a request that fits the contract. */
+/** Parses a request that matches the contract. */
 export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =>
   Result.gen(function* () {
     yield* checkFields(unkept, (field) => input[field])
@@ -287,7 +332,7 @@ export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =
       messages.push({ message: yield* readMessage(message, param), param })
     }
     const spoken = yield* partsOf(messages, "messages")
-    // Open WebUI names its own tasks, where it forwards that.
+    // Open WebUI marks its own tasks, where a proxy forwards the mark.
     const isHelper = typeof input.metadata?.["task"] === "string" || isHelperRequest(spoken)
     const conversation = input.metadata?.["conversation_id"] ?? null
     if (conversation !== null && typeof conversation !== "string")
@@ -305,7 +350,7 @@ export const readCompletion = (input: CompletionInput): Read<WantedCompletion> =
     }
   })
 
-/** Fields that would change what an answer means, and why they cannot be kept to. */
+/** Fields that would change the meaning of an answer, and why they are unsupported. */
 const unkept: ReadonlyArray<Unkept<keyof CompletionInput>> = [
   ["tools", isSet, noTools],
   [
@@ -415,18 +460,18 @@ const readFile = (part: CompletionPart, param: string): Read<WantedFile | undefi
   }
 }
 
-// What a request for a response asks of an agent, or why it cannot be kept to.
+// Parses a request for a response.
 //
-// Pure. Items of earlier responses come as references; what they refer to was read before.
+// Pure. Items of earlier responses come as references, which were resolved before.
 
-/** What a response asks for. */
+/** A parsed response request. */
 export interface WantedResponse extends WantedTurn {
-  /** What the system messages before all others tell the agent to be; the rest of `instructions` is of this response alone. */
+  /** The system messages before all others; the rest of `instructions` applies to this response only. */
   readonly leading: string | null
   readonly own: string | null
 }
 
-/** Reads a request that fits the contract, with the words of the items that it refers to; null has none. */
+/** Parses a request that matches the contract, given the text of the items that it refers to; null is an item without text. */
 export const readResponse = (
   input: ResponseInput,
   referenced: ReadonlyMap<string, string | null>
@@ -460,7 +505,7 @@ export const readResponse = (
 
 type Field = "tools" | "tool_choice" | "text.format" | "top_logprobs" | "max_tool_calls" | "prompt"
 
-/** Fields that would change what a response means, and why they cannot be kept to. */
+/** Fields that would change the meaning of a response, and why they are unsupported. */
 const unsupportedInResponses: ReadonlyArray<Unkept<Field>> = [
   ["tools", isSet, noTools],
   ["tool_choice", (value) => value !== "auto" && value !== "none", chosenTools],
@@ -478,7 +523,7 @@ const unsupportedInResponses: ReadonlyArray<Unkept<Field>> = [
   ]
 ]
 
-/** Refuses what cannot be kept to, before anything is looked up. */
+/** Refuses unsupported fields before any look-up. */
 export const checkResponse = (input: ResponseInput): Read<void> =>
   Result.gen(function* () {
     yield* checkFields(unsupportedInResponses, (field) =>
@@ -512,7 +557,7 @@ export const referencesIn = ({
 const isReference = (item: ResponseInputItem): item is Extract<ResponseInputItem, { readonly id: string }> =>
   "id" in item && !("role" in item)
 
-/** Items of earlier responses that say nothing to the user. */
+/** Items of earlier responses without text for the user. */
 const passedOver: ReadonlySet<string> = new Set(["mcp_call", "mcp_list_tools", "reasoning"])
 
 const readItem = (
@@ -562,6 +607,7 @@ const readResponseFiles = (
 const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | undefined> => {
   switch (part.type) {
     case "input_image":
+    case "image_url":
     case "input_file": {
       const fileName = part.type === "input_file" ? (part.filename ?? null) : null
       const [field, url] = addressOf(part)
@@ -586,11 +632,13 @@ const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | 
   }
 }
 
-type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "input_file" }>
+type FilePart = Extract<ResponsePart, { readonly type: "input_image" | "image_url" | "input_file" }>
 
 const addressOf = (part: FilePart) =>
-  part.type === "input_image"
-    ? (["image_url", part.image_url] as const)
+  part.type !== "input_file"
+    ? typeof part.image_url === "object"
+      ? (["image_url.url", part.image_url?.url] as const)
+      : (["image_url", part.image_url] as const)
     : part.file_data
       ? (["file_data", part.file_data] as const)
       : (["file_url", part.file_url] as const)

@@ -1,9 +1,9 @@
 /**
- * What an agent says and does in answer, as items and events of the Responses API.
+ * Builds the items and events of the Responses API from an agent's turn.
  *
- * Pure. An item has the same id and the same place whether it was streamed, waited for, or read from the log later: so places
- * follow the log alone. A message that its provider cut and that goes on is one item. A call of the agent's is an `mcp_call`, which clients show and never run. Words before a call end with a
- * blank line, because clients join the text of all items.
+ * Pure. **Invariant**: an item has the same id and index whether it was streamed, waited for, or read later, so indexes depend on the log
+ * alone. A message that its provider cut off and that continues is one item. An agent's tool call is an `mcp_call`, which clients show and
+ * never run. Text before a call ends with a blank line, because clients join the text of all items.
  */
 import type { AgentResponse, ResponseOutputItem, ResponseStatus } from "@tropism/api/openai-responses"
 import type { AssistantMessageEvent, LoggedEvent } from "@tropism/domain/context-event"
@@ -13,24 +13,24 @@ import type { TurnPart } from "../../chat/turns.ts"
 import { beginHearing, cutReason, hear, type HeardAnswer, isFailed, type AnswerForm } from "./answers.ts"
 import { failedTurn } from "./faults.ts"
 
-/** An event of a stream without its number. */
+/** An event of a stream, without its number. */
 export type ResponseEvent = Readonly<Record<string, unknown>> & { readonly type: string }
 
 type CallItem = Extract<ResponseOutputItem, { readonly type: "mcp_call" }>
 
-/** A response as far as it was heard. */
+/** A response as far as its events have arrived. */
 export interface HeardResponse {
   readonly heard: HeardAnswer
   readonly output: ReadonlyArray<ResponseOutputItem>
-  /** The place of the message that is being made. */
+  /** The index of the unfinished message. */
   readonly open: number | undefined
-  /** Blanks with which an answer began; an answer of nothing else is none. */
+  /** Leading whitespace of an answer; an answer of whitespace alone is empty. */
   readonly blanks: string
-  /** The places of calls without an outcome, by the model's ids of them. */
+  /** The indexes of unfinished calls, by the model's call ids. */
   readonly calls: Readonly<Record<string, number>>
 }
 
-/** Which ids a response and its items have. */
+/** The public id of a response; its items' ids derive from it. */
 export const responseId = (id: string): string => `resp_${hexOf(id)}`
 
 const hexOf = (id: string): string => id.replaceAll("-", "")
@@ -38,13 +38,13 @@ const hexOf = (id: string): string => id.replaceAll("-", "")
 const itemId = (kind: "msg" | "mcp", { id }: PlacedResponse, place: number): string =>
   `${kind}_${hexOf(id)}_${place}`
 
-/** The response and the place that an item's id names. */
+/** The response and the index that an item's id encodes. */
 export const placeOfItem = (id: string): { readonly id: string; readonly place: number } | undefined => {
   const [, hex = "", place = ""] = /^(?:msg|mcp)_([0-9a-f]{32})_(\d{1,6})$/.exec(id) ?? []
   return hex === "" ? undefined : { id: uuidOf(hex), place: Number(place) }
 }
 
-/** The id in the database that a response's id names. */
+/** The database id that a response's id encodes. */
 export const keyOfResponse = (id: string): string | undefined => {
   const [, hex] = /^resp_([0-9a-f]{32})$/.exec(id) ?? []
   return hex === undefined ? undefined : uuidOf(hex)
@@ -107,7 +107,7 @@ const heardPart = (
   }
 }
 
-/** Does one thing after another to a response. */
+/** Applies several steps to a response in order. */
 const inTurn = (begun: HeardResponse, ...steps: ReadonlyArray<(state: HeardResponse) => Told>): Told => {
   const events: Array<ResponseEvent> = []
   let state = begun
@@ -134,13 +134,13 @@ const withItem = (state: HeardResponse, place: number, item: ResponseOutputItem)
   output: state.output.toSpliced(place, 1, item)
 })
 
-/** The text of the message at a place. */
+/** The text of the message at an index. */
 const textAt = ({ output }: HeardResponse, place: number): string => {
   const item = output[place]
   return item?.type === "message" ? item.content.map(({ text }) => text).join("") : ""
 }
 
-/** What stands between the words before a message and its own. */
+/** The separator between the text before a message and its own. */
 const gapBefore = ({ output }: HeardResponse): string => {
   const place = output.findLastIndex((item) => item.type === "message")
   const before = output[place]
@@ -191,7 +191,7 @@ const withWords = (response: PlacedResponse, state: HeardResponse, text: string)
   ]
 }
 
-/** Closes the message that is being made; `content` is what the log keeps of it. */
+/** Closes the unfinished message; `content` is its text in the log. */
 const closed = (
   response: PlacedResponse,
   state: HeardResponse,
@@ -224,7 +224,7 @@ const wholeMessage = (response: PlacedResponse, state: HeardResponse, text: stri
 
 const beginningOf = ({ heard }: HeardResponse): string | undefined => heard.reading.begun?.content
 
-/** A message that was to go on and does not is closed as it stands in the log. */
+/** Closes a message that should have continued and did not, as it is in the log. */
 const afterBegun = (
   response: PlacedResponse,
   before: HeardResponse,
@@ -249,7 +249,7 @@ const withEvent = (
   if ("isUnknown" in event) return [state, []]
   switch (event.type) {
     case "AssistantMessageEvent": {
-      // Cut by its provider, an answer goes on in the same item.
+      // An answer that its provider cut off continues in the same item.
       const begun = beginningOf(state)
       if (begun !== undefined) return [withBeginning(response, state, begun), []]
       const gap = event.toolCalls.length > 0 && state.open !== undefined ? "\n\n" : ""
@@ -275,14 +275,14 @@ const withEvent = (
     case "SoftStopEvent":
       return event.partialText ? closed(response, state, "incomplete") : [state, []]
     case "AgentTurnInterruptedEvent":
-      // After a crash the answer begins again, in the same item.
+      // After a crash the answer starts again, in the same item.
       return event.reason === "crash" ? [state, []] : closed(response, state, "incomplete")
     default:
       return [state, []]
   }
 }
 
-/** What the log keeps of a message that may go on, in the place of what was heard of it. */
+/** Replaces the received text of a message that may continue by its text in the log. */
 const withBeginning = (response: PlacedResponse, state: HeardResponse, begun: string): HeardResponse => {
   const { open: place } = state
   if (place === undefined) return state
@@ -290,7 +290,7 @@ const withBeginning = (response: PlacedResponse, state: HeardResponse, begun: st
   return withItem(state, place, messageItem(itemId("msg", response, place), "in_progress", text))
 }
 
-/** A message with all that it went on from. */
+/** A message together with the parts that it continues. */
 const wholeText = (before: HeardResponse, { content, continues }: AssistantMessageEvent): string => {
   const begun = beginningOf(before)
   return begun === undefined ? content : `${begun}${continues === true ? "" : "\n\n"}${content}`
@@ -339,7 +339,7 @@ const endedCall = (
 ): Told => {
   const place = state.calls[callId]
   const before = place === undefined ? undefined : state.output[place]
-  // The outcome of a call that an earlier response has made.
+  // The result of a call of an earlier response.
   if (place === undefined || before?.type !== "mcp_call") return [state, []]
   const item: CallItem = { ...before, ...outcome }
   const { [callId]: _ended, ...calls } = state.calls
@@ -353,7 +353,7 @@ const endedCall = (
   ]
 }
 
-/** The last events: what is open is closed, the agent's questions are its last words. */
+/** The last events: close the open item, and add the agent's question as the last text. */
 const ended = (response: PlacedResponse, state: HeardResponse, asked: string): Told =>
   inTurn(
     state,
@@ -369,7 +369,7 @@ const ended = (response: PlacedResponse, state: HeardResponse, asked: string): T
     }
   )
 
-/** How far a response is; one that is read later and not at rest is in progress, and not cut short. */
+/** The status of a response; an unfinished one that is read later is in progress, not incomplete. */
 export const statusOf = ({ heard }: HeardResponse, isRead: boolean): ResponseStatus => {
   switch (heard.rest?.ending) {
     case undefined:

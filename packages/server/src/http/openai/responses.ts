@@ -1,8 +1,8 @@
 /**
- * Responses: what a client says to an agent goes on at a place in a conversation, and the response is such a place.
+ * Responses: a request continues a conversation at a response, which is a position in it.
  *
- * What is said, the place and the Idempotency-Key are one transaction. A response from which another one goes on already is a
- * fork: both requests get the conversation up to there.
+ * The messages, the position and the Idempotency-Key are one transaction. Continuing from a response that has a successor forks: each of
+ * the two conversations contains the common history.
  */
 import { CurrentPrincipal, type Role } from "@tropism/api/authorization"
 import { type AgentResponse, responseBounds, ResponseInput } from "@tropism/api/openai-responses"
@@ -30,7 +30,7 @@ import { conversationHeader, digestOf, noConversation, readBody, sayingOnce, say
 import { checkResponse, readResponse, referencesIn, type WantedResponse } from "./requests.ts"
 import { type HeardResponse, keyOfResponse, placeOfItem, responseForm, statusOf } from "./responses-answer.ts"
 
-/** Where a request goes on, as it says itself. */
+/** The position that a request wants to continue from. */
 interface WantedPlace {
   readonly previousId: string | null
   readonly conversation: string | null
@@ -39,7 +39,7 @@ interface WantedPlace {
 }
 
 export const respond = Effect.fn("http.openai.respond")(function* (projectId: ProjectId) {
-  // Who may not speak here is refused before anything is read.
+  // Authorization comes before the body is read.
   yield* looking(projectId, "editor", Effect.succeed)
   const input = yield* readBody(ResponseInput, "model and input")
   yield* keepable(input)
@@ -56,7 +56,7 @@ export const respond = Effect.fn("http.openai.respond")(function* (projectId: Pr
     background === true && stream !== true
       ? yield* json(yield* readNow(projectId, placed))
       : yield* answering(projectId, placed, responseForm(placed), stream === true)
-  // Where a chat client asks for itself, nothing goes on.
+  // A chat client's own request continues nothing.
   return said.context.startsWith(helperPrefix)
     ? response
     : HttpServerResponse.setHeader(response, conversationHeader, place.conversation ?? placed.context)
@@ -73,7 +73,7 @@ const placeIn = Effect.fnUntraced(function* (input: ResponseInput) {
   return place
 })
 
-/** Keeps what a request says, and its response; plain JSON, for it is kept under an Idempotency-Key. */
+/** Stores the messages of a request and its response; returns plain JSON, because it is stored under an Idempotency-Key. */
 const sayResponse = Effect.fnUntraced(function* (
   projectId: ProjectId,
   input: ResponseInput,
@@ -86,7 +86,7 @@ const sayResponse = Effect.fnUntraced(function* (
   )
 })
 
-/** What is said, by whom and to whom. */
+/** A message, its author and its agent. */
 interface Said {
   readonly agent: Agent
   readonly by: UserId
@@ -122,7 +122,7 @@ const sayAt = Effect.fnUntraced(function* (
     isStored: input.store !== false,
     temperature: wanted.temperature,
     toolChoice: input.tool_choice === "none" ? "none" : "auto",
-    // An answer to a question brings no instructions: the turn that asked goes on with its own.
+    // An answer to a question adds no instructions: the turn that asked continues with its own.
     promptEnd: said.isAnswer ? (place?.promptEnd ?? null) : wanted.own
   }
   const ids = yield* Ids
@@ -130,11 +130,11 @@ const sayAt = Effect.fnUntraced(function* (
   return { ...response, createdAt: (yield* responses.keep(response)).toISOString() }
 })
 
-/** System messages of a request that goes on are messages: the system prompt is there already. */
+/** In a continued conversation system messages are messages: the system prompt already exists. */
 const leadingOf = ({ leading }: WantedResponse): ReadonlyArray<GivenMessage> =>
   leading === null ? [] : [{ role: "system", content: leading }]
 
-/** The context in which a request goes on, and the end of its system prompt that was of the response before. */
+/** The context to continue in, and the end of the previous response's part of the system prompt. */
 interface FoundPlace {
   readonly context: ContextHead
   readonly promptEnd: string | null
@@ -159,13 +159,13 @@ const findPlace = Effect.fnUntraced(function* (
   return place
 })
 
-/** The end of a conversation, if the response is its last one; else a fork that begins with the conversation up to there. */
+/** The end of a conversation if the response is its last one, otherwise a new fork of the conversation up to it. */
 const placeAfter = Effect.fnUntraced(function* (previousId: string, agent: Agent, by: UserId) {
   const completions = yield* Completions
   const responses = yield* Responses
   const key = keyOfResponse(previousId)
   const previous = key === undefined ? undefined : yield* responses.find(key, by)
-  // Held: of two requests that go on from here at once the second one finds the first.
+  // Locked: of two concurrent requests that continue here the second finds the first.
   const context = previous && (yield* completions.hold(previous.context, by))
   if (previous === undefined || context === undefined)
     return yield* openAiFault(`Previous response with id '${shown(previousId)}' not found.`, {
@@ -184,10 +184,10 @@ const placeAfter = Effect.fnUntraced(function* (previousId: string, agent: Agent
   return place
 })
 
-/** Of an id that somebody made up a message repeats the beginning. */
+/** Shortens an invented id for an error message. */
 const shown = (id: string): string => (id.length > 100 ? `${id.slice(0, 100)}…` : id)
 
-/** The words of the items of earlier responses that a request refers to; null where an item is no message. */
+/** The text of the items that a request refers to; null where an item is no message. */
 const readReferences = Effect.fnUntraced(function* (projectId: ProjectId, input: ResponseInput) {
   const texts = new Map<string, string | null>()
   const outputs = new Map<string, AgentResponse["output"]>()
@@ -217,7 +217,7 @@ const noItem = (id: string, param: string) =>
     { status: 404, param }
   )
 
-/** A response of the caller, and where it ends if a question of it was answered. */
+/** A response of the caller, and its end if a question of it was answered. */
 const findResponse = (projectId: ProjectId, role: Role, key: string) =>
   looking(projectId, role, ({ userId }) =>
     Effect.gen(function* () {
@@ -274,7 +274,7 @@ export const deleteResponse = Effect.fn("http.openai.deleteResponse")(function* 
   return { id, object: "response", deleted: true } as const
 })
 
-/** Cancels the run that works on a response, or waits for a person. */
+/** Cancels the run that works on a response, or that waits for a person. */
 export const cancelResponse = Effect.fn("http.openai.cancelResponse")(function* (
   projectId: ProjectId,
   id: string
@@ -286,7 +286,7 @@ export const cancelResponse = Effect.fn("http.openai.cancelResponse")(function* 
     const { userId: by } = yield* CurrentPrincipal
     const descendants = yield* Descendants
     const runId = yield* inProject(projectId, "editor", () => cancelWorkIn(placed.context, { by }))
-    // When the answer is there, nothing below the run writes any more.
+    // When this answers, no run below writes any more.
     if (runId !== undefined) yield* descendants.cancelBelow(projectId, runId)
   } else if (statusOf(before, true) !== "cancelled")
     return yield* openAiFault(`Cannot cancel a response that is ${statusOf(before, true)}.`)

@@ -1,13 +1,11 @@
 /**
- * Makes one call of a foreign tool: recorded as begun, made, recorded with its outcome.
+ * Makes one call of a foreign tool: records its start, calls, records its outcome.
  *
- * No transaction is open while the server works, so a worker that dies leaves a
- * call that has begun and no outcome. Whoever takes the run over finds that, and
- * makes the call again only where the tool may be called twice; otherwise its
- * outcome is unknown, and says so. Both records carry the attempt's token. A run
- * aborts a call when its time is up or somebody interrupts its turn: the call was
- * not made, or is recorded as abandoned where it may be repeated, else as unknown.
- * An outcome that can be had again waits for those of the calls before it.
+ * **Invariant** No transaction is open while the server works, so a worker crash leaves a started call without an
+ * outcome. The next attempt repeats it only when the tool is idempotent; otherwise its outcome is recorded as unknown.
+ * Both records are fenced by the attempt's token. A run aborts a call at its deadline or when a person interrupts the
+ * turn: the call was not made, or is recorded as abandoned when it is repeatable, else as unknown. A repeatable outcome
+ * waits for those of earlier calls.
  */
 import type { Tool } from "@modelcontextprotocol/client"
 import type { MadeCall } from "@tropism/domain/defined-tool"
@@ -42,7 +40,7 @@ import { type FoundPicture, picturesOf, readResult } from "./results.ts"
 import { type KeptServer, McpServers } from "./servers.ts"
 import { answeringTool, changedTools } from "./tool-listing.ts"
 
-/** A foreign tool that an agent may use, as it was when its run was shown it. */
+/** A foreign tool that an agent may use, as it was offered to its run. */
 export interface ExternalTool {
   readonly server: Pick<KeptServer, "id" | "config">
   readonly tool: PinnedTool
@@ -52,8 +50,8 @@ export class ExternalCalls extends Context.Service<
   ExternalCalls,
   {
     /**
-     * Makes a call, or answers why it is not made; in place of a tool stands why there is none to call. When `abort`
-     * ends, the call is aborted for the reason it answers; one that had not begun leaves no record.
+     * Makes a call, or answers why it is not made; `tool` may be the reason why there is none. When `abort` completes, the call is
+     * aborted for the reason it returns; a call that had not begun leaves no record.
      */
     readonly call: (
       principal: RunPrincipal,
@@ -159,24 +157,24 @@ export class ExternalCalls extends Context.Service<
   )
 }
 
-/** Ends when the run no longer waits for a call, and answers why. */
+/** Completes with the reason when the run no longer waits for a call. */
 export type Abort = Effect.Effect<string>
 
-/** What a call shares with those that are made beside it. */
+/** What a call shares with the calls made concurrently. */
 export interface Way {
   readonly log: LogCursor
   readonly place: Place
   readonly abort: Abort
 }
 
-/** A call that nothing speaks against. */
+/** A call that passed the gate. */
 interface Cleared {
   readonly server: KeptServer
   readonly tool: PinnedTool
   readonly wasBegun: boolean
 }
 
-/** The gate: everything that can be said against a call before anybody is asked. */
+/** The gate: every check of a call before the server is contacted. */
 const clear = (
   call: MadeCall,
   wanted: ExternalTool | ChangeRefused,
@@ -196,13 +194,13 @@ const clear = (
   if (tool.changedAt !== null) return hasChanged(server, tool)
   if (!authority?.isActive)
     return refused("agentDisabled", "The agent is disabled or deleted: it may call nothing")
-  // What a foreign tool does, and what it is told, goes where nobody can suggest anything.
+  // A foreign tool's effect and arguments leave the system, where no suggestion is possible.
   if (authority.taintedBy.length > 0 && server.config.allowUntrusted !== true)
     return refused(
       "untrusted",
       `${taintSentence(authority.taintedBy)}: ${call.name} acts outside of the graph, where nothing can be suggested. An admin may let such runs call ${name} with allowUntrusted`
     )
-  // A suggestion waits for a person; what a foreign tool does waits for nobody.
+  // A suggestion waits for a person; a foreign tool's effect does not.
   if (authority.definedMode === "suggest" && !tool.isReadOnly)
     return refused(
       "notPermitted",
@@ -221,11 +219,11 @@ const refusalOf = (refusal: ChangeRefused): Settled => {
   }
 }
 
-/** Whether a server has a say in why a call was not made. */
+/** Whether the reason for a refusal contains text of the server. */
 const hasSpoken = (why: ChangeRefused | ExternalFault): boolean =>
   why._tag === "ExternalFault" && why.isOurs !== true
 
-/** A call that was not made, for a reason that the gate or the connection gives. */
+/** The outcome of a call that was not made, because of the gate or the connection. */
 const settledAs = (why: ChangeRefused | ExternalFault, { config }: KeptServer): Settled => {
   if (why._tag === "ChangeRefused") return refusalOf(why)
   const error =
@@ -250,13 +248,13 @@ const unknownOutcome = (why: string, tool: PinnedTool | undefined, server?: Kept
   }
 })
 
-/** What a call came to that the run aborted and that may be called again. */
+/** The outcome of a repeatable call that the run aborted. */
 const abandonedOutcome = (why: string): Settled => ({
   status: "abandoned",
   result: { error: `${why}The call was aborted. The tool may be called again.`, reason: "aborted" }
 })
 
-/** What the work came to. */
+/** The outcome of the work. */
 const outcomeOf = (
   exit: Exit.Exit<
     {
@@ -283,25 +281,25 @@ const outcomeOf = (
     : unknownOutcome(why, tool, server)
 }
 
-// The two records of a foreign call: that it has begun, and what it came to.
+// The two records of a foreign call: its start and its outcome.
 //
-// Each is one transaction that holds the run, so only the attempt that has it
-// writes, and in each the row and the event of the log go together.
+// Each is one transaction that locks the run, so only the current attempt writes; the row and the log event are written
+// together.
 
-/** What a call came to. */
+/** The outcome of a call. */
 interface Settled {
   readonly status: Exclude<CallStatus, "started">
   readonly result: Schema.Json
   readonly pictures?: ReadonlyArray<FoundPicture>
-  /** The right that was missing. */
+  /** The missing right. */
   readonly denied?: Why | undefined
 }
 
-/** What is there already when an outcome is recorded. */
+/** What precedes an outcome in the log. */
 export interface Before {
   readonly log: LogCursor
   readonly wasBegun: boolean
-  /** What of the outcome is untrusted. */
+  /** The untrusted sources of the outcome. */
   readonly taint?: ReadonlyArray<TaintSource>
 }
 
@@ -316,14 +314,14 @@ const makeForeignRecords = Effect.gen(function* () {
   const attachments = yield* Attachments
   const append = yield* makeLogAppend
 
-  /** A transaction in which only the attempt that has the run writes. */
+  /** A transaction in which only the run's current attempt writes. */
   const held = <A>(
     principal: RunPrincipal,
     effect: Effect.Effect<A, never, ProjectTransaction>
   ): Effect.Effect<A, AttemptLost> =>
     database.inProject(principal.projectId, Effect.andThen(guard.hold(principal), effect))
 
-  /** What is known of a call, of its server and of its agent at this moment. */
+  /** Reads the call's record, its server and its agent. */
   const look = (principal: RunPrincipal, call: MadeCall, log: LogCursor, serverId: McpServerId | undefined) =>
     log.alone(
       held(
@@ -382,7 +380,7 @@ const makeForeignRecords = Effect.gen(function* () {
       )
       .pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
 
-  /** Records what a call came to. */
+  /** Records a call's outcome. */
   const settle = (
     principal: RunPrincipal,
     call: MadeCall,
@@ -395,7 +393,7 @@ const makeForeignRecords = Effect.gen(function* () {
           principal,
           Effect.gen(function* () {
             if (wasBegun) {
-              // A try whose answer went with the database has kept it already.
+              // An earlier try whose commit response was lost has recorded it already.
               if (!(yield* toolCalls.end(principal.runId, call.id, status, result)))
                 return { status, result, appended: [] }
             } else {
@@ -418,33 +416,32 @@ const makeForeignRecords = Effect.gen(function* () {
       )
       .pipe(Effect.tap(() => CrashPoint.hit("tool.afterCommit")))
 
-  /** Whether what the call comes to can still be recorded. */
+  /** Whether the call's outcome can still be recorded. */
   const isWanted = (principal: RunPrincipal): Effect.Effect<boolean> =>
     Effect.match(held(principal, Effect.void), { onFailure: () => false, onSuccess: () => true }).pipe(
-      // Nobody said that it is not.
+      // When the database is unreachable, the outcome counts as wanted.
       Effect.catchDefect(() => Effect.succeed(true))
     )
 
   return { look, begin, settle, isWanted }
 })
 
-/** The same bytes are kept once. */
+/** Removes pictures with equal bytes. */
 const eachOnce = (pictures: ReadonlyArray<FoundPicture>): ReadonlyArray<FoundPicture> => [
   ...new Map(pictures.map((picture) => [picture.digest, picture])).values()
 ]
 
-// The part of a foreign call during which no transaction is open.
+// The part of a foreign call without an open transaction.
 //
-// Before a call the server's list is compared with what is pinned. A call takes
-// no longer than it may, and ends at once when its run aborts it; one whose run
-// goes away is waited for a little while.
+// Before a call the server's list is compared with the pins. A call has a deadline and ends at once when its run aborts it;
+// when the run's fiber is interrupted, the call gets a short grace period.
 
 const makeForeignWork = Effect.gen(function* () {
   const connections = yield* ExternalConnections
   const database = yield* Database
   const servers = yield* McpServers
 
-  /** Lists again, and marks what has changed since a person looked. */
+  /** Lists again, and marks the tools that changed since a person reviewed them. */
   const compare = Effect.fnUntraced(function* (
     projectId: ProjectId,
     connection: Connection,
@@ -457,7 +454,7 @@ const makeForeignWork = Effect.gen(function* () {
     return tools
   })
 
-  /** What the server lists, as fresh as a call needs it. */
+  /** Returns the server's list, as fresh as a call needs it. */
   const listOf = Effect.fnUntraced(function* (
     projectId: ProjectId,
     connection: Connection,
@@ -467,11 +464,11 @@ const makeForeignWork = Effect.gen(function* () {
     const { client, listed } = connection
     const now = yield* Clock.currentTimeMillis
     const isFresh = listed !== undefined && now - listed.at < externalLimits.relistMs && !client.hasNews()
-    // Another server of ours may have pinned what this connection has not seen yet.
+    // Another worker may have pinned tools that this connection has not listed yet.
     if (isFresh && isAsPinned(tool, listed.tools)) return listed.tools
     const tools = yield* compare(projectId, connection, server)
     const missing = client.missing?.()
-    // Of a list that is not whole, what it has can be called.
+    // A tool that an incomplete list contains can be called.
     const isEnough =
       missing === undefined ||
       (tools.some(({ name }) => name === tool.name) && missing.isForgotten !== true && !client.isClosed())
@@ -479,8 +476,8 @@ const makeForeignWork = Effect.gen(function* () {
   })
 
   /**
-   * Keeps with the server why it could not be used; a try that was not made says nothing new, and a member who has not signed
-   * in nothing of the server. Where the database is away what the call came to matters more.
+   * Stores why the server could not be used. Skips a repeated fault without a new try, and a member who has not signed in, which
+   * is no fault of the server. Ignores an unreachable database, because the call's outcome matters more.
    */
   const note = (projectId: ProjectId, server: KeptServer, fault: ExternalFault | undefined) => {
     if (fault?.isSignedOut === true && oauthOf(server.config)?.per === "member") return Effect.void
@@ -492,7 +489,7 @@ const makeForeignWork = Effect.gen(function* () {
     )
   }
 
-  /** A connection over which a tool may be called: it is reached, and says of the tool what is pinned. */
+  /** Returns a connection on which the tool may be called: the server is reachable and lists the pinned tool. */
   const ready = Effect.fn("ForeignWork.ready")(function* (
     projectId: ProjectId,
     server: KeptServer,
@@ -507,7 +504,7 @@ const makeForeignWork = Effect.gen(function* () {
       )
       return { connection, tools }
     })
-    // A session that the server has forgotten is begun anew, once.
+    // A session that the server has forgotten is opened again, once.
     const { connection, tools } = yield* Effect.catchIf(
       listed,
       ({ isForgotten = false }) => isForgotten,
@@ -528,8 +525,8 @@ const makeForeignWork = Effect.gen(function* () {
   /**
    * Makes the call and waits for its answer.
    *
-   * **Details** When `abort` ends, the call is aborted for the reason it answers, and the server is told. Whoever
-   * interrupts waits a little longer, as long as what the call comes to `isWanted`; then the call is given up the same way.
+   * **Details** When `abort` completes, the call is aborted for the reason it returns, and the server is notified. An
+   * interruption waits for a grace period while the outcome `isWanted`; then the call is aborted in the same way.
    */
   const make = Effect.fn("ForeignWork.make")(function* (
     connection: Connection,
@@ -550,7 +547,7 @@ const makeForeignWork = Effect.gen(function* () {
       Effect.scoped(Effect.flatMap(Effect.mapError(ready(projectId, server, member, tool), asUnmade), once))
     )
     const working = yield* once(connection).pipe(
-      // It refused the message, so the call was not made; a second refusal is told.
+      // The server refused the message, so the call was not made; a second refusal is reported.
       Effect.catchIf(
         ({ isForgotten = false }) => isForgotten,
         () => inNewSession
@@ -583,7 +580,7 @@ const makeForeignWork = Effect.gen(function* () {
     const exit = Exit.isSuccess(waited) ? waited.value : yield* partFrom(working, parting, isWanted)
     const fault = Option.getOrUndefined(Exit.findErrorOption(exit))
     if (fault?.isBroken) yield* connections.drop(connection)
-    // Behind the call and its bounds: what it came to is known, and the note changes nothing of that.
+    // After the call and outside its deadline: the outcome is known and does not depend on this.
     if (fault?.outcome === "unmade") yield* note(projectId, server, fault)
     return exit
   }, Effect.uninterruptible)
@@ -591,17 +588,17 @@ const makeForeignWork = Effect.gen(function* () {
   return { ready, make }
 })
 
-/** One call that is made. */
+/** One call to make. */
 interface Work {
   readonly projectId: ProjectId
   readonly server: KeptServer
-  /** For whom the run works. */
+  /** The member the run works for. */
   readonly member: UserId | null
   readonly tool: PinnedTool
   readonly args: Schema.Json
 }
 
-/** Waits for work that nobody waits for any more, within its bound. */
+/** Waits for interrupted work within the grace period. */
 const partFrom = Effect.fnUntraced(function* <A, E>(
   working: Fiber.Fiber<A, E>,
   parting: Deferred.Deferred<void>,
@@ -626,7 +623,7 @@ const asListed = ({ inputSchema, name }: PinnedTool): Pick<Tool, "name" | "input
 const isAsPinned = (tool: PinnedTool, listed: ReadonlyArray<Tool>): boolean =>
   changedTools([tool], listed).length === 0
 
-/** Why a tool is not called that says something else now. */
+/** The refusal of a tool that differs from its pin. */
 const hasChanged = (
   { config }: Pick<KeptServer, "config">,
   { name }: Pick<PinnedTool, "name">

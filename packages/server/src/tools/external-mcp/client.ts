@@ -1,8 +1,8 @@
 /**
- * One connection to a foreign MCP server, its promises turned into effects.
+ * One connection to a foreign MCP server, with the SDK's promises as effects.
  *
- * Each question has a bound in time and each answer one in size; what goes wrong
- * is a fault that says whether the tool may have worked. Nothing is retried.
+ * Every request has a timeout and every answer a size limit. A fault states whether the tool may have run. Nothing is
+ * retried.
  */
 import { type ChildProcessByStdio, spawn } from "node:child_process"
 import type { Readable, Writable } from "node:stream"
@@ -57,28 +57,28 @@ import { revealSecrets, scrubber } from "./secrets.ts"
 import { type Cursor, repairPages, walkPages, withoutNullsInLines } from "./tool-listing.ts"
 
 export interface ExternalClient {
-  /** What the server lists, each name once. */
+  /** The server's tools, each name once. */
   readonly listTools: Effect.Effect<ReadonlyArray<Tool>, ExternalFault>
-  /** The tools of the last list that were left out of it, each with the reason. */
+  /** The tools that the last list left out, with reasons. */
   readonly unfit: () => ReadonlyArray<string>
-  /** Why the server may list more than the last list has; without it every list is whole. */
+  /** Why the last list may be incomplete; a connection without this always lists completely. */
   readonly missing?: () => ExternalFault | undefined
-  /** Makes a call, once. */
+  /** Makes a call once. */
   readonly call: CallTool
-  /** Asks what happened of a kind of event; nobody has judged the answer. A fault says whether another connection may do better. */
+  /** Polls for events of one kind; the answer is unchecked. A fault states whether a new connection may help. */
   readonly pollEvents: (params: Record<string, unknown>) => Effect.Effect<unknown, ExternalFault>
-  /** Whether the server answers anything at all, within a short bound. */
+  /** Whether the server answers at all, within a short timeout. */
   readonly isAlive: Effect.Effect<boolean>
   readonly isClosed: () => boolean
-  /** Waits until the connection is closed. */
+  /** Completes when the connection is closed. */
   readonly closed: Effect.Effect<void>
-  /** Whether the last list is no more what the server lists: it has said so since, or has not listed when it was asked again. */
+  /** Whether the last list is outdated: the server sent a change notification, or failed to list again. */
   readonly hasNews: () => boolean
-  /** Takes every secret of the connection out of a text. */
+  /** Removes every secret of the connection from a text. */
   readonly scrub: (text: string) => string
 }
 
-/** How a server is connected to. A seam: a simulation has servers of its own. */
+/** How to connect to a server; the simulation replaces it. */
 export class ExternalConnecting extends Context.Reference<
   (
     name: string,
@@ -87,7 +87,7 @@ export class ExternalConnecting extends Context.Reference<
   ) => Effect.Effect<ExternalClient, ExternalFault, Scope.Scope>
 >("@tropism/server/tool/ExternalConnecting", { defaultValue: () => connectExternal }) {}
 
-/** Connects to a server and shakes hands, until the scope ends. */
+/** Connects to a server and initializes the session, until the scope ends. */
 export const connectExternal = Effect.fn("connectExternal")(function* (
   name: string,
   transport: McpTransport,
@@ -107,7 +107,7 @@ export const connectExternal = Effect.fn("connectExternal")(function* (
           inputRequired: { autoFulfill: false }
         }
       )
-      // The wire's end comes before the client's: a session is ended while requests can still be sent.
+      // The transport's finalizer runs before the client's: a session is ended while requests can still be sent.
       yield* Effect.addFinalizer(() => Effect.ignore(Effect.tryPromise(() => client.close())))
       const wire = yield* make
       const unfit: ReadonlyArray<string> = []
@@ -133,7 +133,7 @@ export const connectExternal = Effect.fn("connectExternal")(function* (
       )
       return { call, client, closed, state }
     })
-  // Some older servers end, or break, when they are asked something before the handshake: once more without.
+  // Some older servers exit or fail on a request before the handshake: try once more without it.
   const { call, client, closed, state } = yield* Effect.catchIf(
     attempt(false),
     ({ isProbe }) => isProbe,
@@ -156,7 +156,7 @@ export const connectExternal = Effect.fn("connectExternal")(function* (
   const page = (cursor: Cursor | undefined) =>
     ask(externalLimits.listTimeoutMs, "did not list its tools", (signal) =>
       client.listTools(
-        // A number goes back as it came, though the SDK's type knows text alone.
+        // A numeric cursor is sent back unchanged, though the SDK's type only knows text.
         cursor === undefined ? undefined : { cursor: cursor as string },
         { cacheMode: "bypass", timeout: toolLimits.sdkTimeoutMs, signal }
       )
@@ -172,11 +172,11 @@ export const connectExternal = Effect.fn("connectExternal")(function* (
       Effect.map((listed) => {
         state.unfit = listed.unfit.map(scrub)
         state.missing = listed.missing
-        // What is missing is asked for again.
+        // Missing tools are requested again.
         if (listed.missing !== undefined) state.hasNews = true
         return listed.tools
       }),
-      // What it lists is not known by now, whatever it listed before.
+      // After a failure the current list is unknown.
       Effect.onError(() => Effect.sync(() => void (state.hasNews = true)))
     )
   })
@@ -189,7 +189,7 @@ export const connectExternal = Effect.fn("connectExternal")(function* (
     pollEvents: (params) =>
       offersEvents(client)
         ? Effect.mapError(pollEvents(client, params), scrubbed)
-        : // A program says the same as long as it runs; at an address there may be another server by now.
+        : // A program reports the same as long as it runs; at an address there may be another server by now.
           Effect.fail(noEvents(!isProgram)),
     isAlive: isAnswering(client),
     isClosed: () => state.isClosed,
@@ -198,7 +198,7 @@ export const connectExternal = Effect.fn("connectExternal")(function* (
   }
 })
 
-/** How the reason begins why a server that was reached has no list. */
+/** Prefix of the reason when a reachable server has no list. */
 const unlisted = "The server did not list its tools"
 
 const pollEvents = (client: Client, params: Record<string, unknown>) =>
@@ -228,7 +228,7 @@ const noEvents = (isBroken: boolean) =>
     isBroken
   })
 
-/** Whether the server says that it knows the Events extension; older ones say so beside the other capabilities. */
+/** Whether the server declares the Events extension; older ones declare it beside the capabilities. */
 const offersEvents = (client: Client): boolean => {
   const capabilities: Record<string, unknown> = client.getServerCapabilities() ?? {}
   const extensions = capabilities["extensions"]
@@ -238,7 +238,7 @@ const offersEvents = (client: Client): boolean => {
   )
 }
 
-/** Asks what every server of the revision knows; a refusal is an answer, too. */
+/** Sends a request that every server of the revision knows; a refusal is an answer too. */
 const isAnswering = (client: Client): Effect.Effect<boolean> => {
   const isOld = (client.getNegotiatedProtocolVersion() ?? "") < "2026"
   return Effect.tryPromise({
@@ -253,20 +253,23 @@ const isAnswering = (client: Client): Effect.Effect<boolean> => {
   )
 }
 
-/** Takes every answer as it came; whoever asked judges it. */
+/** Accepts every answer unchecked; the caller checks it. */
 const anything = {
   "~standard": { version: 1, vendor: "tropism", validate: (value: unknown) => ({ value }) }
 } as const
 
-/** What went wrong while shaking hands, and whether the first question was too much for the server. */
+/** A failed handshake, and whether the first request broke the server. */
 interface Failure {
   readonly fault: ExternalFault
   readonly isProbe: boolean
-  /** The other side has ended, and may have said why. */
+  /** The other side has ended, possibly with a reason. */
   readonly hasEnded: boolean
 }
 
-/** Asks something that has no effect: whatever goes wrong, nothing was done. A connection over which the server answered no is as good as before. */
+/**
+ * Sends a request without side effects, so that every fault is `unmade` or `answered`. After a refusal by the server the
+ * connection stays usable.
+ */
 const asked = <A>(
   isProgram: boolean,
   timeoutMs: number,
@@ -300,7 +303,7 @@ const asked = <A>(
 const asUnmade = (fault: ExternalFault): ExternalFault =>
   faultLike(fault, { outcome: "unmade", isBroken: fault.isBroken || fault.outcome !== "answered" })
 
-/** How the wire is made, and what must not be told of it. */
+/** Returns the transport, and the secrets to keep out of messages. */
 const transportOf = Effect.fnUntraced(function* (
   name: string,
   transport: McpTransport,
@@ -326,7 +329,7 @@ const transportOf = Effect.fnUntraced(function* (
     log(line)
   }
   const onSilence = () => Deferred.doneUnsafe(silent, Effect.void)
-  /** What a program wrote last before it ended; its end may be known before its words are. */
+  /** The last output of a program that exited; its exit may be known before its output. */
   const lastWords = Deferred.await(silent).pipe(
     Effect.timeoutOption(externalLimits.lastWordsMs),
     Effect.map(() => last)
@@ -339,7 +342,7 @@ const transportOf = Effect.fnUntraced(function* (
   }
 })
 
-/** Takes the tokens of a sign-in out of what is told, too, as they come. */
+/** Also removes the tokens of a sign-in from messages, as they are issued. */
 const scrubbingTokens = (secrets: ReadonlyArray<Redacted.Redacted>, bearer: Bearer | undefined) => {
   if (bearer === undefined) return { noted: undefined, scrub: scrubber(secrets) }
   const seen = new Map<string, Redacted.Redacted>()
@@ -362,7 +365,7 @@ const scrubbingTokens = (secrets: ReadonlyArray<Redacted.Redacted>, bearer: Bear
   return { noted, scrub: (text: string) => scrub(text) }
 }
 
-/** What a program needs to run at all; nothing else of our environment reaches it. */
+/** The environment variables that a program needs to run; it inherits no others. */
 const inherited = Effect.gen(function* () {
   const env: Record<string, string> = {}
   for (const name of ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "TMPDIR", "LANG"]) {
@@ -372,7 +375,7 @@ const inherited = Effect.gen(function* () {
   return env
 })
 
-/** Logs what a program complains of, so many lines a minute. */
+/** Logs a program's error stream, up to a number of lines per minute. */
 const makeLineLog = Effect.fnUntraced(function* (server: string, scrub: (text: string) => string) {
   const clock = yield* Clock.Clock
   const run = Effect.runForkWith(yield* Effect.context<never>())
@@ -387,37 +390,36 @@ const makeLineLog = Effect.fnUntraced(function* (server: string, scrub: (text: s
   }
 })
 
-// A program whose standard streams carry MCP, one message a line.
+// Runs a program whose standard streams carry MCP, one message per line.
 //
-// The SDK's own transport ends the program and not what the program has started.
-// Here each program leads a process group, and the group goes with it. Effect's
-// ChildProcess would need a platform service that this stage does without.
+// The SDK's own transport ends the program but not its children. Here each program leads a process group, and the group is
+// ended with it. Effect's ChildProcess needs a platform service that this module does without.
 
 export interface ProgramToRun {
   readonly command: string
   readonly args: ReadonlyArray<string>
-  /** The whole environment of the program. */
+  /** The complete environment of the program. */
   readonly env: Readonly<Record<string, string>>
-  /** Told each line that the program writes to its error stream. */
+  /** Called with each line of the program's error stream. */
   readonly onLine: (line: string) => void
-  /** Told once that nobody writes to its error stream any more. */
+  /** Called once when the error stream is closed. */
   readonly onSilence: () => void
 }
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** Starts a program when the SDK says so, until the scope ends: then nothing of it is left. */
+/** Starts a program when the SDK opens the transport; the scope's end kills its whole group. */
 const stdioTransport = (program: ProgramToRun): Effect.Effect<Transport, never, Scope.Scope> =>
   Effect.gen(function* () {
     const exited = Deferred.makeUnsafe<void>()
     let child: Child | undefined
-    /** The requests that have no answer yet. */
+    /** The requests without an answer. */
     const waiting = new Set<RequestId>()
     yield* Effect.addFinalizer(() =>
       child?.pid === undefined ? Effect.void : endGroup(child, child.pid, Deferred.await(exited))
     )
     const transport: StdioShaped = {
-      // By this field and the next the SDK knows that silence means an old server here, and no outage.
+      // These two fields let the SDK treat silence as an old server and not as an outage.
       stderr: null,
       get pid() {
         return child?.pid ?? null
@@ -445,7 +447,7 @@ interface StdioShaped extends Transport {
   readonly pid: number | null
 }
 
-/** Starts the program and hands on what it says; `onEnd` hears once that it has ended, or could not start. */
+/** Starts the program and forwards its messages; calls `onEnd` once when it has exited or failed to start. */
 const launch = (
   { args, command, env, onLine, onSilence }: ProgramToRun,
   transport: Transport,
@@ -458,7 +460,7 @@ const launch = (
   }
   const complain = (error: unknown) =>
     transport.onerror?.(error instanceof Error ? error : new Error(String(error)))
-  // Whoever inherited the streams may hold them open: the end of the program is the end of its group.
+  // A child that inherited the streams may hold them open, so the program's exit ends its group.
   child.on("exit", () => {
     if (child.pid !== undefined) Effect.runSync(signalGroup(child.pid, "SIGTERM"))
     ended()
@@ -472,7 +474,7 @@ const launch = (
   }, complain)
   child.stdout.on("data", (chunk: Buffer) => {
     if (read(chunk)) return
-    // Before its end is known: who waits learns why it was ended.
+    // Answers waiting requests before the end is known, so that they get the reason.
     for (const id of waiting) transport.onmessage?.({ jsonrpc: "2.0", id, error: tooLong })
     waiting.clear()
     child.kill("SIGKILL")
@@ -480,17 +482,17 @@ const launch = (
   const split = lineSplitter(onLine)
   child.stderr.on("data", (chunk: Buffer) => split(chunk.toString("utf8")))
   child.stderr.on("close", () => {
-    // The last line may lack its end.
+    // The last line may lack a line break.
     split("\n")
     onSilence()
   })
   return child
 }
 
-/** Reads messages out of what comes in; false when one is larger than any may be. */
+/** Parses incoming messages; false when one exceeds the size limit. */
 const reader = (hear: (message: JSONRPCMessage) => void, complain: (error: unknown) => void) => {
   const buffer = new ReadBuffer({ maxBufferSize: externalLimits.messageMaxBytes })
-  /** A line without its end, one character a byte. */
+  /** An incomplete line, one character per byte. */
   let rest = ""
   return (chunk: Buffer): boolean => {
     rest += chunk.toString("latin1")
@@ -502,7 +504,7 @@ const reader = (hear: (message: JSONRPCMessage) => void, complain: (error: unkno
     const appended = Result.try(() => buffer.append(Buffer.from(withoutNullsInLines(lines), "latin1")))
     if (Result.isFailure(appended)) return false
     for (;;) {
-      // A line that is no message is passed over: programs print greetings.
+      // Skips lines that are not messages: some programs print a greeting.
       const read = Result.try(() => buffer.readMessage())
       if (Result.isFailure(read)) complain(read.failure)
       else if (read.success === null) return true
@@ -518,7 +520,7 @@ const write = (child: Child | undefined, message: JSONRPCMessage): Promise<void>
     else child.stdin.write(serializeMessage(message), (error) => (error ? reject(error) : resolve()))
   })
 
-/** Calls back with whole lines, each cut to its bound. */
+/** Calls back with whole lines, each cut to its limit. */
 const lineSplitter = (onLine: (line: string) => void) => {
   let rest = ""
   return (text: string): void => {
@@ -528,7 +530,7 @@ const lineSplitter = (onLine: (line: string) => void) => {
   }
 }
 
-/** Ends a program and its group: by the end of its input, by a signal, by force. */
+/** Ends a program and its group: closes its input, then SIGTERM, then SIGKILL. */
 const endGroup = (child: Child, pid: number, exited: Effect.Effect<void>) => {
   const patiently = Effect.timeoutOption(exited, externalLimits.endGraceMs)
   return Effect.sync(() => child.stdin.end()).pipe(
@@ -545,25 +547,25 @@ const endGroup = (child: Child, pid: number, exited: Effect.Effect<void>) => {
   )
 }
 
-/** A group of which nobody is left is no error. */
+/** A group without processes is no error. */
 const signalGroup = (pid: number, signal: "SIGTERM" | "SIGKILL") =>
   Effect.ignore(Effect.try({ try: () => process.kill(-pid, signal), catch: (error) => error }))
 
-// One call over a connection, from the request to what it came to.
+// Makes one call over a connection, from the request to its outcome.
 //
-// A server may answer at once, with a task, or with questions of its own. The
-// first two end as an answer; questions end as a fault that repeats them.
+// A server may answer at once, with a task, or with requests for input. The first two give an answer; input requests give a
+// fault that quotes them.
 
 type CallTool = (
   tool: Pick<Tool, "name" | "inputSchema">,
   args: Record<string, unknown>
 ) => Effect.Effect<CallToolResult, ExternalFault>
 
-/** Makes calls over a client's connection; what the server asks for meanwhile is refused, and told. */
+/** Makes calls over a client's connection; refuses and reports the server's requests for input meanwhile. */
 const makeCalls = (client: Client): CallTool => {
   const wanted: Array<Wanted> = []
   let dropped = 0
-  // A server of the revision before asks by a request of its own.
+  // A server of the earlier revision sends a request of its own.
   client.fallbackRequestHandler = ({ method, params }) => {
     wanted.push({ method, params })
     if (wanted.length > externalLimits.wantedTold) {
@@ -580,7 +582,7 @@ const makeCalls = (client: Client): CallTool => {
   return (tool, args) =>
     Effect.suspend(() => {
       const before = dropped + wanted.length
-      /** What was asked for since the call began; another call may have been why. */
+      /** Requests since the call began; a concurrent call may have caused them. */
       const since = () => wanted.slice(Math.max(0, before - dropped))
       return ask(client, tool, args).pipe(
         Effect.flatMap((answer) => {

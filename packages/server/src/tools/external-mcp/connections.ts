@@ -1,10 +1,9 @@
 /**
- * The connections of this program to foreign servers, one for each and shared by all runs.
+ * Connections to foreign servers: one per server and account, shared by all runs.
  *
- * A connection is made by its first call and closed when nobody has used it for a
- * while, when its server is removed, disabled or another one, or with the program:
- * no child of ours outlives us. After a failure the next try waits, so a server
- * that is down costs a call no time.
+ * A connection is opened by its first call. It is closed when idle, when its server is removed, disabled or redefined,
+ * or with this program, so no child process outlives it. Failed connections back off, so a server that is down costs a
+ * call no time.
  */
 import type { Tool } from "@modelcontextprotocol/client"
 import { canonicalJson } from "@tropism/domain/json"
@@ -18,25 +17,25 @@ import { type Access, OAuthGrants, type Whom } from "./oauth-grants.ts"
 import { McpServers } from "./servers.ts"
 
 export interface Connection {
-  /** Its server's definition, and whose account it uses. */
+  /** Identifies the server's definition and the account used. */
   readonly key: string
   readonly client: ExternalClient
-  /** What the server listed last, and when, in milliseconds. */
+  /** The server's last list and its time in milliseconds. */
   listed: { readonly tools: ReadonlyArray<Tool>; readonly at: number } | undefined
-  /** A call over it had no answer in time: before the next, the server is asked whether it is there at all. */
+  /** A call on it timed out: the server is pinged before the next one. */
   isDoubtful: boolean
-  /** Another one takes its place. */
+  /** A new connection replaces it. */
   isGivenUp: boolean
 }
 
 export class ExternalConnections extends Context.Service<
   ExternalConnections,
   {
-    /** The connection to a server, made where there is none; it is held until the scope ends. */
+    /** Returns the connection to a server, opening it if needed; it is held until the scope ends. */
     readonly get: (whom: Whom) => Effect.Effect<Connection, ExternalFault, Scope.Scope>
-    /** Lets the next call connect again; it needs no database, for a call may have failed while that is away. */
+    /** Makes the next call reconnect; needs no database, because a call may fail while that is unreachable. */
     readonly drop: (connection: Pick<Connection, "key">) => Effect.Effect<void>
-    /** Lets the next call connect again where there is a connection. */
+    /** Makes the next call reconnect, if there is a connection. */
     readonly dropOf: (whom: Whom) => Effect.Effect<void>
   }
 >()("@tropism/server/tool/ExternalConnections") {
@@ -56,10 +55,10 @@ export class ExternalConnections extends Context.Service<
       const here = yield* Effect.scope
       const connect = yield* ExternalConnecting
 
-      /** Ends something while nobody waits; the end of this program does. */
+      /** Closes something in the background; only the end of this program waits for it. */
       const endAside = (ending: Effect.Effect<void>) => Effect.forkIn(Effect.uninterruptible(ending), here)
 
-      /** Ends a connection as soon as its server is removed, disabled or another one. */
+      /** Closes a connection once its server is removed, disabled or redefined. */
       const watch = Effect.fnUntraced(function* (key: string, whom: Whom, changes: Queue.Dequeue<void>) {
         while (true) {
           yield* Queue.take(changes)
@@ -67,7 +66,10 @@ export class ExternalConnections extends Context.Service<
         }
       })
 
-      /** Whether another server is kept, or none that is enabled, or somebody has signed out or in anew; what the database does not say now changes nothing. */
+      /**
+       * Whether the server was replaced, removed or disabled, or its account changed by a sign-in or sign-out; false while the
+       * database is unreachable.
+       */
       const isOver = (key: string, { id, member, projectId }: Whom) =>
         database.inProject(projectId, servers.find(id)).pipe(
           Effect.flatMap((kept) => {
@@ -93,7 +95,7 @@ export class ExternalConnections extends Context.Service<
               const changes = yield* notifier.listen(`server:${whom.id}`)
               const client = yield* connect(whom.config.name, whom.config.transport, access.bearer)
               yield* Effect.forkScoped(watch(key, whom, changes))
-              // What a program leaves behind when it ends is not kept until somebody calls again.
+              // A program's resources are released when it exits, not at the next call.
               yield* Effect.andThen(
                 client.closed,
                 Effect.forkDetach(RcMap.invalidate(connections, key))
@@ -139,7 +141,7 @@ export class ExternalConnections extends Context.Service<
             )
           ),
           Effect.tapError((fault) =>
-            // Several may have waited for the same try: one of them notes it.
+            // Several callers may have waited for the same try; one of them stores its fault.
             Effect.andThen(
               RcMap.invalidate(connections, key),
               failures.get(key) === failed ? noteFailure(key, fault) : Effect.void
@@ -156,19 +158,19 @@ export class ExternalConnections extends Context.Service<
         const trial = yield* Scope.fork(yield* Effect.scope)
         const connection = yield* Scope.provide(open(key, whom, access), trial)
         if (yield* isFit(connection)) return connection
-        // Of several who ask at once, one gives the connection up; the next one's is not given up with it.
+        // Of several concurrent callers one closes the connection; its replacement stays open.
         if (!connection.isGivenUp) {
           connection.isGivenUp = true
           yield* RcMap.invalidate(connections, key)
         }
-        // A program that does not answer takes its time to end; nobody waits for that.
+        // A hanging program takes time to end, so this happens in the background.
         yield* endAside(Scope.close(trial, Exit.void))
         return yield* open(key, whom, access)
       })
 
       const drop = ({ key }: Pick<Connection, "key">) => RcMap.invalidate(connections, key)
 
-      /** A connection of somebody who has signed out since has ended already. */
+      /** A connection of a former sign-in has ended already. */
       const dropOf = (whom: Whom) =>
         Effect.matchEffect(grants.accessOf(whom), {
           onSuccess: (access) => drop({ key: keyOf(whom, access) }),
@@ -180,7 +182,7 @@ export class ExternalConnections extends Context.Service<
   )
 }
 
-/** A connection over which a call went unanswered is fit again once the server answers. */
+/** Whether a connection is usable; after a timeout the server must answer a ping first. */
 const isFit = Effect.fnUntraced(function* (connection: Connection) {
   if (connection.client.isClosed()) return false
   if (!connection.isDoubtful) return true

@@ -1,6 +1,5 @@
 /**
- * Every bound of sources of foreign events, whose servers may be slow, dead, endless or lying.
- *
+ * Limits of foreign event sources, and polling them.
  */
 import { findFault, withoutForbiddenKeys } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
@@ -11,64 +10,63 @@ import type { Whom } from "./oauth-grants.ts"
 import { scrubAll } from "./results.ts"
 
 export const sourceLimits = {
-  /** Events that one question asks for, and that an answer may have all the same. */
+  /** Events requested per poll, and the maximum accepted. */
   pollEvents: 50,
   answerMaxEvents: 500,
-  /** Where a server does not say when to ask again, and whatever it says. */
+  /** Poll interval when the server names none, and its bounds otherwise. */
   pollMs: 5_000,
   pollMinMs: 1_000,
   pollMaxMs: 3_600_000,
-  /** After a question without a usable answer the next waits, twice as long each time. */
+  /** Backoff after a poll without a usable answer; doubles each time. */
   backOffBaseMs: 1_000,
   backOffMaxMs: 60_000,
-  /** A program that is silent for so long has lost its question to another: longer than a connection and an answer may take. */
+  /** A poll claimed by a silent program passes to another after this: longer than a connection and an answer may take. */
   claimMs: 90_000,
-  /** Questions that one program has under way, of those kept free for projects that have none, and of one project. */
+  /** Concurrent polls of one program, of those reserved for projects without any, and per project. */
   concurrentPolls: 16,
   sparePolls: 4,
   pollsPerProject: 4,
   cursorMaxChars: 4_000,
   eventIdMaxChars: 500,
-  /** Of one payload, in JSON text; a larger one is left out. */
+  /** Maximum payload as JSON text; a larger one is left out. */
   payloadMaxChars: 65_536,
-  /** An occurrence that a server's clock says is further ahead is passed over: it would have to be remembered for so much longer. */
+  /** Occurrences dated further ahead are skipped, because they would have to be remembered for as long. */
   occurrenceMaxAheadMs: 86_400_000
 } as const
 
-// Asks a foreign server what happened, and reads its answer.
+// Polls a foreign server for events and reads its answer.
 //
-// The server may say anything: what is read here is within its bounds, can be
-// kept, and holds no secret of the connection. An answer that is none is a fault,
-// and then nothing of it counts, so nothing is lost and it is asked for again.
+// The answer is untrusted: what is read is bounded, storable and free of the connection's secrets. An invalid answer is a fault
+// and counts for nothing, so no event is lost and the poll is repeated.
 
-/** What to ask for. */
+/** A poll request. */
 export interface Question {
   readonly name: string
   readonly arguments: unknown
-  /** Null begins now. */
+  /** Null starts now. */
   readonly cursor: string | null
 }
 
-/** One thing that a server tells. */
+/** One event from a server. */
 export interface Told {
   readonly eventId: string
   readonly happenedAt: string
   readonly payload: Schema.Json
-  /** The payload, or a part of it, is left out. */
+  /** The payload, or a part of it, was left out. */
   readonly payloadOmitted: boolean
 }
 
-/** A server's answer, judged. */
+/** A validated answer. */
 export interface Telling {
   readonly events: ReadonlyArray<Told>
   readonly cursor: string
   readonly hasMore: boolean
   readonly truncated: boolean
-  /** When the server wants to be asked again; it is not held to be sensible. */
+  /** The poll interval that the server requests, not checked yet. */
   readonly nextPollMs: number | null
 }
 
-/** Who asks a server; a simulation says what its servers answer. */
+/** Polls a server; the simulation replaces it. */
 export class EventQuestions extends Context.Reference<
   ((whom: Whom, params: Record<string, unknown>) => Effect.Effect<unknown, ExternalFault>) | undefined
 >("@tropism/server/tool/EventQuestions", { defaultValue: () => undefined }) {}
@@ -76,7 +74,7 @@ export class EventQuestions extends Context.Reference<
 export class ExternalEvents extends Context.Service<
   ExternalEvents,
   {
-    /** Asks once; nothing is kept. */
+    /** Polls once; stores nothing. */
     readonly ask: (whom: Whom, question: Question) => Effect.Effect<Telling, ExternalFault>
   }
 >()("@tropism/server/tool/ExternalEvents") {
@@ -86,7 +84,7 @@ export class ExternalEvents extends Context.Service<
       const connections = yield* ExternalConnections
       const simulated = yield* EventQuestions
 
-      /** What a fault says of the connection counts for whoever asks next. */
+      /** Applies a fault to the connection, for later polls. */
       const heed = (connection: Connection, { isBroken, outcome }: ExternalFault) =>
         isBroken
           ? connections.drop(connection)
@@ -101,7 +99,7 @@ export class ExternalEvents extends Context.Service<
             Effect.flatMap((answer) => scrubbed(answer, connection.client.scrub))
           )
         return Effect.flatMap(connections.get(whom), (connection) =>
-          // A session that the server has forgotten is begun anew, once.
+          // A session that the server has forgotten is opened again, once.
           Effect.catchIf(
             over(connection),
             ({ isForgotten = false }) => isForgotten,
@@ -127,7 +125,7 @@ export class ExternalEvents extends Context.Service<
   )
 }
 
-/** The answer without what the connection was given to say: a server that echoes it tells nobody else. */
+/** Removes the connection's secrets from the answer, in case the server echoes them. */
 const scrubbed = (answer: unknown, scrub: (text: string) => string): Effect.Effect<unknown, ExternalFault> =>
   Effect.try({
     try: (): unknown => scrubAll(answer, scrub),
@@ -156,7 +154,7 @@ const decode = Schema.decodeUnknownEffect(Answer)
 const unusable = (why: string): ExternalFault =>
   answered(`The server's answer to events/poll cannot be used: ${why}`)
 
-/** Judges an answer. */
+/** Validates an answer. */
 export const readTelling = Effect.fnUntraced(function* (
   answer: unknown,
   { cursor, name }: Question
@@ -169,7 +167,7 @@ export const readTelling = Effect.fnUntraced(function* (
   if (read.events.some(({ timestamp }) => instantOf(timestamp) === undefined))
     return yield* unusable("an event has no timestamp that can be read")
   return {
-    // Who begins now is told of nothing before.
+    // A first poll returns no earlier events.
     events: cursor === null ? [] : read.events.map(toldOf),
     cursor: read.cursor,
     hasMore: read.hasMore === true,
@@ -178,7 +176,7 @@ export const readTelling = Effect.fnUntraced(function* (
   }
 })
 
-/** Of years that PostgreSQL and JSON both write with four digits. */
+/** Accepts years that PostgreSQL and JSON both write with four digits. */
 const instantOf = (text: string): string | undefined => {
   const at = new Date(text)
   const year = at.getUTCFullYear()

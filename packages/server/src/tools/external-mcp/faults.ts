@@ -1,59 +1,58 @@
 /**
- * What may go wrong with a foreign server, and whether the tool may have worked all the same.
+ * Faults of foreign servers, and whether the tool may have run.
  *
- * The SDK raises errors of many kinds. Here they become one, which answers the
- * only question that matters after a call: was it certainly not made, was it
- * answered, or does nobody know?
+ * The SDK raises errors of many kinds. They become one error that answers what matters after a call: it was not made, it
+ * was answered, or its outcome is unknown.
  */
 import { isIP } from "node:net"
 import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client"
 import { signedOutText, type McpTransport } from "@tropism/domain/mcp-server"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningOf, shortenedAtWord } from "@tropism/domain/text-beginning"
 import { Predicate, Schema, Context, Effect } from "effect"
 import { ClosedAddress, isPublicAddress } from "../../agents/outside-network.ts"
 import { externalLimits } from "./limits.ts"
 
 /**
- * A foreign server did not do what it was asked for.
+ * A request to a foreign server failed.
  *
- * **Details** `unmade`: the call did not reach the server. `answered`: the server answered with an error.
- * `unknown`: it was sent, and no answer came.
+ * **Details** `unmade`: the call did not reach the server. `answered`: the server answered with an error. `unknown`: it was
+ * sent, and no answer came.
  */
 export class ExternalFault extends Schema.TaggedError<ExternalFault>()("ExternalFault", {
   outcome: Schema.Literals(["unmade", "answered", "unknown"]),
   message: Schema.String,
-  /** The connection is of no more use. */
+  /** The connection is unusable. */
   isBroken: Schema.Boolean,
-  /** The server has forgotten the session: it refused the message, and takes it in a new session. */
+  /** The server has forgotten the session: it refused the message and accepts it in a new session. */
   isForgotten: Schema.optionalKey(Schema.Boolean),
-  /** Nobody was asked: it is what was wrong the last time. */
+  /** Repeats the last fault; no request was sent. */
   isRepeated: Schema.optionalKey(Schema.Boolean),
-  /** The message is this program's own: the server has no say in it. */
+  /** The message is this program's own and contains no text of the server. */
   isOurs: Schema.optionalKey(Schema.Boolean),
-  /** The run aborted the call, and waits for no answer. */
+  /** The run aborted the call and needs no answer. */
   isAborted: Schema.optionalKey(Schema.Boolean),
-  /** Somebody has to sign in before the server can be called. */
+  /** A person has to sign in before the server can be called. */
   isSignedOut: Schema.optionalKey(Schema.Boolean)
 }) {}
 
-/** What stands in for an answer whose stream ended before it: the server may have worked all the same. */
+/** Replaces an answer whose stream ended early; the tool may have run. */
 export const endedUnanswered = {
   code: -32_096,
   message: "The server ended the stream of its answer without an answer"
 } as const
 
-/** Why an answer is read no further. */
+/** Why an answer was cut off. */
 export const tooLongText = (maxBytes: number) => `The answer is longer than ${maxBytes} bytes`
 
 const tooLongWords = tooLongText(externalLimits.messageMaxBytes)
 
-/** What stands in for an answer that is longer than any may be; whoever sent it is heard no further. */
+/** Replaces an answer over the size limit; reading stops there. */
 export const tooLong = { code: -32_095, message: tooLongWords } as const
 
-/** A message that did not leave this program. */
+/** A message that this program did not send. */
 export class NeverSent extends Error {}
 
-/** The same fault, told otherwise. */
+/** Copies a fault with changes. */
 export const faultLike = (
   { isAborted, isBroken, isForgotten, isOurs, isRepeated, isSignedOut, message, outcome }: ExternalFault,
   changed: Partial<
@@ -76,29 +75,45 @@ export const faultLike = (
 export const unmade = (message: string): ExternalFault =>
   new ExternalFault({ outcome: "unmade", message, isBroken: true, isOurs: true })
 
-/** Nobody is signed in to the server, as this program itself knows. */
+/** No account is signed in to the server, as this program itself knows. */
 export const signedOut = (message: string): ExternalFault => faultLike(unmade(message), { isSignedOut: true })
 
-/** It was sent, and no answer came in time. */
+/** The request was sent and timed out. */
 export const unanswered = (message: string): ExternalFault =>
   new ExternalFault({ outcome: "unknown", message, isBroken: false, isOurs: true })
 
-/** The run aborted it before an answer came. */
+/** The run aborted the call before an answer came. */
 export const aborted = (message: string): ExternalFault =>
   new ExternalFault({ outcome: "unknown", message, isBroken: false, isOurs: true, isAborted: true })
 
-/** The server has said no, and may be asked again. */
+/** The server refused and can be called again. */
 export const answered = (message: string): ExternalFault =>
   new ExternalFault({ outcome: "answered", message, isBroken: false })
 
-/** One line of an error's text, within its bound. */
+/** Returns an error's text as one line within its limit, cut after a whole word. */
 export const lineOf = (text: string): string =>
-  beginningOf(text.replace(/[\p{Cc}\s]+/gu, " ").trim(), externalLimits.faultMaxChars).toWellFormed()
+  shortenedAtWord(text.replace(/[\p{Cc}\s]+/gu, " ").trim(), externalLimits.faultMaxChars - 1).toWellFormed()
 
-/** Reads an error that the SDK, or the network below it, has raised. */
+/** Lists what was left out and why in one line, the first entries whole. */
+export const leftOutLine = (words: string, leftOut: ReadonlyArray<string>): string => {
+  const room = externalLimits.faultMaxChars - externalLimits.leftOutRestChars
+  let line = words
+  for (const [index, one] of leftOut.entries()) {
+    const next = `${line}${index === 0 ? " " : ", "}${one}`
+    if (index > 0 && next.length > room) return `${line}, and ${leftOut.length - index} more`
+    line = next
+  }
+  return line
+}
+
+/** Formats a name with the reason why it was left out. */
+export const leftOutFor = (name: string, reason: string): string =>
+  `${name} (${shortenedAtWord(lineOf(reason), externalLimits.leftOutReasonMaxChars)})`
+
+/** Converts an error of the SDK or the network. */
 export const toFault = (error: unknown): ExternalFault => {
   const text = lineOf(error instanceof Error ? error.message : String(error))
-  // The SDK raises a plain error where its connection is closed before it sends anything.
+  // The SDK raises a plain error when its connection is closed before it sends.
   if (error instanceof NeverSent || text === "Not connected") return unmade("The connection is closed")
   if (error instanceof ClosedAddress) return unmade(text)
   if (error instanceof ProtocolError)
@@ -124,10 +139,10 @@ const sdkFault = ({ code, data }: SdkError, text: string): ExternalFault => {
   return new ExternalFault({ outcome: "unknown", message: text, isBroken })
 }
 
-/** These say that a request was not taken; after another 4xx nobody would guess that it was not looked at. */
+/** Statuses of a request that was not processed; any other 4xx leaves that open. */
 const notTaken: ReadonlySet<number> = new Set([401, 403, 404, 405, 406, 415, 421, 429])
 
-/** A refusal comes before the work, an answer of 5xx may come after it. */
+/** A refusal precedes the work; a 5xx may follow it. */
 const httpFault = (error: SdkHttpError): ExternalFault => {
   const status = Number(error.status)
   const said =
@@ -142,7 +157,7 @@ const httpFault = (error: SdkHttpError): ExternalFault => {
       ...(status === 404 ? { isForgotten: true } : {}),
       ...(isRefusal && message.startsWith(signedOutText) ? { isSignedOut: true } : {})
     })
-  // Some servers answer 400 where they know a session no more.
+  // Some servers answer 400 for a session they have forgotten.
   return new ExternalFault({
     outcome: status >= 400 && status < 500 ? "answered" : "unknown",
     message,
@@ -150,14 +165,13 @@ const httpFault = (error: SdkHttpError): ExternalFault => {
   })
 }
 
-// Whether foreign servers may be programs of this machine, or lie in its network.
+// Decides whether foreign servers may be local programs or addresses in this machine's network.
 //
-// Whoever may add a server could otherwise run any program as this server's
-// account, and reach what only this machine reaches. The operator decides; where
-// nobody has, a server that only this machine can call allows it to whoever has
-// the server anyway, by addresses that say themselves that they are local (decision 0028).
+// Otherwise anyone who may add a server could run any program under this server's account and reach its network. The operator
+// decides. By default a server that only this machine can call allows it to users with full access to the server, by addresses
+// that are local by name (decision 0028).
 
-/** Who may name programs of this machine and addresses of its network. */
+/** Who may define local programs and addresses. */
 export type LocalPermit = "nobody" | "serverTokens" | "admins"
 
 export class LocalMcpServers extends Context.Reference<LocalPermit>("@tropism/server/tool/LocalMcpServers", {
@@ -166,7 +180,7 @@ export class LocalMcpServers extends Context.Reference<LocalPermit>("@tropism/se
 
 const howTo = "the operator allows it with TROPISM_LOCAL_MCP_SERVERS=true"
 
-/** Refuses a program, and an address that says itself that it is local; a name is looked up when it is called. */
+/** Refuses a program and an address that is local by name; other names are resolved at the call. */
 export const checkPermit = Effect.fnUntraced(function* (
   transport: McpTransport
 ): Effect.fn.Return<void, ExternalFault> {
@@ -175,7 +189,7 @@ export const checkPermit = Effect.fnUntraced(function* (
   if (isLocal(transport)) return yield* unmade(`This server calls no MCP server in its own network: ${howTo}`)
 })
 
-/** Why somebody may not name what is local; undefined when they may. `isServerToken` is whether their token reaches every project. */
+/** Returns why a user may not define a local server; undefined when they may. `isServerToken`: their token reaches every project. */
 export const localFault = Effect.fnUntraced(function* (transport: McpTransport, isServerToken: boolean) {
   const isOpen = isServerToken || (yield* LocalMcpServers) !== "serverTokens"
   return isOpen || !isLocal(transport)
@@ -183,7 +197,7 @@ export const localFault = Effect.fnUntraced(function* (transport: McpTransport, 
     : `Programs and addresses of the server's own machine are for the server's admin to add: ${howTo} to admins of projects, too`
 })
 
-/** Whether a call of this address may end in this machine's network. */
+/** Whether a call to this address may end in this machine's network. */
 export const mayEndHere = Effect.fnUntraced(function* (transport: McpTransport) {
   const permit = yield* LocalMcpServers
   return permit === "admins" || (permit === "serverTokens" && isLocal(transport))

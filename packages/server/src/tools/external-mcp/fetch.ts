@@ -1,10 +1,9 @@
 /**
- * The `fetch` that the SDK asks for: each request is judged where it connects.
+ * The `fetch` for the SDK; checks every request when it connects.
  *
- * A name that leads outside now may lead inside a moment later, so a request goes
- * where a file's goes that is fetched. It is sent on within its origin only, since
- * its headers hold secrets. An answer is read no further than its bound, and as it
- * was sent: what is packed stays packed, so none can be larger than it is.
+ * DNS can change between check and use, so the check is at connect time, by the egress rules of file downloads.
+ * Redirects stay within the origin, because the headers hold secrets. Answers are read up to a limit and not
+ * decompressed, so none exceeds it.
  */
 import type { IncomingMessage } from "node:http"
 import { ClosedAddress, type Network, send } from "../../agents/outside-network.ts"
@@ -13,7 +12,7 @@ import { externalLimits } from "./limits.ts"
 
 export type Fetch = (address: string | URL, init?: RequestInit) => Promise<Response>
 
-/** Sends requests over connections that are judged, and reads what is answered within bounds. */
+/** Sends requests over checked connections and reads bounded answers. */
 export const judgedFetch =
   (
     network: Network,
@@ -23,9 +22,9 @@ export const judgedFetch =
     through(network, redirects)(address, init).then((response) => bounded(response, maxBytes))
 
 interface Bounds {
-  /** Of one answer, or of one event of a stream. */
+  /** Limit of one answer, or of one event of a stream. */
   readonly maxBytes?: number
-  /** How often a request is sent on; 0 where it may go nowhere else. */
+  /** Number of redirects to follow; 0 for none. */
   readonly redirects?: number
 }
 
@@ -60,7 +59,7 @@ const closed = ({ hostname }: URL): ClosedAddress =>
     `${hostname} leads into this server's own network, where it calls no MCP server: the operator allows that with TROPISM_LOCAL_MCP_SERVERS=true`
   )
 
-/** Where the same request belongs, as its server says: the same origin, or the same host behind TLS. */
+/** Returns the redirect target within the same origin, or on the same host with TLS. */
 const movedTo = (from: URL, { headers: { location = "" }, statusCode }: IncomingMessage): URL | undefined => {
   if ((statusCode !== 307 && statusCode !== 308) || !URL.canParse(location, from.href)) return undefined
   const to = new URL(location, from.href)
@@ -78,7 +77,7 @@ const responseOf = (message: IncomingMessage): Response => {
   return new Response(hasBody ? bodyOf(message) : null, { status, headers })
 }
 
-/** The body as a stream of the web, read no faster than it is used; what comes behind its end, or behind its reader's, is for nobody. */
+/** The body as a web stream with backpressure; bytes after its end or cancellation are discarded. */
 const bodyOf = (message: IncomingMessage): ReadableStream<Uint8Array> => {
   let isOver = false
   const once = (end: () => void) => {
@@ -104,7 +103,7 @@ const bodyOf = (message: IncomingMessage): ReadableStream<Uint8Array> => {
   })
 }
 
-/** The same answer, which breaks off where a message in it is longer than any may be. */
+/** Breaks the answer off when a message in it exceeds the limit. */
 const bounded = (response: Response, maxBytes: number): Response => {
   if (response.body === null) return response
   const isStream = /^\s*text\/event-stream\s*(?:;|$)/i.test(response.headers.get("content-type") ?? "")
@@ -127,7 +126,7 @@ const allBytes = (): Counter => {
   return ({ byteLength }) => (bytes += byteLength)
 }
 
-/** The bytes since the last empty line, or of the longest event that ends in a chunk. */
+/** Counts the bytes since the last empty line, or of the longest event that ends in a chunk. */
 const eventBytes = (): Counter => {
   let bytes = 0
   let isLineEmpty = true

@@ -1,10 +1,9 @@
 /**
- * A server at an address, over Streamable HTTP.
+ * Transport to a server over Streamable HTTP.
  *
- * The SDK's transport would wait for an answer whose stream has ended, go on
- * reading what nobody waits for any more, and open a stream again as fast as it is
- * closed. Here a stream that ends without its answer is an answer that says so, a
- * request that is given up is hung up, and a stream is opened again with pauses.
+ * The SDK's transport waits for an answer after its stream has ended, keeps reading abandoned streams, and reopens a
+ * stream as fast as it closes. Here a stream that ends early becomes an error answer, an abandoned request is
+ * disconnected, and streams reopen with backoff.
  */
 import {
   isJSONRPCErrorResponse,
@@ -28,13 +27,13 @@ import { repairingAnswers } from "./tool-listing.ts"
 export interface AddressToReach {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Whether the address may lead into this machine or its network. */
+  /** Whether the address may lead to this machine or its network. */
   readonly isLocalAllowed: boolean
-  /** The tokens of whoever signed in. */
+  /** The tokens of the sign-in. */
   readonly bearer: Bearer | undefined
 }
 
-/** Speaks to a server; at the end of the scope its session is ended where it has one. */
+/** Connects to a server; the end of the scope ends its session, if any. */
 export const httpTransport = Effect.fnUntraced(function* ({
   bearer,
   headers,
@@ -65,10 +64,10 @@ export const httpTransport = Effect.fnUntraced(function* ({
 }) satisfies (address: AddressToReach) => Effect.Effect<StreamableHTTPClientTransport, never, Scope.Scope>
 
 /**
- * Sends requests with the token of a sign-in, to the address of the server and to no other.
+ * Sends requests with a sign-in's token, to the server's address only.
  *
- * **Details** A token that the server refuses is renewed, once. Where there is none to be had the answer says so, as the server's
- * refusal would. A redirect is not followed: what it leads to is not what the token is for.
+ * **Details** A refused token is renewed once. When that fails, the answer says so in the form of the server's refusal. A
+ * redirect is not followed, because the token is not for its target.
  */
 const withTokens = Effect.fnUntraced(function* ({
   bearer,
@@ -120,7 +119,7 @@ const withTokens = Effect.fnUntraced(function* ({
   return guarded
 })
 
-/** What broke a request; the SDK reads it as it was raised. */
+/** The cause of a failed request; the SDK receives it as it was raised. */
 class SendFailure {
   readonly error: unknown
   constructor(error: unknown) {
@@ -132,7 +131,7 @@ const plainText = { "content-type": "text/plain" }
 
 const drained = (response: Response) => Effect.promise(() => Promise.resolve(response.body?.cancel()))
 
-/** When a stream that has ended is opened again: each time later, until something is heard. */
+/** The backoff for reopening a stream; reset when a message arrives. */
 const makePauses = Effect.gen(function* () {
   const run = Effect.runForkWith(yield* Effect.context<never>())
   let times = 0
@@ -151,7 +150,7 @@ const makePauses = Effect.gen(function* () {
 
 type Options = Parameters<StreamableHTTPClientTransport["send"]>[1]
 
-/** Knows which requests wait for their answers, and hangs up what is given up. */
+/** Tracks the requests without an answer, and disconnects abandoned ones. */
 const watchStreams = (transport: StreamableHTTPClientTransport, heard: () => void): void => {
   const waiting = new Map<RequestId, AbortController>()
   const send = transport.send.bind(transport)
@@ -187,22 +186,22 @@ const watchStreams = (transport: StreamableHTTPClientTransport, heard: () => voi
     const isAnswer = isJSONRPCResultResponse(message) || isJSONRPCErrorResponse(message)
     if (isAnswer && message.id !== undefined) waiting.delete(message.id)
   }
-  // The SDK calls a listener that was there before its own, with the same message.
+  // The SDK calls an existing listener before its own, with the same message.
   Object.assign(transport, { send: sendWatched, onmessage })
 }
 
-// What is told where a server wants to know who is calling.
+// Explains an authorization challenge of a server.
 //
-// Either somebody signs in, or a definition names the secret that its headers
-// carry. The answer that such a server gives becomes the sentence that says which.
+// Either a person signs in, or a definition names the secret for its headers. The server's answer is replaced by a message that
+// says which.
 
-/** The scopes that a server names which refuses a token for having too few. */
+/** Returns the scopes named by a server that refuses a token for having too few. */
 const wantedScopesIn = (response: Response): string | undefined => {
   const { error, scope } = extractWWWAuthenticateParams(response)
   return error === "insufficient_scope" ? scope : undefined
 }
 
-/** The same answer; where credentials are wanted, its body says who may mend that. */
+/** The same answer; for a challenge, its body names who can fix it. */
 const sayWhoMayMend = (
   response: Response,
   sent: Readonly<Record<string, string>>,
@@ -214,7 +213,7 @@ const sayWhoMayMend = (
   const hasSent = Object.keys(sent).some((name) => /auth|key|token|cookie|secret/i.test(name))
   const isBearer = /^\s*bearer\b/i.test(response.headers.get("www-authenticate") ?? "")
   const isSignInWanted = status === 401 && !hasSent && !isSignedIn && isBearer
-  /** It says where one signs in; a key that somebody else gives out is not what it wants. */
+  /** The server names a sign-in, so a key from elsewhere is not what it wants. */
   const isOAuth = isSignInWanted && resourceMetadataUrl !== undefined
   const lacksScope = isSignedIn && status === 403 && scope !== undefined
   const wants = isSignedIn

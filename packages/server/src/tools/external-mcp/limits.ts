@@ -1,94 +1,96 @@
 /**
- * Every bound of foreign MCP servers, which may be slow, large, silent or hostile.
- *
+ * Limits of foreign MCP servers, which may be slow, large, silent or hostile.
  */
 
 export const externalLimits = {
-  /** From the start of a program, or the first request, to the end of the handshake. */
+  /** From the program's start, or the first request, to the end of the handshake. */
   connectTimeoutMs: 30_000,
-  /** How long a server may take to say which revision of the protocol it speaks, before the older handshake is tried. */
+  /** Wait for the server's protocol revision, before the older handshake is tried. */
   probeTimeoutMs: 5_000,
-  /** One page of a list; a list that has taken longer is asked for no further page. */
+  /** One page of a list; a list that has taken longer requests no further page. */
   listTimeoutMs: 30_000,
-  /** After a call without an answer: a server that does not answer this either is connected to anew. */
+  /** Ping after a call without an answer; a server that fails it is reconnected. */
   pingTimeoutMs: 2_000,
-  /** One question for events. */
+  /** One poll for events. */
   pollTimeoutMs: 30_000,
   /** One message, or one answer over HTTP. */
   messageMaxBytes: 4_194_304,
-  /** One answer of an authorization server, and how long it may take. */
+  /** One answer of an authorization server, and its timeout. */
   oauthMaxBytes: 262_144,
   oauthTimeoutMs: 15_000,
   oauthTokenMaxChars: 16_384,
-  /** How long a link to sign in can be used. */
+  /** Lifetime of a sign-in link. */
   signInMs: 600_000,
-  /** An access token is renewed this long before it ends. */
+  /** An access token is renewed this long before it expires. */
   renewAheadMs: 30_000,
-  /** Who renews a token has it for this long, which is longer than that takes; others look whether it is done. */
+  /** Lease of a token renewal, longer than one takes; other programs poll for its result. */
   renewClaimMs: 30_000,
   renewPollMs: 250,
   renewLooks: 200,
-  /** Tokens of one connection that are taken out of what is told. */
+  /** Tokens of one connection that are removed from messages. */
   scrubbedTokens: 10,
-  /** Rows whose secrets are sealed anew in one transaction. */
+  /** Rows resealed in one transaction. */
   sealedTogether: 100,
-  /** How often one request is sent on to another address of the same origin. */
+  /** Redirects of one request within its origin. */
   redirects: 3,
-  /** A stream that ended is opened again after this long, twice as long each time that nothing came of it. */
+  /** Delay before a stream reopens; doubles while nothing arrives. */
   reopenMinMs: 500,
   reopenMaxMs: 30_000,
-  /** A connection that nobody uses is closed after this long. */
+  /** An idle connection is closed after this. */
   idleMs: 300_000,
   connections: 200,
-  /** After a failed connection the next try waits, twice as long each time. */
+  /** Delay after a failed connection; doubles each time. */
   backOffBaseMs: 500,
   backOffMaxMs: 60_000,
-  /** A connection older than this lists its tools again before the next call. */
+  /** An older list is refreshed before the next call. */
   relistMs: 60_000,
-  /** A program may take this long to end after its input has, and again after SIGTERM. */
+  /** Time for a program to exit after its input is closed, and again after SIGTERM. */
   endGraceMs: 2_000,
-  /** How long the last words of a program that has ended are waited for. */
+  /** Wait for the last output of an exited program. */
   lastWordsMs: 500,
-  /** How much of a tool's name is told that cannot be offered. */
+  /** Name of an unusable tool in a message. */
   leftOutNameMaxChars: 200,
-  /** A call whose run goes away is waited for this long, then its outcome is unknown. */
+  /** Its reason in a message, and the room reserved for the count of further ones. */
+  leftOutReasonMaxChars: 240,
+  leftOutRestChars: 30,
+  /** Grace period of a call whose run was interrupted; then its outcome is unknown. */
   partingMs: 10_000,
-  /** Of what a program writes to its error stream: a line of the log, and lines in a minute. */
+  /** A program's error stream: characters per log line, and lines per minute. */
   logLineMaxChars: 500,
   logLinesPerMinute: 60,
   serversPerProject: 50,
-  /** Of one server's list; its pages, one for each tool and an empty one; what is read of it before no further page is asked for. */
+  /** One server's list: tools; pages, one per tool and an empty one; what is read before no further page is requested. */
   tools: 500,
   toolPages: 501,
   listMaxChars: 67_108_864,
   descriptionMaxChars: 8_000,
   schemaMaxChars: 50_000,
-  /** Of a schema whose references are put in place for a model; what is beyond is only named. */
+  /** Parts of a schema with inlined references for a model; what is beyond is only named. */
   schemaParts: 2_000,
-  /** Of a schema that is to judge: parts that are visited for one place of a value, references followed. */
+  /** Visited parts of a validating schema at one place of a value, references included. */
   schemaVisits: 2_000,
-  /** Of one judgement, as `bounded-judging.ts` counts: a part of the schema that is visited is ten and more. */
+  /** One validation, in the steps of `json-schemas.ts`: a visited part costs ten and more. */
   judgingSteps: 1_000_000,
-  /** Of the judgement that only tries whether a schema can be used. */
+  /** The trial validation that checks whether a schema is usable. */
   tryingSteps: 50_000,
-  /** A task that a server works on is looked at again after this long, or as much later as it says. */
+  /** Minimum poll interval of a task; the server may ask for a longer one. */
   taskPollMinMs: 250,
   taskPollMaxMs: 10_000,
-  /** Of what a server asks for in the middle of a call: things, and the characters of each. */
+  /** Input requests quoted of one call, and the characters of each. */
   wantedTold: 5,
   wantedMaxChars: 200,
-  /** Places that are told of arguments that do not fit; of arguments longer than this, the first alone. */
+  /** Reported faults of arguments; for arguments longer than this, only the first. */
   argumentFaults: 10,
   thoroughMaxChars: 10_000,
-  /** Of arguments that nearly fit: what is put right at most, how deep, and how many references lead to one schema. */
+  /** Repairs of nearly fitting arguments: number, depth, and references resolved for one schema. */
   argumentChanges: 50,
   coercedDepth: 12,
   coercedRefs: 10,
-  /** Of an outcome, as the model reads it. */
+  /** One outcome, as the model reads it. */
   resultMaxChars: 100_000,
-  /** Pictures of one result that a model is shown, and bytes of each: all providers take that many. */
+  /** Pictures of one result shown to a model, and bytes of each; all providers accept that many. */
   pictures: 8,
   pictureMaxBytes: 3_000_000,
-  /** Of an error that is passed on. */
+  /** A forwarded error. */
   faultMaxChars: 600
 } as const

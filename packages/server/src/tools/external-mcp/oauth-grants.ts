@@ -1,9 +1,8 @@
 /**
- * Tokens for foreign MCP servers: kept sealed, renewed once however many servers want to, and ended for a reason.
+ * Grants for foreign MCP servers: tokens stored sealed, renewed by one program at a time, and ended with a reason.
  *
- * The database decides who renews: a claim names the version of the tokens, and
- * only tokens of that version are replaced. So a program that dies in between
- * leaves tokens that work, or a sign-in that has ended and says so.
+ * **Invariant** A renewal is claimed in the database by the tokens' version, and only tokens of that version are
+ * replaced. A crash in between leaves working tokens, or a sign-in marked as ended.
  */
 import { randomUUID } from "node:crypto"
 import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
@@ -18,12 +17,12 @@ import { externalLimits } from "./limits.ts"
 import { AuthorizationServer, type Given, OAuthClient, renew, type SignInFault } from "./oauth-protocol.ts"
 import { revealSecrets } from "./secrets.ts"
 
-/** Whom to connect to, and for whom: another definition, or another member where each signs in, is another connection. */
+/** The server and member of a connection; each definition, and each member who signs in, has its own. */
 export interface Whom {
   readonly id: McpServerId
   readonly projectId: ProjectId
   readonly config: Pick<McpServerConfig, "name" | "transport" | "authorization">
-  /** The member for whom a run works; null where it works for nobody. */
+  /** The member the run works for; null for none. */
   readonly member: UserId | null
 }
 
@@ -35,17 +34,17 @@ export interface BearerToken {
 
 /** The tokens of one sign-in, for one connection. */
 export interface Bearer {
-  /** The token for the next request; renewed where it is about to end. */
+  /** The token for the next request, renewed when it is about to expire. */
   readonly token: Effect.Effect<BearerToken, ExternalFault>
-  /** Another token in place of one that the server refused. */
+  /** A new token in place of a refused one. */
   readonly renewed: (refused: BearerToken) => Effect.Effect<BearerToken, ExternalFault>
-  /** Keeps that the server wants other scopes, for the next sign-in. */
+  /** Stores the scopes that the server requests, for the next sign-in. */
   readonly wantScopes: (scopes: string) => Effect.Effect<void>
 }
 
-/** What connects to a server: nothing, or the tokens of a sign-in. */
+/** What a connection needs: nothing, or the tokens of a sign-in. */
 export interface Access {
-  /** Another one with each sign-in. */
+  /** Changes with each sign-in. */
   readonly key: string
   readonly bearer: Bearer | undefined
 }
@@ -64,7 +63,7 @@ const tokensOf = Schema.decodeUnknownEffect(Schema.fromJsonString(KeptTokens))
 
 type HttpTransport = Extract<McpTransport, { readonly type: "http" }>
 
-/** Whose grant it is; the empty text is every run's. */
+/** The owner of a grant; the empty text for all runs. */
 export interface Holder {
   readonly projectId: ProjectId
   readonly serverId: McpServerId
@@ -85,27 +84,27 @@ interface Grant extends GrantRow {
   readonly tokens: KeptTokens
 }
 
-/** A grant opens for the address alone that it was given for. */
+/** The sealing context: a grant opens only for the address it was given for. */
 const placeOf = (projectId: string, serverId: string, userId: string, url: string): string =>
   `mcp grant ${projectId} ${serverId} ${userId} ${url}`
 
 export class OAuthGrants extends Context.Service<
   OAuthGrants,
   {
-    /** What connects to a server; fails where somebody has to sign in first. */
+    /** Returns the access to a server; fails when a person has to sign in first. */
     readonly accessOf: (whom: Whom) => Effect.Effect<Access, ExternalFault>
-    /** Keeps the tokens of a new sign-in in place of those before; undefined where this program cannot seal. */
+    /** Replaces the tokens by those of a new sign-in; undefined when this program cannot seal. */
     readonly keep: (
       holder: Holder,
       by: UserId,
       tokens: KeptTokens,
       given: Given
     ) => Effect.Effect<"kept" | "unsealable", never, ProjectTransaction>
-    /** Forgets the tokens of a sign-in, and answers them. */
+    /** Deletes a sign-in's tokens and returns them. */
     readonly remove: (holder: Holder) => Effect.Effect<KeptTokens | undefined, never, ProjectTransaction>
-    /** Scopes that the server has asked for since the last sign-in. */
+    /** Scopes that the server has requested since the last sign-in. */
     readonly wantedScopes: (holder: Holder) => Effect.Effect<string | undefined>
-    /** Seals with the current key what is sealed with another. */
+    /** Reseals with the current key what is sealed with an older one. */
     readonly sealAgain: Effect.Effect<void>
   }
 >()("@tropism/server/tool/OAuthGrants") {
@@ -115,13 +114,13 @@ export class OAuthGrants extends Context.Service<
       const rows = yield* makeGrantRows
       const { renewed } = yield* makeRenewals(rows)
 
-      /** The token for a request of a connection that was made with a grant. */
+      /** The token for a request of a connection opened with this grant. */
       const tokenFor = Effect.fnUntraced(function* (whom: Whom, holder: Holder, grantId: string) {
         const grant = yield* usable(yield* rows.read(holder), grantId)
         if (!grant.isDue) return grant
         if (grant.tokens.refreshToken === undefined && !grant.isExpired) return grant
         return yield* renewed(whom, holder, grant).pipe(
-          // What was not renewed now may be used as long as it lasts.
+          // A token that could not be renewed is used until it expires.
           Effect.catchIf(
             ({ isSignedOut = false }) => !isSignedOut && !grant.isExpired,
             () => Effect.succeed(grant)
@@ -143,7 +142,7 @@ export class OAuthGrants extends Context.Service<
         const userId = oauth.per === "member" ? (whom.member ?? "") : ""
         const holder = { projectId: whom.projectId, serverId: whom.id, userId, transport }
         const found = yield* rows.read(holder)
-        // A server that says nothing of it may be open to everybody.
+        // A server without any sign-in data may be public.
         if (found === undefined && authorization === undefined) return noAccess
         const { id } = yield* usable(found, found?.id)
         return { key: id, bearer: bearerOf(whom, holder, id) }
@@ -174,7 +173,7 @@ const forNobody = (name: string): ExternalFault =>
 
 type Found = Grant | GrantRow | undefined
 
-/** A grant whose tokens can be used, and that is the one that a connection was made with. */
+/** Returns a usable grant, if it is the one that the connection was opened with. */
 const usable = Effect.fnUntraced(function* (
   found: Found,
   grantId: string | undefined
@@ -190,13 +189,13 @@ const usable = Effect.fnUntraced(function* (
   return found
 })
 
-/** The condition that names one grant. */
+/** The condition that matches one grant. */
 const grantOf =
   (sql: SqlClient.SqlClient) =>
   ({ projectId, serverId, transport, userId }: Holder) =>
     sql`project_id = ${projectId} and server_id = ${serverId} and user_id = ${userId} and url = ${transport.url}`
 
-/** The rows of grants. */
+/** Reads and writes the rows of grants. */
 const makeGrantRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -255,7 +254,7 @@ const makeGrantRows = Effect.gen(function* () {
     return "kept" as const
   }, orDie)
 
-  /** Keeps renewed tokens in place of those that they were had for; false where others are kept by now. */
+  /** Stores renewed tokens in place of those they were issued for; false when others are stored by now. */
   const replace = Effect.fnUntraced(function* (
     holder: Holder,
     { id, version }: Pick<Grant, "id" | "version">,
@@ -272,7 +271,7 @@ const makeGrantRows = Effect.gen(function* () {
     return kept.length > 0
   }, orDie)
 
-  /** Ends a sign-in whose tokens are of no more use, unless others are kept by now. */
+  /** Ends a sign-in whose tokens are unusable, unless others are stored by now. */
   const endGrant = (holder: Holder, { id, version }: Pick<Grant, "id" | "version">, detail: string) =>
     database.ask(
       holder.projectId,
@@ -289,7 +288,7 @@ const makeGrantRows = Effect.gen(function* () {
       update kb.mcp_grants set sealed = null, detail = null, version = version + 1, expires_at = null, claim_token = null,
         claimed_until = null, wanted_scopes = null
       where ${of(holder)}`
-    // Whoever signs in again begins from nothing: the client may be what the authorization server knows no more.
+    // The next sign-in registers again, because the authorization server may have forgotten the client.
     yield* sql`delete from kb.mcp_clients where project_id = ${holder.projectId} and server_id = ${holder.serverId}`
     yield* sql`
       delete from kb.mcp_sign_ins where project_id = ${holder.projectId} and server_id = ${holder.serverId} and user_id = ${holder.userId}`
@@ -309,19 +308,19 @@ const makeGrantRows = Effect.gen(function* () {
   }
 })
 
-/** What is noted of a grant beside its tokens, each in one statement. */
+/** Marks on a grant besides its tokens, each in one statement. */
 const makeGrantMarks = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
   const of = grantOf(sql)
   return {
-    /** A client that its authorization server does not know is registered anew with the next sign-in. */
+    /** Deletes a client that its authorization server does not know; the next sign-in registers again. */
     forgetClients: ({ projectId, serverId }: Holder, issuer: string) =>
       database.ask(
         projectId,
         sql`delete from kb.mcp_clients where project_id = ${projectId} and server_id = ${serverId} and issuer = ${issuer}`
       ),
-    /** Whether this program is the one that renews the tokens of this version. */
+    /** Claims the renewal of this version for this program; false when another has it. */
     claim: (holder: Holder, { id, version }: Pick<Grant, "id" | "version">, claim: string) =>
       Effect.map(
         database.ask(
@@ -365,11 +364,14 @@ type GrantRows = Effect.Success<typeof makeGrantRows>
 const makeRenewals = Effect.fnUntraced(function* (rows: GrantRows) {
   const notifier = yield* Notifier
   const context = yield* Effect.context<never>()
-  /** A renewal that has begun is finished, whoever goes away: the authorization server may have replaced the refresh token. */
+  /**
+   * Running renewals. They finish even when their caller is interrupted, because the authorization server may have replaced the
+   * refresh token.
+   */
   const underWay = new Set<Fiber.Fiber<unknown, unknown>>()
   yield* Effect.addFinalizer(() => Effect.suspend(() => Fiber.awaitAll([...underWay])))
 
-  /** Asks for new tokens with the claim, and keeps what came of it. */
+  /** Requests new tokens under the claim and stores the result. */
   const ask = Effect.fnUntraced(function* (whom: Whom, holder: Holder, grant: Grant, claim: string) {
     const { client, refreshToken = "", resource, server } = grant.tokens
     const exit = yield* Effect.result(
@@ -432,7 +434,7 @@ const makeRenewals = Effect.fnUntraced(function* (rows: GrantRows) {
   return { renewed }
 })
 
-/** The client with its secret, where the definition names one. */
+/** Adds the secret that the definition names to the client. */
 export const withDefinedSecret = (
   { config }: Pick<Whom, "config">,
   client: OAuthClient
@@ -453,7 +455,7 @@ interface SealedRow {
   readonly sealed: string
 }
 
-/** Seals grants with the current key that are sealed with another which this program has. */
+/** Reseals grants with the current key where this program has their older key. */
 const makeSealAgain = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -475,7 +477,7 @@ const makeSealAgain = Effect.gen(function* () {
         update kb.mcp_grants set sealed = ${again}
         where project_id = ${projectId} and server_id = ${row.serverId} and user_id = ${row.userId}`
     }
-    // A client that is sealed with another key is registered anew with the next sign-in.
+    // A client sealed with another key is registered again at the next sign-in.
     yield* sql`delete from kb.mcp_clients where project_id = ${projectId} and sealed not like ${`v1.${sealing.keyIds[0]}.%`}`
     return found.length < externalLimits.sealedTogether ? undefined : found.at(-1)
   }, orDie)

@@ -1,9 +1,8 @@
 /**
- * OAuth 2.1 with the authorization server of a foreign MCP server, request by request.
+ * OAuth 2.1 requests to the authorization server of a foreign MCP server.
  *
- * The SDK knows the protocol; here its requests obey the rules of egress and have
- * bounds in time and size, and what the specification leaves to the client is
- * checked. Nothing of it touches the database, and no secret is sent on by a redirect.
+ * The SDK implements the protocol. Here its requests follow the egress rules, have time and size limits, and the checks
+ * that the specification leaves to the client are made. No database access; no secret follows a redirect.
  */
 import {
   type AuthorizationServerMetadata,
@@ -36,18 +35,18 @@ import { externalLimits } from "./limits.ts"
 import { revealSecrets } from "./secrets.ts"
 
 /**
- * The authorization server did not do what it was asked for.
+ * A request to the authorization server failed.
  *
- * **Details** `isFinal`: it has refused what it was shown, and will refuse it again.
+ * **Details** `isFinal`: it refused the credential for good.
  */
 export class SignInFault extends Schema.TaggedError<SignInFault>()("SignInFault", {
   detail: Schema.String,
   isFinal: Schema.Boolean,
-  /** The code that the authorization server gave, as `invalid_grant`. */
+  /** The error code of the authorization server, such as `invalid_grant`. */
   code: Schema.optionalKey(Schema.String)
 }) {}
 
-/** What is kept of an authorization server: enough to ask it for tokens. */
+/** The stored metadata of an authorization server: enough to request tokens. */
 export const AuthorizationServer = Schema.Struct({
   issuer: Schema.String,
   authorization_endpoint: Schema.String,
@@ -63,7 +62,7 @@ export const AuthorizationServer = Schema.Struct({
 })
 export type AuthorizationServer = typeof AuthorizationServer.Type
 
-/** Whom the authorization server knows this program as. */
+/** This program's client registration at an authorization server. */
 export const OAuthClient = Schema.Struct({
   client_id: Schema.String,
   client_secret: Schema.optionalKey(Schema.String),
@@ -72,7 +71,7 @@ export const OAuthClient = Schema.Struct({
 })
 export type OAuthClient = typeof OAuthClient.Type
 
-/** Where a server's tokens come from, and for which resource. */
+/** The authorization server of an MCP server, and the resource to request tokens for. */
 export interface Discovered {
   readonly server: AuthorizationServer
   readonly resource: string
@@ -84,7 +83,7 @@ type HttpTransport = Extract<McpTransport, { readonly type: "http" }>
 const fault = (detail: string, isFinal = false, code?: string): SignInFault =>
   new SignInFault({ detail: lineOf(detail), isFinal, ...(code === undefined ? {} : { code }) })
 
-/** The `fetch` of the SDK within bounds; what is posted holds secrets, and is sent to the address that it is meant for alone. */
+/** The SDK's `fetch` with limits; POST bodies hold secrets and follow no redirect. */
 const fetchFor = Effect.fnUntraced(function* (transport: HttpTransport) {
   const network = yield* OutsideNetwork
   const isLocalAllowed = yield* mayEndHere(transport)
@@ -105,7 +104,7 @@ const fetchFor = Effect.fnUntraced(function* (transport: HttpTransport) {
     }
 })
 
-/** One exchange with the authorization server, within its time. */
+/** Runs one exchange with the authorization server, within its timeout. */
 const asking = Effect.fnUntraced(function* <A>(
   transport: HttpTransport,
   what: string,
@@ -124,7 +123,7 @@ const asking = Effect.fnUntraced(function* <A>(
   )
 })
 
-/** Codes with which a token request is refused for good. */
+/** Error codes with which a token request is refused for good. */
 const finalCodes: ReadonlySet<string> = new Set([
   "invalid_grant",
   "invalid_client",
@@ -147,7 +146,7 @@ const toFault = (what: string, error: unknown): SignInFault => {
   return fault(`${what}: ${error instanceof Error ? error.message : String(error)}`)
 }
 
-/** What a server answers to a request without a token. */
+/** Returns a server's answer to a request without a token. */
 export const readChallenge = Effect.fnUntraced(function* (transport: HttpTransport) {
   const { values } = yield* Effect.mapError(revealSecrets(transport.headers), ({ message }) => fault(message))
   const response = yield* asking(transport, "The server could not be asked who signs in to it", (fetch) =>
@@ -158,14 +157,14 @@ export const readChallenge = Effect.fnUntraced(function* (transport: HttpTranspo
         "content-type": "application/json",
         accept: "application/json, text/event-stream"
       },
-      // Nothing begins with it, also where the server wants no token.
+      // A ping has no effect, even when the server requires no token.
       body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" })
     }).then((response) => Promise.resolve(response.body?.cancel()).then(() => response))
   )
   return extractWWWAuthenticateParams(response)
 })
 
-/** Finds who gives tokens for a server (RFC 9728, RFC 8414, OpenID Connect Discovery), and for what they are asked. */
+/** Discovers the authorization server (RFC 9728, RFC 8414, OpenID Connect Discovery) and the scopes to request. */
 export const discover = Effect.fn("OAuth.discover")(function* (
   transport: HttpTransport,
   authorization: OAuthAuthorization,
@@ -179,7 +178,7 @@ export const discover = Effect.fn("OAuth.discover")(function* (
       fetch
     )
   )
-  // Servers of before have none, and are their own authorization server.
+  // Older servers have no metadata and are their own authorization server.
   const metadata: OAuthProtectedResourceMetadata | undefined = yield* resourceMetadataUrl === undefined
     ? Effect.orElseSucceed(reading, () => undefined)
     : reading
@@ -226,7 +225,7 @@ const checkedServer = Effect.fnUntraced(function* (address: string, found: Autho
     : yield* fault(`The endpoint ${insecure} of ${address} is not reached over https`)
 })
 
-/** What the definition names, else what the challenge or the metadata do; and leave to renew the token where that is a scope. */
+/** The scopes of the definition, else of the challenge or the metadata; adds offline access when that is a scope. */
 const scopeOf = (from: {
   readonly authorization: OAuthAuthorization
   readonly challenged: string | undefined
@@ -242,7 +241,7 @@ const scopeOf = (from: {
   return computeScopeUnion(asked, from.wantedScopes, offline)
 }
 
-/** What this program says of itself to an authorization server. */
+/** This program's client metadata for an authorization server. */
 export const clientMetadata = (origin: string, redirectUri: string, authMethod = "none") => ({
   client_name: "Tropism",
   client_uri: origin,
@@ -264,7 +263,7 @@ export const register = Effect.fn("OAuth.register")(function* (
     return yield* fault(
       `The authorization server ${server.issuer} registers no clients: register Tropism there with the redirect address ${redirectUri}, and name its clientId in the definition's authorization`
     )
-  // PKCE protects a client without a secret as well; some servers register none.
+  // PKCE protects a client without a secret too; some servers register no such client.
   const methods = server.token_endpoint_auth_methods_supported ?? ["none"]
   const authMethod =
     ["none", "client_secret_basic"].find((each) => methods.includes(each)) ?? "client_secret_post"
@@ -284,7 +283,7 @@ export const register = Effect.fn("OAuth.register")(function* (
   )
 })
 
-/** The address at which a person agrees, and the verifier that proves later who asked. */
+/** Returns the address for the person's consent, and the PKCE verifier. */
 export const authorizationUrl = (
   { resource, scope, server }: Discovered,
   client: OAuthClient,
@@ -304,7 +303,7 @@ export const authorizationUrl = (
     catch: (error) => toFault(`The authorization server ${server.issuer} cannot be used`, error)
   })
 
-/** Refuses an answer that another authorization server gave (RFC 9207). */
+/** Refuses an answer from another authorization server (RFC 9207). */
 export const checkIssuer = (server: AuthorizationServer, iss: string | undefined) =>
   Effect.try({
     try: () =>
@@ -313,11 +312,11 @@ export const checkIssuer = (server: AuthorizationServer, iss: string | undefined
         expectedIssuer: server.issuer,
         issParameterSupported: server.authorization_response_iss_parameter_supported === true
       }),
-    // What such an answer says is shown to nobody.
+    // The text of such an answer is not shown.
     catch: () => fault("The answer is not of the authorization server that was asked", true)
   })
 
-/** Tokens as they were given. */
+/** Tokens as they were issued. */
 export interface Given {
   readonly accessToken: string
   readonly refreshToken?: string
@@ -333,7 +332,7 @@ const givenOf = Effect.fnUntraced(function* (
     return yield* fault(
       `The authorization server gave a token of the type ${token_type}, and only bearer tokens can be used`
     )
-  // A header takes nothing else, and a token never has it.
+  // Only these characters are valid in a header and in a token.
   if (![access_token, refresh_token ?? "-"].every((token) => tokenPattern.test(token)))
     return yield* fault("The authorization server gave a token that no header can hold")
   return {
@@ -376,7 +375,7 @@ export const exchange = Effect.fn("OAuth.exchange")(function* (
   return yield* givenOf(tokens, scope)
 })
 
-/** Exchanges a refresh token for new tokens; one that is not replaced stays. */
+/** Exchanges a refresh token for new tokens; keeps the refresh token when none is issued. */
 export const renew = Effect.fn("OAuth.renew")(function* (
   transport: HttpTransport,
   { resource, server }: Pick<Discovered, "resource" | "server">,
@@ -398,7 +397,7 @@ export const renew = Effect.fn("OAuth.renew")(function* (
   return yield* givenOf(tokens, undefined)
 })
 
-/** Lets an authorization server forget a token (RFC 7009); what it answers changes nothing. */
+/** Revokes a token at its authorization server (RFC 7009); ignores the answer. */
 export const revoke = Effect.fn("OAuth.revoke")(function* (
   transport: HttpTransport,
   server: AuthorizationServer,

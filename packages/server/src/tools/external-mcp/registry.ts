@@ -1,9 +1,8 @@
 /**
- * Adds, changes and looks again at foreign servers, as people ask for it.
+ * Adds, changes and refreshes foreign servers on request.
  *
- * A look connects and lists before the transaction that keeps what it came to.
- * A server that cannot be reached is kept with the reason and offers what was
- * pinned before: nothing, when it is new.
+ * A probe connects and lists before the transaction that stores its result. An unreachable server is stored with the
+ * reason and keeps its former pins; a new one has none.
  */
 import type { DefineToolEvent } from "@tropism/domain/config-event"
 import {
@@ -38,33 +37,33 @@ import { Notifier } from "../../outbox/notifier.ts"
 import { findArgumentsFault, isIdentity, whyUnusable, noToolOf } from "../arguments.ts"
 import { findGivenFault, isBuiltInTool } from "../toolbox.ts"
 import { ExternalConnections } from "./connections.ts"
-import { checkPermit } from "./faults.ts"
+import { leftOutFor, leftOutLine, checkPermit } from "./faults.ts"
 import { externalLimits } from "./limits.ts"
 import type { Whom } from "./oauth-grants.ts"
 import { changedMeanwhile, type KeptServer, type Look, McpServerRefused, McpServers } from "./servers.ts"
 import { pinTools } from "./tool-listing.ts"
 
-/** Keeps what a look came to, in a transaction of the caller's. */
+/** Stores a probe's result, in the caller's transaction. */
 export type Keeping = Effect.Effect<McpServer, McpServerRefused, ProjectTransaction>
 
 export class ServerRegistry extends Context.Service<
   ServerRegistry,
   {
-    // What is not as it is kept when the scope ends, because the keeping was refused or another took its place, is ended then.
-    /** Looks at a new server and answers how it is kept. */
+    // When the scope ends, connections to a definition that was not stored or was replaced are closed.
+    /** Probes a new server and returns the effect that stores it. */
     readonly add: (
       projectId: ProjectId,
       input: McpServerInput,
       by: UserId
     ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
-    /** Looks again where the server is another one now, has another name, or is enabled and offers nothing so far. */
+    /** Probes again when the server's definition or name changed, or when it is enabled and has no tools yet. */
     readonly change: (
       before: KeptServer,
       patch: McpServerPatch,
       by: UserId,
       terms: { readonly expectedVersion?: number }
     ) => Effect.Effect<Keeping, McpServerRefused, Scope.Scope>
-    /** Looks again, and pins what is listed now. */
+    /** Probes again and pins the current list. */
     readonly refresh: (
       before: KeptServer,
       by: UserId
@@ -80,10 +79,10 @@ export class ServerRegistry extends Context.Service<
       const notifier = yield* Notifier
       const context = yield* Effect.context<never>()
 
-      /** Lets connections to a server be judged by what is kept of it, here and at other servers, whatever the request comes to. */
+      /** Notifies this and other servers at the scope's end to check their connections, whatever the request's outcome. */
       const tellAtEnd = (id: McpServerId) => Effect.addFinalizer(() => notifier.signal(`server:${id}`))
 
-      /** Connects anew, lists and lets go. Of what the list lacks, for it is not whole, the pins `before` stay. */
+      /** Connects, lists and disconnects. For an incomplete list the pins in `before` that it lacks are kept. */
       const look = Effect.fn("ServerRegistry.look")(function* (
         whom: Whom & Pick<KeptServer, "config">,
         before: ReadonlyArray<PinnedTool>
@@ -105,11 +104,11 @@ export class ServerRegistry extends Context.Service<
             const { leftOut, tools } = pinTools(config.name, all)
             const names = new Set(all.map(({ name }) => name))
             const kept = missing === undefined ? [] : before.filter(({ name }) => !names.has(name))
-            const lacking = missing === undefined ? [] : [`further tools (${missing.message})`]
+            const lacking = missing === undefined ? [] : [leftOutFor("further tools", missing.message)]
             const without = [...lacking, ...leftOut, ...unfit]
             return {
               tools: [...tools, ...kept].slice(0, externalLimits.tools),
-              error: without.length === 0 ? null : `${leftOutWords} ${without.join(", ")}`
+              error: without.length === 0 ? null : leftOutLine(leftOutWords, without)
             }
           }
         })
@@ -162,19 +161,19 @@ export class ServerRegistry extends Context.Service<
       ) {
         if (before.version !== expectedVersion) return yield* changedMeanwhile()
         const config = patchMcpServer(before.config, patch)
-        // What was allowed once never stands in the way of disabling it.
+        // Disabling is always allowed, also when the definition is not permitted any more.
         if (config.enabled || patch.transport !== undefined || patch.name !== undefined) yield* check(config)
         yield* tellAtEnd(before.id)
         const isRenamed = config.name !== before.config.name
         const isOther = canonicalJson(config.transport) !== canonicalJson(before.config.transport)
         const isSignedInOtherwise =
           canonicalJson(config.authorization ?? null) !== canonicalJson(before.config.authorization ?? null)
-        // While it was disabled nobody looked.
+        // It was not probed while it was disabled.
         const isUnseen = !before.config.enabled && before.tools.length === 0
         const isToBeSeen = config.enabled && (isOther || isRenamed || isUnseen || isSignedInOtherwise)
         const pins = isOther ? [] : before.tools.map(offeredBy(config.name))
         const found = isToBeSeen ? yield* look({ ...before, config, member: by }, pins) : undefined
-        // What another server listed says nothing of this one; one with another name has listed it itself.
+        // Another definition's list is not valid for this one; after a rename the server is listed again under its new name.
         const kept: Look | undefined = isOther ? { tools: [], error: null, ...found } : found
         yield* checkNames(config, kept, { ...before, tools: before.tools.map(offeredBy(config.name)) })
         return servers.replace(before, config, kept, by)
@@ -201,21 +200,20 @@ export class ServerRegistry extends Context.Service<
 const invalid = (pointer: string, detail: string) =>
   Effect.fail(new McpServerRefused({ reason: "invalid", pointer, detail }))
 
-// Refuses the definition of a tool that could never be called, or that would take somebody's name.
+// Refuses the definition of a tool that could never be called or whose name is taken.
 //
-// Judged when it is sent, against what the agent may use then. What becomes of
-// the agent later is judged with each call.
+// Checked when it is sent, against the tools of the agent at that time; later changes of the agent are checked with each call.
 
-/** Against what a definition is judged. */
+/** What a definition is checked against. */
 export interface ToolSurroundings {
   readonly agentName: string
-  /** The tools of the agent. */
+  /** The agent's tools. */
   readonly offered: ReadonlyArray<OfferedTool>
-  /** The tools that the context has defined already. */
+  /** The tools that the context already defines. */
   readonly defined: ReadonlyArray<DefinedTool>
 }
 
-/** The first thing that is wrong with a new tool. */
+/** Returns the first fault of a new tool. */
 export const findToolDefinitionFault = (
   tool: DefinedTool,
   { agentName, defined, offered }: ToolSurroundings
@@ -239,7 +237,7 @@ export const findToolDefinitionFault = (
       }
 }
 
-/** The fields of a definition that do not go together; undefined where they do. */
+/** Returns the fields of a definition that contradict each other; undefined when there are none. */
 export const findMixedFault = ({
   arguments: given,
   inputSchema,
@@ -274,7 +272,7 @@ export const findMixedFault = ({
       }
 }
 
-/** Why no call can be judged by a client tool's schema. */
+/** Returns why a client tool's schema cannot validate calls. */
 const findSchemaFault = ({ inputSchema }: ClientTool): JsonFault | undefined => {
   if (inputSchema["type"] !== "object")
     return {
@@ -305,7 +303,7 @@ const findNamedFault = (
   return fault && { pointer: `/arguments${fault.pointer}`, message: fault.message }
 }
 
-/** The first given argument that the tool does not take. */
+/** Returns the first preset argument that the tool does not take. */
 const findUnfit = (
   given: NamedTool["arguments"],
   { inputSchema, name: tool }: OfferedTool
@@ -341,6 +339,6 @@ const findUnfit = (
   }
   const fault = findArgumentsFault({ inputSchema: part }, given as never)
   if (fault) return { pointer: fault.pointer ?? "", message: fault.detail }
-  // A schema says less than the tool's own reading of a call: a form or a length may be wrong besides.
+  // A schema checks less than the tool's own decoder, which may also refuse a format or a length.
   return isBuiltInTool(tool) ? findGivenFault(tool, given) : undefined
 }

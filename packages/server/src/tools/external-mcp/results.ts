@@ -1,16 +1,16 @@
 /**
- * What a foreign tool answered, as a model reads it and the database keeps it.
+ * Converts a foreign tool's answer for the model and the database.
  *
- * Text and structures pass within a bound, and pictures within theirs; what a model cannot read here (sound, files) is
- * named and not carried.
+ * Text, structures and pictures pass within their limits; content that a model cannot read here (sound, files) is only
+ * named.
  */
 import { createHash } from "node:crypto"
 import {
   type CallToolResult,
+  specTypeSchemas,
   type Tool,
   type Client,
   type JSONRPCMessage,
-  specTypeSchemas,
   type Transport
 } from "@modelcontextprotocol/client"
 import {
@@ -30,11 +30,66 @@ import { judge } from "../json-schemas.ts"
 import { lineOf, ExternalFault, toFault } from "./faults.ts"
 import { externalLimits } from "./limits.ts"
 
+/** Whether a result is the answer of a call; a list has none of these keys. */
+export const isCallAnswer = (result: Readonly<Record<string, unknown>>): boolean =>
+  ["content", "isError", "structuredContent"].some((key) => result[key] !== undefined)
+
 /**
- * The answer as JSON that can be kept.
+ * Returns a call's answer in the form that the SDK accepts.
  *
- * **Details** A structure stands for the text beside it, which says the same; what else is beside it is told
- * with it. One that does not fit what the tool says of its answers is told as text, with what does not fit.
+ * **Details** The call was made, so an answer that nearly fits is accepted; otherwise its outcome would be unknown. Parts of
+ * unknown form become their JSON as text.
+ */
+export const fitAnswer = (answer: Readonly<Record<string, unknown>>): Record<string, unknown> => {
+  const { content, isError, structuredContent, ...more } = answer
+  const parts = content === undefined ? [] : [content].flat().map(fitPart)
+  const isStructure = isJsonObject(structuredContent)
+  // A structure that is not an object becomes text, unless the text parts already contain it.
+  const asText =
+    structuredContent === undefined || isStructure || parts.length > 0 ? [] : [textPart(structuredContent)]
+  return {
+    ...more,
+    ...(isError === undefined ? {} : { isError: isError === true || isError === "true" || isError === 1 }),
+    ...(isStructure ? { structuredContent } : {}),
+    content: [...parts, ...asText]
+  }
+}
+
+const textPart = (value: unknown) => ({
+  type: "text",
+  text: beginningTold(
+    typeof value === "string" ? value : JSON.stringify(value),
+    externalLimits.resultMaxChars
+  )
+})
+
+const isPart = (part: unknown): boolean => {
+  const judged = specTypeSchemas.ContentBlock["~standard"].validate(part)
+  return !(judged instanceof Promise) && judged.issues === undefined
+}
+
+/** Returns a part without mere annotations, completed where something is missing, or as text. */
+const fitPart = (part: unknown): unknown => {
+  if (isPart(part)) return part
+  if (!isJsonObject(part)) return textPart(part)
+  const { _meta, annotations: _annotations, icons: _icons, ...plain } = part
+  const { resource, type, uri } = plain
+  const completed = {
+    ...(type === "resource_link" ? { name: uri } : {}),
+    ...(type === "image" || type === "audio" ? { mimeType: unknownKind } : {}),
+    ...plain,
+    ...(type === "resource" && isJsonObject(resource) ? { resource: { uri: "", ...resource } } : {})
+  }
+  return [plain, completed].find(isPart) ?? textPart(plain)
+}
+
+const unknownKind = "of an unknown kind"
+
+/**
+ * Returns the answer as storable JSON.
+ *
+ * **Details** A structure replaces the text that repeats it; other parts are kept beside it. A structure that violates the
+ * tool's output schema becomes text, with the faults.
  */
 export const readResult = (
   { content = [], isError, structuredContent }: CallToolResult,
@@ -44,7 +99,10 @@ export const readResult = (
   const shown = isError === true ? noPictures : picturesOf(content)
   const textOf = (part: Part) => partText(part, shown)
   const told = () => cutResult(clean(scrub(content.map(textOf).join("\n"))))
-  if (structuredContent === undefined) return told()
+  if (structuredContent === undefined) {
+    const text = told()
+    return isError === true && text.trim() === "" ? "The tool says that it failed, and gives no reason" : text
+  }
   const structure = scrubAll(structuredContent, scrub)
   const json = JSON.stringify(structure)
   const others = content.filter(({ type }) => type !== "text").map(textOf)
@@ -57,7 +115,7 @@ export const readResult = (
 const isKeepable = (structure: Schema.Json): boolean =>
   keptChars(structure) <= externalLimits.resultMaxChars && findFault(structure) === undefined
 
-/** The same structure with every text in it, and every number that is a secret, scrubbed. */
+/** Returns the structure with every text scrubbed, and every number that is a secret. */
 export const scrubAll = (value: unknown, scrub: (text: string) => string): Schema.Json =>
   JSON.parse(JSON.stringify(value), (_key, part: unknown) => {
     if (typeof part === "string") return scrub(part)
@@ -69,7 +127,7 @@ export const scrubAll = (value: unknown, scrub: (text: string) => string): Schem
       : Object.fromEntries(names.map((name) => [scrub(name), part[name]]))
   })
 
-/** What does not fit; a structure that is too long to be kept, or a schema that nobody can judge by, is not judged. */
+/** Returns the faults; undefined when a structure is too long to be stored or a schema cannot validate. */
 const misfit = ({ outputSchema }: Pick<Tool, "outputSchema">, structure: Schema.Json, json: string) => {
   if (outputSchema === undefined || json.length > externalLimits.resultMaxChars) return undefined
   if (isTooLarge(outputSchema)) return undefined
@@ -93,7 +151,7 @@ export interface FoundPicture extends Picture {
 
 const noPictures: ReadonlyMap<Part, FoundPicture> = new Map()
 
-/** The pictures of an answer that a model may be shown: the first ones of a known kind that are not too large. */
+/** Returns an answer's pictures for a model: the first ones of a known kind within the size limit. */
 export const picturesOf = (content: ReadonlyArray<Part> = []): ReadonlyMap<Part, FoundPicture> => {
   const found = new Map<Part, FoundPicture>()
   for (const part of content) {
@@ -139,7 +197,7 @@ const partText = (part: Part, shown: ReadonlyMap<Part, FoundPicture>): string =>
     case "audio":
       return `[${part.type}: ${lineOf(part.mimeType)}, ${part.data.length} characters of base64, not shown]`
     case "resource": {
-      const { mimeType = "of an unknown kind", uri } = part.resource
+      const { mimeType = unknownKind, uri } = part.resource
       return "text" in part.resource
         ? `[resource: ${lineOf(uri)}]\n${part.resource.text}`
         : `[resource: ${lineOf(uri)}, ${lineOf(mimeType)}, ${part.resource.blob.length} characters of base64, not shown]`
@@ -153,7 +211,7 @@ const partText = (part: Part, shown: ReadonlyMap<Part, FoundPicture>): string =>
   }
 }
 
-/** What no database keeps goes. */
+/** Removes what PostgreSQL cannot store. */
 const clean = (text: string): string => text.replaceAll("\0", "").toWellFormed()
 
 const cutResult = (text: string): string =>
@@ -161,19 +219,18 @@ const cutResult = (text: string): string =>
     ? text
     : beginningTold(text, externalLimits.resultMaxChars).toWellFormed()
 
-// What a server wants to know in the middle of a call, told to the model that made it.
+// Reports a server's requests for input during a call to the model that made it.
 //
-// Nobody sits beside a run who could fill a form in, and no foreign server is lent
-// our model or shown our folders. So it is refused at once, and the model is told
-// what was asked: it may know, or ask a person itself.
+// No person is present to fill in a form, and no foreign server may use our model or see our folders. So the request is refused
+// at once and quoted to the model, which may know the answer or ask a person.
 
-/** One thing that a server asks for, as it was sent. */
+/** One input request, as it was sent. */
 export interface Wanted {
   readonly method: string
   readonly params: unknown
 }
 
-/** The requests of an answer that asks for input. */
+/** Returns the input requests of an answer. */
 export const wantedIn = (inputRequests: unknown): ReadonlyArray<Wanted> =>
   isJsonObject(inputRequests)
     ? Object.values(inputRequests).flatMap((request) =>
@@ -183,7 +240,7 @@ export const wantedIn = (inputRequests: unknown): ReadonlyArray<Wanted> =>
       )
     : []
 
-/** What is told of it, and what a model can do about it. */
+/** The message about them, with what a model can do. */
 export const wantsWords = (wanted: ReadonlyArray<Wanted>): string => {
   const all = wanted.slice(0, externalLimits.wantedTold).map(wordsOf)
   return `The server asks in the middle of the call ${all.length === 0 ? "for something" : `for ${all.join(", and for ")}`}. Nobody answers that during a run: call again with arguments that say it, or ask a person first`
@@ -202,17 +259,16 @@ const wordsOf = ({ method, params }: Wanted): string => {
 
 const cutLine = (text: string): string => beginningOf(lineOf(text), externalLimits.wantedMaxChars)
 
-// Calls that a server answers with a task: it works on, and is looked at until it has ended.
+// Calls answered with a task, which is polled until it ends.
 //
-// A task is waited for within the time of its call. Whoever gives the call up
-// cancels the task, so no work goes on of which nobody hears.
+// The wait is part of the call's time limit. Aborting the call cancels the task, so no work continues unobserved.
 
-/** What a client declares that waits for tasks. */
+/** The client capability for tasks. */
 export const taskCapabilities = { extensions: { "io.modelcontextprotocol/tasks": {} } }
 
 const taskKey = "tropism/taskId"
 
-/** Lets an answer through that is a task: the SDK knows no result of this type. */
+/** Passes a task answer through the SDK, which knows no result of this type. */
 export const admitTasks = (wire: Transport): void => {
   const { onmessage: before } = wire
   const onmessage = (message: JSONRPCMessage) => {
@@ -225,7 +281,7 @@ export const admitTasks = (wire: Transport): void => {
   Object.assign(wire, { onmessage })
 }
 
-/** The task that an answer stands for. */
+/** Returns the task that an answer refers to. */
 export const taskIn = ({ _meta }: CallToolResult): string | undefined => {
   const taskId = _meta?.[taskKey]
   return typeof taskId === "string" ? taskId : undefined
@@ -242,7 +298,7 @@ const Task = Schema.Struct({
 const readTask = Schema.toStandardSchemaV1(Task)
 const anything = Schema.toStandardSchemaV1(Schema.Unknown)
 
-/** Looks at a task until it has ended; interrupted, it is cancelled. */
+/** Polls a task until it ends; cancels it on interruption. */
 export const awaitTask = (client: Client, taskId: string): Effect.Effect<CallToolResult, ExternalFault> =>
   Effect.gen(function* () {
     for (;;) {
@@ -269,7 +325,7 @@ const look = (client: Client, taskId: string) =>
         timeout: toolLimits.sdkTimeoutMs,
         signal
       }),
-    // Whatever is wrong with a look, the work had begun.
+    // Whatever the fault of a poll, the work had begun.
     catch: (error) => {
       const { isBroken, message } = toFault(error)
       return new ExternalFault({
@@ -288,7 +344,7 @@ const cancel = (client: Client, taskId: string) =>
     })
   ).pipe(Effect.timeoutOption(externalLimits.endGraceMs), Effect.ignore)
 
-/** The server says how soon to look again, within bounds. */
+/** The poll interval that the server requests, within bounds. */
 const pauseOf = (wanted: unknown): number =>
   Math.min(
     externalLimits.taskPollMaxMs,
@@ -296,7 +352,11 @@ const pauseOf = (wanted: unknown): number =>
   )
 
 const readAnswer = (result: unknown): Effect.Effect<CallToolResult, ExternalFault> =>
-  Effect.promise(() => Promise.resolve(specTypeSchemas.CallToolResult["~standard"].validate(result))).pipe(
+  Effect.promise(() =>
+    Promise.resolve(
+      specTypeSchemas.CallToolResult["~standard"].validate(isJsonObject(result) ? fitAnswer(result) : result)
+    )
+  ).pipe(
     Effect.flatMap((judged) =>
       judged.issues === undefined
         ? Effect.succeed(judged.value as CallToolResult)

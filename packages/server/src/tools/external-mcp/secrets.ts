@@ -1,9 +1,8 @@
 /**
- * Looks up the secrets that a definition names, and takes them out of what is said later.
+ * Resolves the secrets that a definition names, and removes them from later texts.
  *
- * They come from the operator's environment when a connection is made, and only
- * names with the prefix are asked for: no definition reads the database's
- * password. What is revealed here goes to the server and nowhere else.
+ * Secrets come from the operator's environment when a connection is opened. Only names with the prefix are read, so no
+ * definition can read the database's password. A revealed secret is sent to the server only.
  */
 import { type SecretOrText, secretPrefix } from "@tropism/domain/mcp-server"
 import { Config, Effect, Option, Redacted } from "effect"
@@ -14,7 +13,7 @@ export interface Revealed {
   readonly secrets: ReadonlyArray<Redacted.Redacted>
 }
 
-/** The values of a definition's entries; fails with the name of a variable that is not set. */
+/** Returns the values of a definition's entries; fails with the name of an unset variable. */
 export const revealSecrets = Effect.fnUntraced(function* (
   entries: Readonly<Record<string, SecretOrText>> | null | undefined
 ): Effect.fn.Return<Revealed, ExternalFault> {
@@ -37,7 +36,7 @@ const readSecret = Effect.fnUntraced(function* (name: string) {
   const found = name.startsWith(secretPrefix)
     ? yield* Effect.orElseSucceed(Config.option(Config.Redacted(name)), () => Option.none())
     : Option.none()
-  // A file or a shell may hand it over with a line break at its end, which no header takes.
+  // A file or a shell may append a line break, which no header accepts.
   const text = Option.match(found, { onNone: () => "", onSome: (value) => Redacted.value(value).trim() })
   return text === ""
     ? yield* unmade(
@@ -46,14 +45,14 @@ const readSecret = Effect.fnUntraced(function* (name: string) {
     : Redacted.make(text)
 })
 
-/** A value of fewer characters is a placeholder; taking it out would only garble texts. */
+/** A shorter value is a placeholder; removing it would only garble texts. */
 const shortestSecretChars = 8
 
-/** Takes secrets out of a text, also where they were written as JSON, an address, base64 or hex writes them. */
+/** Removes secrets from a text, including their JSON, URL, base64 and hex encodings. */
 export const scrubber = (secrets: ReadonlyArray<Redacted.Redacted>): ((text: string) => string) => {
   const values = secrets.map(Redacted.value).filter(({ length }) => length >= shortestSecretChars)
   if (values.length === 0) return (text) => text
-  // The longest first: what holds another spelling goes as a whole.
+  // Longest first, so that an encoding that contains another is removed as a whole.
   const spellings = [...new Set(values.flatMap(spellingsOf))].toSorted((a, b) => b.length - a.length)
   const plain = new RegExp(spellings.map(quoted).join("|"), "g")
   const hex = new RegExp(values.map((value) => Buffer.from(value).toString("hex")).join("|"), "gi")
@@ -66,7 +65,7 @@ export const scrubber = (secrets: ReadonlyArray<Redacted.Redacted>): ((text: str
   return (text) => [plain, hex, base64].reduce((rest, found) => rest.replace(found, "<redacted>"), text)
 }
 
-/** A secret as it is, in JSON, in an address and in a form. */
+/** The encodings of a secret: plain, JSON, URL and form. */
 const spellingsOf = (value: string): ReadonlyArray<string> => {
   const inJson = JSON.stringify(value).slice(1, -1)
   const inAddress = encodeURIComponent(value.toWellFormed())
@@ -76,10 +75,10 @@ const spellingsOf = (value: string): ReadonlyArray<string> => {
 }
 
 /**
- * What base64 and base64url make of a secret wherever it stands in a longer text.
+ * Returns what base64 and base64url make of a secret at any position in a longer text.
  *
- * **Details** Three bytes become four characters, so there are three ways. A character that is made of a neighbour's
- * bits, too, is not part of it.
+ * **Details** Three bytes become four characters, so there are three alignments. Characters that share bits with a neighbour
+ * are left out.
  */
 const base64CoresOf = (value: string): ReadonlyArray<string> => {
   const bytes = Buffer.from(value)

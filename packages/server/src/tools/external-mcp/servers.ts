@@ -1,8 +1,8 @@
 /**
- * The foreign servers of a project: definitions, and what each listed when somebody looked.
+ * Stores a project's foreign servers: definitions and pinned tools.
  *
- * Rows only; nobody is connected to here. A change names the version that it was
- * made from, so that of two changes begun together the second is told.
+ * Database rows only, no connections. A change names the version it was made from, so the second of two concurrent
+ * changes is refused.
  */
 import type { McpServerId, ProjectId, UserId } from "@tropism/domain/ids"
 import {
@@ -22,26 +22,26 @@ import { Notifier } from "../../outbox/notifier.ts"
 import { lineOf } from "./faults.ts"
 import { externalLimits } from "./limits.ts"
 
-/** A server as it is kept. */
+/** A stored server. */
 export interface KeptServer {
   readonly id: McpServerId
   readonly projectId: ProjectId
   readonly version: number
   readonly config: McpServerConfig
   readonly tools: ReadonlyArray<PinnedTool>
-  /** Why it, or some of its tools, could not be used when that was last tried. */
+  /** Why it, or some of its tools, could not be used at the last try. */
   readonly lastError: string | null
 }
 
-/** What a look at a server came to. */
+/** The result of probing a server. */
 export interface Look {
-  /** What it listed; absent where that is not known, and what was pinned before stays. */
+  /** The listed tools; absent when unknown, and the former pins stay. */
   readonly tools?: ReadonlyArray<PinnedTool>
-  /** Why its tools, or some of them, are not known. */
+  /** Why some or all of its tools are unknown. */
   readonly error: string | null
 }
 
-/** Why a server is not kept. */
+/** Why a server is not stored. */
 export class McpServerRefused extends Schema.TaggedError<McpServerRefused>()("McpServerRefused", {
   reason: Schema.Literals(["invalid", "nameTaken", "version", "state"]),
   pointer: Schema.String,
@@ -60,20 +60,20 @@ export class McpServers extends Context.Service<
       look: Look | undefined,
       by: UserId
     ) => Written<McpServer>
-    /** Keeps a definition, and what a look at it came to, in place of the version that it was made from. */
+    /** Stores a definition and its probe's result in place of the version it was made from. */
     readonly replace: (
       before: KeptServer,
       config: McpServerConfig,
       look: Look | undefined,
       viewer: UserId
     ) => Written<McpServer>
-    /** Marks tools of which the server says something else now. */
+    /** Marks the tools that differ from their pins. */
     readonly markChanged: (server: KeptServer, names: ReadonlyArray<string>) => Read<void>
-    /** Keeps why the server could not be used, or that it can be. */
+    /** Stores the server's last error; null when it can be used. */
     readonly noteError: (server: KeptServer, error: string | null) => Read<void>
     /** False when there is no such server. */
     readonly delete: (id: McpServerId) => Read<boolean>
-    /** As `viewer` sees it: where each member signs in, whether they have. */
+    /** The server as `viewer` sees it, with the viewer's sign-in where each member signs in. */
     readonly get: (id: McpServerId, viewer: UserId) => Read<McpServer | undefined>
     readonly find: (id: McpServerId) => Read<KeptServer | undefined>
     /** The servers that are enabled. */
@@ -109,7 +109,7 @@ export class McpServers extends Context.Service<
         return row ? yield* toServer(row) : yield* nameTaken(config.name)
       }, orDie)
 
-      /** The project's row is held, so that two requests do not both take the last place. */
+      /** Locks the project's row, so that two requests cannot both take the last place. */
       const checkRoom = Effect.fnUntraced(function* (projectId: ProjectId) {
         yield* sql`select 1 from kb.projects where id = ${projectId} for no key update`
         const [kept] = yield* sql<{ count: number }>`
@@ -240,7 +240,7 @@ interface ServerRow {
   readonly updatedAt: Date
 }
 
-/** What enabled agents listen to of a server, and how that goes. */
+/** The event sources of a server that enabled agents listen to, with their status. */
 const sourcesOf = (sql: SqlClient.SqlClient, server: string) => {
   const instant = (of: string) =>
     sql.literal(`to_char(${of} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
@@ -264,7 +264,7 @@ const sourcesOf = (sql: SqlClient.SqlClient, server: string) => {
       and source.due_at is not null and heard.agents is not null), '[]')`
 }
 
-/** The sign-in that counts for a server, or for one of its members. */
+/** The grant that applies to a server, or to one of its members. */
 const grantOf = (sql: SqlClient.SqlClient, viewer: string) => {
   const instant = (of: string) =>
     sql.literal(`to_char(${of} at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
@@ -278,7 +278,7 @@ const grantOf = (sql: SqlClient.SqlClient, viewer: string) => {
       and held.user_id = case when mcp_servers.config #>> '{authorization,per}' = 'member' then ${viewer} else '' end)`
 }
 
-/** Whether somebody is signed in; null where nobody has to be, as far as is known. */
+/** The sign-in status; null when none is known to be needed. */
 const signInOf = ({ config, lastError }: KeptServer, granted: ServerRow["granted"]): McpSignIn | null => {
   const oauth = oauthOf(config)
   if (oauth === undefined) return null
@@ -304,7 +304,7 @@ const nameTaken = (name: string) =>
     detail: `There is already an MCP server named ${name}`
   })
 
-/** Another version is kept than the one that a change was made from. */
+/** A newer version is stored than the one that a change was made from. */
 export const changedMeanwhile = () =>
   new McpServerRefused({
     reason: "version",
@@ -329,7 +329,7 @@ const toKept = Effect.fnUntraced(function* (row: ServerRow): Effect.fn.Return<Ke
     projectId: row.projectId,
     version: row.version,
     config,
-    // A tool is pinned under the name that its server had when somebody looked.
+    // A pin has the server's name at the time of its listing.
     tools: tools.map(offeredBy(config.name)),
     lastError: row.lastError
   }

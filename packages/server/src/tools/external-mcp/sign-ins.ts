@@ -1,12 +1,11 @@
 /**
- * Signing in to a foreign MCP server by a link, and signing out.
+ * Signs in to a foreign MCP server by a link, and signs out.
  *
- * The state that a browser brings back can be used once, by the person who asked
- * for it, and not for long: whoever takes it takes its row away. A program that
- * dies after that leaves nobody signed in, and the link is asked for again.
+ * **Invariant** The state that a browser brings back is valid once, for a short time, and only for the person who
+ * requested it: using it deletes its row. A crash after that leaves no sign-in, and the person requests a new link.
  */
 import { createHash, randomBytes } from "node:crypto"
-import { includesRole, type Role } from "@tropism/api/authorization"
+import { includesRole, type Principal, type Role, roleIn } from "@tropism/api/authorization"
 import { ProjectId, type UserId } from "@tropism/domain/ids"
 import { oauthOf, wantsSignIn } from "@tropism/domain/mcp-server"
 import { Clock, Context, Effect, Layer, Schema } from "effect"
@@ -30,33 +29,35 @@ import {
 } from "./oauth-protocol.ts"
 import { type KeptServer, McpServers } from "./servers.ts"
 
-/** A link at which a person agrees. */
+/** A link for the person's consent. */
 export interface SignInLink {
   readonly url: string
   readonly expiresAt: string
 }
 
-/** Who asks for a link, and whether they may say which tools the server has. */
+/** Who requests a link, and whether they may define the server's tools. */
 export interface Asker {
   readonly userId: UserId
+  /** SHA-256 of the requester's credential. */
+  readonly credential: string | undefined
   readonly mayPin: boolean
 }
 
-/** A sign-in that a browser has come back from. */
+/** A sign-in that a browser has returned from. */
 export interface Pending {
   readonly projectName: string
   readonly serverName: string
   readonly askedBy: UserId
 }
 
-/** What the authorization server lets the browser bring. */
+/** The parameters that the authorization server sends through the browser. */
 export interface Brought {
   readonly code: string | undefined
   readonly iss: string | undefined
   readonly error: string | undefined
 }
 
-/** A sign-in that is done. */
+/** A completed sign-in. */
 export interface Done {
   readonly server: KeptServer
   readonly askedBy: UserId
@@ -66,21 +67,21 @@ export interface Done {
 export class SignIns extends Context.Service<
   SignIns,
   {
-    /** Finds out where one signs in, and answers how the link is kept. */
+    /** Discovers the authorization server and returns the effect that stores the link. */
     readonly begin: (
       server: KeptServer,
       asker: Asker,
       origin: string
     ) => Effect.Effect<Effect.Effect<SignInLink, SignInFault, ProjectTransaction>, SignInFault>
-    /** The sign-in of a state; undefined where it was used or is too old. */
+    /** The sign-in of a state; undefined when it was used or has expired. */
     readonly find: (state: string) => Effect.Effect<Pending | undefined>
-    /** Uses a state, once, and keeps the tokens; `person` is who the browser is signed in as here, if anybody. */
+    /** Uses a state once and stores the tokens; `person` is the browser's user here, if any. */
     readonly finish: (
       state: string,
       brought: Brought,
-      person: UserId | undefined
+      person: Principal | undefined
     ) => Effect.Effect<Done, SignInFault>
-    /** Forgets the tokens, and answers what lets the authorization server forget them, too. */
+    /** Deletes the tokens and returns the effect that revokes them. */
     readonly end: (
       server: KeptServer,
       userId: UserId
@@ -96,7 +97,7 @@ export class SignIns extends Context.Service<
       const rows = yield* makeSignInRows
       const context = yield* Effect.context<never>()
 
-      /** Who this program is to an authorization server: as defined, as its document says, as it was registered, or registered now. */
+      /** Returns the OAuth client: the defined one, the client document, a stored registration, or a new registration. */
       const clientFor = Effect.fnUntraced(function* (server: KeptServer, found: Discovered, place: Redirect) {
         const { origin, redirectUri } = place
         const { authorization, transport } = server.config
@@ -114,7 +115,7 @@ export class SignIns extends Context.Service<
         const holder = holderOf(server, asker.userId)
         const oauth = oauthOf(server.config)
         if (holder === undefined || oauth === undefined) return yield* notForOAuth(server)
-        // A secret that is missing is told before anybody agrees, not behind that.
+        // A missing secret is reported before the consent and not after it.
         if (oauth.clientId) yield* knownClient(server, { client_id: oauth.clientId })
         const wanted = yield* grants.wantedScopes(holder)
         const found = yield* discover(holder.transport, oauth, wanted)
@@ -130,7 +131,8 @@ export class SignIns extends Context.Service<
           client,
           verifier: link.codeVerifier,
           redirectUri,
-          url: holder.transport.url
+          url: holder.transport.url,
+          ...(asker.credential === undefined ? {} : { credential: asker.credential })
         }
         return Effect.map(rows.keep(server, holder, asker, state, sign), (expiresAt) => ({
           url: link.authorizationUrl.href,
@@ -138,18 +140,21 @@ export class SignIns extends Context.Service<
         }))
       }, Effect.provideContext(context))
 
-      /** Takes the state away and the code to the authorization server, in this order: neither is used twice. */
+      /** Deletes the state and then exchanges the code, so that neither is used twice. */
       const finish = Effect.fn("SignIns.finish")(function* (
         state: string,
         brought: Brought,
-        person: UserId | undefined
+        person: Principal | undefined
       ) {
         const taken = yield* rows.take(state)
         if (taken === undefined) return yield* overFault
         const { askedBy, mayPin, server, sign, userId } = taken
-        if (person !== undefined && person !== askedBy)
-          return yield* fault(`${askedBy} asked for this sign-in, and this browser is signed in as ${person}`)
-        if (server !== undefined) yield* mayStill(taken, server)
+        if (person !== undefined && person.userId !== askedBy)
+          return yield* fault(
+            `${askedBy} asked for this sign-in, and this browser is signed in as ${person.userId}`
+          )
+        const role = yield* roleOf(taken, person)
+        if (server !== undefined) yield* mayStill(taken, role, server)
         const transport = server?.config.transport
         if (server === undefined || transport?.type !== "http" || transport.url !== sign.url)
           return yield* fault(
@@ -188,8 +193,17 @@ export class SignIns extends Context.Service<
           )
         )
         if (kept === "unsealable") return yield* unsealable
-        return { server, askedBy, mayPin: mayPin && mayBe(taken, "admin") }
+        return { server, askedBy, mayPin: mayPin && mayBe(role, "admin") }
       }, Effect.provideContext(context))
+
+      /** The requester's current role: as a member, as the browser's user, or by the requesting credential while it is valid. */
+      const roleOf = (taken: Taken, person: Principal | undefined): Effect.Effect<Role | undefined> => {
+        const { projectId, role, sign } = taken
+        const known = role ?? (person === undefined ? undefined : roleIn(person, projectId))
+        return known !== undefined || sign.credential === undefined
+          ? Effect.succeed(known)
+          : rows.roleBy(sign.credential, projectId)
+      }
 
       const end = Effect.fn("SignIns.end")(function* (server: KeptServer, userId: UserId) {
         const holder = holderOf(server, userId)
@@ -219,7 +233,7 @@ interface Redirect {
   readonly redirectUri: string
 }
 
-/** Where this program says who it is as a client. */
+/** Address of this program's client document. */
 export const clientDocumentAt = (origin: string): string => `${origin}/oauth/client.json`
 
 const holderOf = ({ config, id, projectId }: KeptServer, userId: UserId): Holder | undefined => {
@@ -231,26 +245,33 @@ const holderOf = ({ config, id, projectId }: KeptServer, userId: UserId): Holder
 
 const fault = (detail: string): SignInFault => new SignInFault({ detail, isFinal: true })
 
-/** A client with its secret; fails with the variable that is not set. */
+/** Returns a client with its secret; fails with the name of an unset variable. */
 const knownClient = (server: KeptServer, client: OAuthClient): Effect.Effect<OAuthClient, SignInFault> =>
   Effect.catchTag(withDefinedSecret(server, client), "ExternalFault", ({ message }) =>
     Effect.fail(fault(message))
   )
 
-/** Whether the asker has a role by now; who is no member is the server's admin: those of members who left are gone. */
-const mayBe = ({ role }: Pick<TakenRow, "role">, needed: Role): boolean =>
-  role === null || includesRole(role, needed)
+const mayBe = (role: Role | undefined, needed: Role): boolean =>
+  role !== undefined && includesRole(role, needed)
 
-/** Refuses what its asker may not do any more, or what another kind of sign-in was asked for. */
-const mayStill = (taken: TakenRow, { config }: KeptServer): Effect.Effect<void, SignInFault> => {
+/** Refuses what its requester may no longer do, or when another kind of sign-in was requested. */
+const mayStill = (
+  { askedBy, userId }: Taken,
+  role: Role | undefined,
+  { config }: KeptServer
+): Effect.Effect<void, SignInFault> => {
   const isPerMember = oauthOf(config)?.per === "member"
-  if (isPerMember !== (taken.userId !== ""))
+  if (isPerMember !== (userId !== ""))
     return Effect.fail(fault("Who signs in to this server has changed since the link was asked for"))
-  return isPerMember || mayBe(taken, "admin")
-    ? Effect.void
-    : Effect.fail(
-        fault(`${taken.askedBy} is no admin of the project any more, and this sign-in is for admins`)
+  if (role === undefined)
+    return Effect.fail(
+      fault(
+        `${askedBy} has no access to the project any more: the token that asked for this sign-in has ended`
       )
+    )
+  return isPerMember || mayBe(role, "admin")
+    ? Effect.void
+    : Effect.fail(fault(`${askedBy} is no admin of the project any more, and this sign-in is for admins`))
 }
 
 const notForOAuth = ({ config }: KeptServer) =>
@@ -268,7 +289,7 @@ const unsealable = Effect.fail(
   fault("This server cannot keep a secret, so nobody can sign in: its operator sets TROPISM_ENCRYPTION_KEY")
 )
 
-/** What is kept of a sign-in that is under way. */
+/** The stored data of a pending sign-in. */
 const Signing = Schema.Struct({
   server: AuthorizationServer,
   resource: Schema.String,
@@ -276,7 +297,9 @@ const Signing = Schema.Struct({
   client: OAuthClient,
   verifier: Schema.String,
   redirectUri: Schema.String,
-  url: Schema.String
+  url: Schema.String,
+  /** SHA-256 of the credential that requested the link. */
+  credential: Schema.optionalKey(Schema.String)
 })
 type Signing = typeof Signing.Type
 
@@ -287,7 +310,7 @@ const readClient = Schema.decodeUnknownEffect(Schema.fromJsonString(OAuthClient)
 
 const hashOf = (state: string): string => createHash("sha256").update(state).digest("hex")
 
-/** The project of a state; a state that nobody here made has none. */
+/** The project of a state; undefined for a state that was not made here. */
 const projectOf = (state: string): ProjectId | undefined => {
   const [projectId = ""] = state.split(".", 1)
   return state.length <= 200 && isProjectId(projectId) ? projectId : undefined
@@ -297,7 +320,7 @@ const isProjectId = Schema.is(ProjectId)
 
 const signInPlace = (projectId: string, hash: string): string => `mcp sign-in ${projectId} ${hash}`
 
-/** The rows of sign-ins that are under way, and of clients that were registered. */
+/** Rows of pending sign-ins and registered clients. */
 const makeSignInRows = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const database = yield* Database
@@ -359,8 +382,16 @@ const makeSignInRows = Effect.gen(function* () {
     const text = taken && sealing.open(signInPlace(projectId, hash), taken.sealed)
     return text === undefined || taken === undefined
       ? undefined
-      : { ...taken, sign: yield* Effect.orDie(readSigning(text)) }
+      : { ...taken, projectId, sign: yield* Effect.orDie(readSigning(text)) }
   })
+
+  const roleBy = Effect.fnUntraced(function* (credential: string, projectId: ProjectId) {
+    const [found] = yield* sql<{
+      readonly role: Role
+      readonly roles: Readonly<Record<string, Role>> | null
+    }>`select role, roles from kb.find_principal(${credential})`
+    return found && (found.roles === null ? found.role : found.roles[projectId])
+  }, orDie)
 
   const clientPlace = (server: KeptServer, issuer: string, redirectUri: string): string =>
     `mcp client ${server.projectId} ${server.id} ${issuer} ${redirectUri}`
@@ -405,8 +436,14 @@ const makeSignInRows = Effect.gen(function* () {
       )
     )
 
-  return { keep, find, take, findClient, keepClient, forgetClient }
+  return { keep, find, take, roleBy, findClient, keepClient, forgetClient }
 })
+
+interface Taken extends TakenRow {
+  readonly projectId: ProjectId
+  readonly server: KeptServer | undefined
+  readonly sign: Signing
+}
 
 interface TakenRow {
   readonly serverId: KeptServer["id"]
@@ -414,6 +451,6 @@ interface TakenRow {
   readonly askedBy: UserId
   readonly mayPin: boolean
   readonly sealed: string
-  /** The asker's as it is now; null where they are no member. */
+  /** The requester's current role; null when they are not a member. */
   readonly role: Role | null
 }

@@ -1,10 +1,9 @@
 /**
- * Reads a server's list of tools, page by page, as far as it can be read.
+ * Reads a server's list of tools page by page, skipping what is unreadable.
  *
- * One fault costs what has it and no more: a tool that is not described as MCP requires is left out with the reason, an
- * `outputSchema` that MCP does not allow is passed over, and a page that does not come leaves the pages before it. The SDK
- * refuses a whole list for one fault in it, so each page is repaired before the SDK reads it. Nulls for what is absent are taken
- * out of every answer.
+ * **Invariant** A fault costs only its own part: an invalid tool is left out with the reason, an invalid `outputSchema`
+ * is ignored, and a failed page keeps the pages before it. The SDK refuses a whole list for one fault, so each page is
+ * repaired before the SDK reads it. Nulls for absent fields are removed from every answer.
  */
 import { createHash } from "node:crypto"
 import {
@@ -17,28 +16,29 @@ import {
 import { isJsonObject, canonicalJson, findFault } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
 import { offeredNameOf, type PinnedTool } from "@tropism/domain/mcp-server"
-import { beginningOf } from "@tropism/domain/text-beginning"
+import { beginningOf, shortenedAtWord } from "@tropism/domain/text-beginning"
 import { Clock, Effect, Option, Schema } from "effect"
 import { whyUnjudgeable } from "../arguments.ts"
 import { findLostRef, type JsonSchema } from "../json-schemas.ts"
-import { answered, faultLike, type ExternalFault, lineOf } from "./faults.ts"
+import { answered, faultLike, type ExternalFault, leftOutFor, lineOf } from "./faults.ts"
 import type { Fetch } from "./fetch.ts"
 import { externalLimits } from "./limits.ts"
+import { fitAnswer, isCallAnswer } from "./results.ts"
 
-/** Where a list goes on, as the server gave it: some count their pages. */
+/** A list's cursor as the server sent it; some servers send numbers. */
 export type Cursor = string | number
 
-/** What a server lists. */
+/** A server's list. */
 export interface Listed {
   /** Each name once. */
   readonly tools: ReadonlyArray<Tool>
-  /** The tools that are left out, each with the reason. */
+  /** The tools left out, with reasons. */
   readonly unfit: ReadonlyArray<string>
-  /** Why there may be more tools; undefined where the list is whole. */
+  /** Why there may be more tools; undefined when the list is complete. */
   readonly missing: ExternalFault | undefined
 }
 
-/** What a repaired page brings beside its tools: the SDK knows text alone as a cursor. */
+/** What a repaired page carries besides its tools: the SDK only accepts text as a cursor. */
 interface Aside {
   readonly nextCursor: unknown
   readonly unfit: ReadonlyArray<string>
@@ -46,28 +46,32 @@ interface Aside {
 
 const asideKey = "tropism/page"
 
-/** Listens to what comes in before the SDK does, and repairs the pages of lists. */
+/** Repairs incoming pages of lists and answers of calls before the SDK reads them. */
 export const repairPages = (wire: Transport, isNewRevision: () => boolean): void => {
-  // The SDK calls a listener that was there before its own, with the same message.
+  // The SDK calls an existing listener before its own, with the same message.
   const { onmessage: before } = wire
   const onmessage = (message: JSONRPCMessage) => {
     before?.(message)
     if (!("result" in message) || !isJsonObject(message.result)) return
-    const { content, nextCursor, resultType, tools } = message.result
-    // What a call answers has a content and may have whatever else.
-    if (content !== undefined || !Array.isArray(tools)) return
+    const { nextCursor, resultType, tools } = message.result
+    // A call's answer has content and may have anything else.
+    if (isCallAnswer(message.result)) {
+      Object.assign(message, { result: fitAnswer(message.result) })
+      return
+    }
+    if (!Array.isArray(tools)) return
     const fit: Array<unknown> = []
     const unfit: Array<string> = []
     for (const listed of tools) {
       const tool = repaired(listed, isNewRevision())
       const fault = faultOf(tool)
       if (fault === undefined) fit.push(tool)
-      else unfit.push(`${nameOf(tool)} (${fault})`)
+      else unfit.push(leftOutFor(nameOf(tool), fault))
     }
     const aside: Aside = { nextCursor, unfit }
     const result = {
       ...(resultType === undefined ? {} : { resultType }),
-      // Nothing is kept by these here, and the newer revision requires them.
+      // The newer revision requires these; nothing is cached by them here.
       ttlMs: 0,
       cacheScope: "private",
       tools: fit,
@@ -78,7 +82,7 @@ export const repairPages = (wire: Transport, isNewRevision: () => boolean): void
   Object.assign(wire, { onmessage })
 }
 
-/** A tool without what stands for nothing, and without an outputSchema that the revision does not allow. */
+/** Returns a tool without nulls for absent fields, and without an outputSchema that the revision does not allow. */
 const repaired = (listed: unknown, isNewRevision: boolean): unknown => {
   if (!isJsonObject(listed)) return listed
   const tool = withoutNulls(listed)
@@ -99,7 +103,7 @@ const repaired = (listed: unknown, isNewRevision: boolean): unknown => {
   return tool
 }
 
-/** A schema without `properties` or `required` that are null, and without the `required: true` of draft 3: they say nothing of it. */
+/** Removes `properties` or `required` that are null, and draft 3's `required: true`, which have no meaning here. */
 const withoutEmptyKeywords = (schema: Readonly<Record<string, unknown>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(schema).filter(
@@ -126,10 +130,10 @@ const nameOf = (tool: unknown): string =>
     : "one without a name"
 
 /**
- * The same `fetch`, which repairs the text of answers before the SDK reads it as messages.
+ * Wraps `fetch` to repair the text of answers before the SDK parses it.
  *
- * **Details** The SDK takes no message whose result has `_meta: null`, and no content with nulls in it. A line is as long as a
- * message at most, which `fetch` bounds.
+ * **Details** The SDK refuses a message whose result has `_meta: null`, and content with nulls. `fetch` bounds a line to one
+ * message.
  */
 export const repairingAnswers =
   (fetch: Fetch): Fetch =>
@@ -145,41 +149,57 @@ export const repairingAnswers =
         : response
     )
 
-/** A body of JSON is one message, in as many lines as it likes. */
+/**
+ * A JSON body is one message of any number of lines. An event at the end of the stream counts without its final empty line, if
+ * its message is whole; the rest is requested again.
+ */
 const repairedText = (isWhole: boolean) => {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   let rest = ""
+  /** The last, incomplete event. */
+  let event = ""
   return new TransformStream<Uint8Array, Uint8Array>({
     transform: (chunk, controller) => {
       rest += decoder.decode(chunk, { stream: true })
       const end = isWhole ? 0 : rest.lastIndexOf("\n") + 1
       if (end === 0) return
-      controller.enqueue(encoder.encode(withoutNullsInLines(rest.slice(0, end))))
+      const lines = withoutNullsInLines(rest.slice(0, end))
+      event = (event + lines).split(/\r?\n\r?\n/).at(-1) ?? ""
+      controller.enqueue(encoder.encode(lines))
       rest = rest.slice(end)
     },
     flush: (controller) => {
       const last = rest + decoder.decode()
-      controller.enqueue(encoder.encode(isWhole ? withoutNullsIn(last) : withoutNullsInLines(last)))
+      const text = isWhole ? withoutNullsIn(last) : withoutNullsInLines(last)
+      controller.enqueue(encoder.encode(!isWhole && isWholeEvent(event + text) ? `${text}\n\n` : text))
     }
   })
 }
 
-/** Lines of messages in JSON, with or without the name of an event's field. */
+/** Whether the data of an event is a message. */
+const isWholeEvent = (event: string): boolean => {
+  const data = [...event.matchAll(/^data: ?(.*?)\r?$/gm)].map(([, line = ""]) => line)
+  const message = Option.getOrUndefined(decodeMessage(data.join("\n")))
+  return isJsonObject(message) && message["jsonrpc"] === "2.0"
+}
+
+/** Repairs lines of JSON messages, with or without an event field name. */
 export const withoutNullsInLines = (lines: string): string =>
-  mayHaveNulls.test(lines)
+  mayNeedRepair.test(lines)
     ? lines.replace(/^(data: ?)?(\{.*\})(\r?)$/gm, (_line, field = "", message: string, end: string) =>
         [field, withoutNullsIn(message), end].join("")
       )
     : lines
 
-const mayHaveNulls = /:\s*null\b/
+/** Nulls, and errors that may lack required fields. */
+const mayNeedRepair = /:\s*null\b|"error"\s*:/
 
 const decodeMessage = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** A message without the nulls that stand for what is absent; what is no message of JSON stays as it is. */
+/** Removes nulls for absent fields from a message; returns text that is not a JSON message unchanged. */
 const withoutNullsIn = (text: string): string => {
-  if (!mayHaveNulls.test(text)) return text
+  if (!mayNeedRepair.test(text)) return text
   const message = Option.getOrUndefined(decodeMessage(text))
   if (!isJsonObject(message) || message["jsonrpc"] !== "2.0") return text
   const repaired = JSON.stringify(repairedMessage(message))
@@ -191,13 +211,31 @@ const repairedMessage = (message: Readonly<Record<string, unknown>>): Record<str
   return {
     ...rest,
     ...(isJsonObject(params) ? { params: without(params, ["_meta"]) } : {}),
-    ...(error === undefined || error === null ? {} : { error }),
-    // Who answers null where an object belongs has nothing to say.
+    ...(error === undefined || error === null ? {} : { error: repairedError(error) }),
+    // A null where an object belongs means that there is none.
     ...(result === undefined || (result === null && error) ? {} : { result: repairedResult(result ?? {}) })
   }
 }
 
-/** What may be absent of a result; other keys are the tool's own, or mean something as null. */
+/** Completes an error with the code and message that the SDK requires; keeps the server's text in any form. */
+const repairedError = (error: unknown): unknown => {
+  const given: Readonly<Record<string, unknown>> = isJsonObject(error) ? error : { message: error }
+  const { code, message, ...more } = given
+  return {
+    ...more,
+    code: Number.isInteger(code) ? code : internalError,
+    message:
+      typeof message === "string"
+        ? message
+        : message === undefined
+          ? "The server answered with an error and gave no reason"
+          : JSON.stringify(message)
+  }
+}
+
+const internalError = -32_603
+
+/** The optional keys of a result; a null under another key may have a meaning. */
 const optional = ["_meta", "content", "instructions", "isError", "nextCursor", "structuredContent"]
 
 const repairedResult = (result: unknown): unknown => {
@@ -224,7 +262,7 @@ const without = (
 ): Record<string, unknown> =>
   Object.fromEntries(Object.entries(value).filter(([key, part]) => part !== null || !keys.includes(key)))
 
-/** Asks for page after page, until the list ends, goes round or breaks off; fails where not even the first page comes. */
+/** Requests pages until the list ends, repeats or breaks off; fails when the first page fails. */
 export const walkPages = Effect.fn("walkPages")(function* (
   ask: (cursor: Cursor | undefined) => Effect.Effect<ListToolsResult, ExternalFault>
 ): Effect.fn.Return<Listed, ExternalFault> {
@@ -239,7 +277,7 @@ export const walkPages = Effect.fn("walkPages")(function* (
     const page = yield* Effect.result(ask(cursor))
     if (page._tag === "Failure") {
       if (number === 1) return yield* page.failure
-      // Empty text may also stand for the end: who refuses to go on at it has ended the list.
+      // Empty text may also mean the end: a server that refuses it as a cursor has ended its list.
       if (cursor === "" && !page.failure.isBroken) return listed()
       return listed(notWhole(number, page.failure))
     }
@@ -248,7 +286,7 @@ export const walkPages = Effect.fn("walkPages")(function* (
     for (const tool of page.success.tools) if (!tools.has(tool.name)) tools.set(tool.name, tool)
     for (const one of aside.unfit) if (unfit.length < externalLimits.tools) unfit.push(one)
     const { nextCursor: next } = aside
-    // Where empty text leads to nothing new, the server has begun from the start.
+    // When empty text leads to nothing new, the server has started over.
     if (next === undefined || next === null || (cursor === "" && isKnown)) return listed()
     if (!isCursor(next))
       return listed(notWhole(number + 1, answered("its cursor is neither text nor a number")))
@@ -262,7 +300,7 @@ export const walkPages = Effect.fn("walkPages")(function* (
   }
 })
 
-/** Why no further page is asked for. */
+/** Returns why no further page is requested. */
 const boundOf = (so: {
   readonly chars: number
   readonly elapsedMs: number
@@ -286,19 +324,18 @@ const isCursor = Schema.is(Schema.Union([Schema.String, Schema.Finite]))
 const asideOf = ({ _meta }: ListToolsResult): Aside =>
   (_meta?.[asideKey] as Aside | undefined) ?? { nextCursor: undefined, unfit: [] }
 
-// What a foreign server lists, kept as it was when a person looked.
+// Pins a foreign server's list as a person reviewed it.
 //
-// The hash covers every word that a model, or this program's rules, go by. A
-// server that says something else later has changed, whatever the change is:
-// what is compared is the hash, and nobody judges the new words by then.
+// The hash covers everything that a model, or this program's rules, depend on. Any later difference in the hash counts as a
+// change; its content is not judged automatically.
 
-/** What was listed, and the names of what cannot be offered. */
+/** The pinned tools, and the names of those that cannot be offered. */
 export interface Pins {
   readonly tools: ReadonlyArray<PinnedTool>
   readonly leftOut: ReadonlyArray<string>
 }
 
-/** Pins everything that a server lists and that can be kept and called. */
+/** Pins every listed tool that can be stored and called. */
 export const pinTools = (server: string, listed: ReadonlyArray<Tool>): Pins => {
   const tools = new Map<string, PinnedTool>()
   const leftOut: Array<string> = []
@@ -313,12 +350,15 @@ export const pinTools = (server: string, listed: ReadonlyArray<Tool>): Pins => {
             ? "it is listed twice"
             : undefined
     if (fault === undefined && typeof pinned !== "string") tools.set(tool.name, pinned)
-    else leftOut.push(`${beginningOf(lineOf(tool.name), externalLimits.leftOutNameMaxChars)} (${fault})`)
+    else
+      leftOut.push(
+        leftOutFor(beginningOf(lineOf(tool.name), externalLimits.leftOutNameMaxChars), String(fault))
+      )
   }
   return { tools: [...tools.values()], leftOut }
 }
 
-/** A tool as it is pinned, or why it is none that anybody could offer. */
+/** Returns a tool's pin, or why it cannot be offered. */
 const pinOf = (server: string, tool: Tool): PinnedTool | string => {
   const said = saidOf(tool)
   if (typeof said === "string") return said
@@ -334,7 +374,7 @@ const pinOf = (server: string, tool: Tool): PinnedTool | string => {
 
 type Said = Pick<PinnedTool, "name" | "description" | "inputSchema" | "isReadOnly" | "isIdempotent">
 
-/** What is kept of a tool's words, or why they cannot be kept. */
+/** Returns the stored texts of a tool, or why they cannot be stored. */
 const saidOf = (tool: Tool): Said | string => {
   const description = tool.description ?? null
   const inputSchema: unknown = JSON.parse(JSON.stringify(tool.inputSchema))
@@ -356,10 +396,10 @@ const saidOf = (tool: Tool): Said | string => {
     : said
 }
 
-/** Everything that a pin stands for; what a tool says of its answers is not kept, and null where it says nothing. */
+/** Everything that a pin's hash covers; the output schema is not stored, and null when there is none. */
 const wholeOf = (said: Said, tool: Tool): unknown => {
   const { outputSchema = null }: { readonly outputSchema?: unknown } = tool
-  // What is nested deeper than JSON may be here is compared as text.
+  // Schemas nested deeper than JSON may be here are compared as text.
   const isPlain = findFault(outputSchema) === undefined
   return { ...said, outputSchema: isPlain ? outputSchema : JSON.stringify(outputSchema) }
 }
@@ -367,19 +407,19 @@ const wholeOf = (said: Said, tool: Tool): unknown => {
 const hashOf = (words: unknown): string =>
   createHash("sha256").update(canonicalJson(words), "utf8").digest("hex")
 
-/** Why no call of a tool could be made, or its arguments not be judged. */
+/** Returns why a tool cannot be called or its arguments not be validated. */
 const whyUncallable = (tool: Tool, inputSchema: JsonSchema): string | undefined => {
   if (isTaskOnly(tool))
     return "it is called as a task of the revision 2025-11-25 only, which nobody does here"
   const lost = findLostRef(inputSchema)
   if (lost !== undefined)
-    return `its inputSchema refers to ${beginningOf(lineOf(lost), 200)}, which is not in it`
+    return `its inputSchema refers to ${shortenedAtWord(lineOf(lost), 100)}, which is not in it`
   return whyUnjudgeable(inputSchema)
 }
 
 const isTaskOnly = ({ execution }: Tool): boolean => execution?.taskSupport === "required"
 
-/** The pinned tools about which the server says something else now. */
+/** Returns the pinned tools that the server now lists differently. */
 export const changedTools = (
   pinned: ReadonlyArray<PinnedTool>,
   listed: ReadonlyArray<Tool>
@@ -398,10 +438,10 @@ export const changedTools = (
 }
 
 /**
- * The tool by whose words the answers of a pinned one are judged: what its server says now, where all of it is pinned.
+ * Returns the listed tool whose output schema applies to a pinned tool's answers: the current one, when it equals the pin.
  *
- * **Gotchas** A pin from before `outputSchema` was pinned has a hash without it, which is still compared. Nobody
- * goes by what such a tool says of its answers until an admin refreshes.
+ * **Gotchas** A pin from before `outputSchema` was pinned has a hash without it, which is still compared. Its output schema is
+ * not used before an admin refreshes.
  */
 export const answeringTool = (pinned: PinnedTool, listed: ReadonlyArray<Tool>): Tool | undefined => {
   const now = listed.find(({ name }) => name === pinned.name)

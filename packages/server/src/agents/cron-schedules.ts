@@ -1,9 +1,8 @@
 /**
- * Which schedules are taken, and when one fires next.
+ * Validates schedules and computes their next times.
  *
- * One that can never fire, or fires more often than this server takes, is
- * refused when it is saved, not discovered by silence or by a bill. When an
- * expression is due is `cron.ts`'s; what becomes of missed time is `dispatch`'s.
+ * A schedule that never fires, or fires more often than this server allows, is refused when it is saved; otherwise silence or a bill would
+ * reveal it.
  */
 import type { Agent } from "@tropism/domain/agent"
 import type { SchedulePreview } from "@tropism/domain/schedule"
@@ -17,7 +16,7 @@ export class ScheduleRefused extends Schema.TaggedError<ScheduleRefused>()("Sche
   detail: Schema.String
 }) {}
 
-/** No schedule fires more often than this; cron itself knows nothing shorter than a minute. */
+/** The minimum interval of a schedule; cron itself cannot express less than a minute. */
 export class MinScheduleSeconds extends Context.Reference<number>(
   "@tropism/server/agent/MinScheduleSeconds",
   {
@@ -25,7 +24,7 @@ export class MinScheduleSeconds extends Context.Reference<number>(
   }
 ) {}
 
-/** Reads a schedule; one that is no expression, names no zone or never fires is refused. */
+/** Parses a schedule; fails for an invalid expression, an unknown zone, or one that never fires. */
 export const readSchedule = Effect.fnUntraced(function* (expression: string, timezone: string, now: Date) {
   yield* checkTimezone(timezone)
   const rule = yield* Result.match(readCron(expression, timezone), {
@@ -37,7 +36,7 @@ export const readSchedule = Effect.fnUntraced(function* (expression: string, tim
   return rule
 })
 
-/** Refuses a schedule that fires more often than this server takes. */
+/** Refuses a schedule that fires more often than this server allows. */
 export const checkFloor = Effect.fnUntraced(function* (
   expression: string,
   rule: CronRule,
@@ -51,7 +50,7 @@ export const checkFloor = Effect.fnUntraced(function* (
   )
 })
 
-/** The next `count` instants after one, oldest first. */
+/** Returns the next `count` times after `after`, oldest first. */
 export const nextInstants = (rule: CronRule, after: Date, count: number): ReadonlyArray<Date> => {
   const instants: Array<Date> = []
   for (let at = nextInstant(rule, after); at && instants.length < count; at = nextInstant(rule, at))
@@ -61,7 +60,7 @@ export const nextInstants = (rule: CronRule, after: Date, count: number): Readon
 
 const dayMinutes = 1_440
 
-/** The shortest time between two instants of a rule, clock changes apart. */
+/** Returns the shortest interval between two times of a rule, not counting clock changes. */
 const shortestIntervalMinutes = (expression: string, { onWall }: CronRule): number => {
   const hours = onWall.hours.size === 0 ? allHours : [...onWall.hours]
   const minutes = onWall.minutes.size === 0 ? allMinutes : [...onWall.minutes]
@@ -75,7 +74,7 @@ const shortestIntervalMinutes = (expression: string, { onWall }: CronRule): numb
 const allHours = Array.from({ length: 24 }, (_, hour) => hour)
 const allMinutes = Array.from({ length: 60 }, (_, minute) => minute)
 
-/** Whether a rule ever fires on two days of which one follows the other; the next years show it. */
+/** Whether a rule ever fires on two consecutive days; checks the next years. */
 const hasNeighbouringDays = (expression: string): boolean => {
   const midnights = Cron.parseUnsafe(`0 0 ${expression.trim().split(/\s+/).slice(2).join(" ")}`, "UTC")
   let day = Cron.next(midnights, firstDay)
@@ -91,7 +90,7 @@ const firstDay = new Date("2024-01-01T00:00:00Z")
 
 const refuse = (pointer: string, detail: string) => Effect.fail(new ScheduleRefused({ pointer, detail }))
 
-/** Refuses a zone that no schedule could be read in. */
+/** Refuses an unknown time zone. */
 export const checkTimezone = (timezone: string): Effect.Effect<void, ScheduleRefused> =>
   isTimezone(timezone)
     ? Effect.void
@@ -102,24 +101,22 @@ const isTimezone = (name: string): boolean => supported().has(name) || name === 
 let names: ReadonlySet<string> | undefined
 const supported = (): ReadonlySet<string> => (names ??= new Set(Intl.supportedValuesOf("timeZone")))
 
-// When a cron expression is due, by the wall clock of a time zone.
+// Computes when a cron expression is due, by the wall clock of a time zone.
 //
-// An expression that names hours follows the wall clock: a time that the clock
-// leaps over is due at the instant after the gap, and one that it shows twice is
-// due once, the first time. One that is due in every hour follows the hours that
-// pass: nothing is made up for in a gap and nothing left out when an hour
-// returns (decision 0017). Pure: it knows no schedule and no present time.
+// An expression that names hours follows the wall clock: a time that a clock change skips is due at the moment after the gap, and one that
+// occurs twice is due once, the first time. One that is due in every hour follows elapsed hours: nothing is made up for in a gap and
+// nothing left out when an hour repeats (decision 0017). Pure: it knows no schedule and no current time.
 
-/** An expression in a zone, read. */
+/** A parsed expression in a zone. */
 export interface CronRule {
   readonly zone: DateTime.TimeZone
-  /** The expression on a clock that never leaps. */
+  /** The expression on a clock without changes. */
   readonly onWall: Cron.Cron
   /** The same on the zone's own clock, when it is due in every hour. */
   readonly inEveryHour: Cron.Cron | undefined
 }
 
-/** Reads an expression of five fields; the failure says what is wrong with it. */
+/** Parses an expression of five fields; the failure describes the error. */
 export const readCron = (expression: string, timezone: string): Result.Result<CronRule, string> => {
   const zone = DateTime.zoneMakeNamed(timezone)
   if (Option.isNone(zone)) return Result.fail(`"${timezone}" is no IANA time zone, e.g. Europe/Berlin`)
@@ -143,13 +140,13 @@ export const readCron = (expression: string, timezone: string): Result.Result<Cr
 
 const isEveryHour = ({ hours }: Cron.Cron): boolean => hours.size === 0 || hours.size === 24
 
-/** The first instant after `after` at which the rule is due; undefined when there is none. */
+/** Returns the first time after `after` at which the rule is due; undefined when there is none. */
 export const nextInstant = (rule: CronRule, after: Date): Date | undefined =>
   rule.inEveryHour
     ? stepOnClock(rule.inEveryHour, after, Cron.next, Cron.prev)
     : stepOnWall(rule, wallOf(rule.zone, after), Cron.next, (instant) => instant > after)
 
-/** The last instant before `before` at which the rule was due. */
+/** Returns the last time before `before` at which the rule was due. */
 export const previousInstant = (rule: CronRule, before: Date): Date | undefined =>
   rule.inEveryHour
     ? stepOnClock(rule.inEveryHour, before, Cron.prev, Cron.next)
@@ -157,16 +154,15 @@ export const previousInstant = (rule: CronRule, before: Date): Date | undefined 
 
 type Step = (cron: Cron.Cron, from: Date) => Date
 
-/** A rule that no calendar satisfies makes the library's search end with an error. */
+/** For a rule that no calendar satisfies the library's search throws. */
 const stepTo = (step: Step, cron: Cron.Cron, from: Date): Date | undefined =>
   Result.getOrUndefined(Result.try(() => step(cron, from)))
 
 /**
- * Goes from match to match on the zone's clock.
+ * Steps from match to match on the zone's clock.
  *
- * **Gotchas** For a time that the clock leaps over the library answers a later
- * one that is no match, and may have leapt over matches to reach it: they are
- * looked for on the way back.
+ * **Gotchas** For a time that the clock skips, the library returns a later one that is no match, and may have skipped matches on the way: a
+ * search backwards finds them.
  */
 const stepOnClock = (cron: Cron.Cron, from: Date, step: Step, back: Step): Date | undefined => {
   let instant = stepTo(step, cron, from)
@@ -179,7 +175,7 @@ const stepOnClock = (cron: Cron.Cron, from: Date, step: Step, back: Step): Date 
   return undefined
 }
 
-/** The match nearest to `from` of those between it and `to`. */
+/** Returns the match between `from` and `to` that is nearest to `from`. */
 const passedBy = (cron: Cron.Cron, from: Date, to: Date, back: Step): Date | undefined => {
   const isBetween = (instant: Date) => (instant < to && instant > from) || (instant > to && instant < from)
   let nearest: Date | undefined
@@ -191,7 +187,7 @@ const passedBy = (cron: Cron.Cron, from: Date, to: Date, back: Step): Date | und
   return nearest
 }
 
-/** Goes from wall time to wall time until its instant is on the wanted side. */
+/** Steps from wall time to wall time until its instant is on the wanted side. */
 const stepOnWall = (
   { onWall, zone }: CronRule,
   from: Date,
@@ -207,7 +203,7 @@ const stepOnWall = (
   return undefined
 }
 
-/** What the zone's clock shows, written as if it were UTC. */
+/** Returns the zone's wall time, written as if it were UTC. */
 const wallOf = (zone: DateTime.TimeZone, instant: Date): Date =>
   new Date(instant.getTime() + offsetAt(zone, instant))
 
@@ -216,7 +212,7 @@ const offsetAt = (zone: DateTime.TimeZone, instant: Date): number =>
 
 const dayMs = 86_400_000
 
-/** No wall time later than this was shown before the instant: an hour that returns was shown the day before its return. */
+/** Returns an upper bound of the wall times shown before the instant: an hour that repeats was first shown before the clock went back. */
 const latestWallBefore = (zone: DateTime.TimeZone, instant: Date): Date =>
   new Date(
     Math.max(
@@ -225,7 +221,7 @@ const latestWallBefore = (zone: DateTime.TimeZone, instant: Date): Date =>
     )
   )
 
-/** The instant at which the zone's clock shows a wall time: the first of two, and the end of the gap for none. */
+/** Returns the instant of a wall time: the first of two, and the end of the gap for none. */
 const instantOf = (zone: DateTime.TimeZone, wall: Date): Date => {
   const read = (disambiguation: DateTime.Disambiguation) =>
     DateTime.toDateUtc(
@@ -236,7 +232,7 @@ const instantOf = (zone: DateTime.TimeZone, wall: Date): Date => {
   return endOfGap(zone, first, read("later"))
 }
 
-/** The instant between two at which the offset changes. */
+/** Returns the instant between two at which the offset changes. */
 const endOfGap = (zone: DateTime.TimeZone, before: Date, after: Date): Date => {
   const offset = offsetAt(zone, after)
   let [early, late] = [before.getTime(), after.getTime()]
@@ -248,10 +244,9 @@ const endOfGap = (zone: DateTime.TimeZone, before: Date, after: Date): Date => {
   return new Date(late)
 }
 
-// Tells when an agent's schedule fires next.
-//
+// Previews when an agent's schedule fires next.
 
-/** The next instants of an agent's schedule; undefined when it has none. */
+/** Returns the next times of an agent's schedule; undefined when it has none. */
 export const previewSchedule = Effect.fn("previewSchedule")(function* (agent: Agent) {
   const { catchUp, cronSchedule, enabled, overlapPolicy, timezone, triggerType } = agent
   if (cronSchedule === null) return undefined
@@ -278,7 +273,7 @@ export const previewSchedule = Effect.fn("previewSchedule")(function* (agent: Ag
   return preview
 }, orDie)
 
-/** The next instants of a schedule that nobody has; one that is none is refused with its place. */
+/** Returns the next times of a schedule that is not saved; fails with the pointer of an error. */
 export const firesOf = Effect.fn("firesOf")(function* (cronSchedule: string, timezone: string) {
   const now = yield* DateTime.nowAsDate
   const rule = yield* readSchedule(cronSchedule, timezone, now)

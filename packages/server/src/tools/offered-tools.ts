@@ -1,9 +1,9 @@
 /**
  * The tools that one attempt of a run may use.
  *
- * Built-in tools have the definitions that MCP clients are listed and are called directly behind the gate; foreign ones are called
- * over MCP. An agent's list of tools is an allow-list; an empty one means no tools. A call that has begun is finished, also
- * when its caller goes away.
+ * Built-in tools have the definitions listed to MCP clients and are called directly behind the gate; foreign ones are
+ * called over MCP. An agent's tool list is an allow-list; an empty one allows nothing. A started call runs to its end,
+ * even when its caller goes away.
  */
 import {
   type ClientTool,
@@ -54,59 +54,58 @@ import {
   Toolbox
 } from "./toolbox.ts"
 
-/** What goes on beside a call. */
+/** The context of a call. */
 interface Circumstances extends Way {
-  /** Asked in the transaction of the call. */
+  /** Runs in the transaction of the call. */
   readonly beside: Beside | undefined
 }
 
-/** An open connection to the tools that an agent may use. */
+/** An open connection to the agent's tools. */
 export interface ConnectedTools {
   readonly offered: ReadonlyArray<OfferedTool>
   /**
-   * Makes a call for the person whose words the turn reads, or answers one of a tool that is not offered with what is. What is asked
-   * beside it is asked where the call is made in one transaction. A foreign call ends when `abort` does; the answer is undefined where
-   * it had not begun.
+   * Makes a call for the author of the turn's messages, or answers that the tool is not offered. `beside` runs only where the
+   * call is made in one transaction. A foreign call ends when `abort` does; undefined when it had not begun.
    */
   readonly call: (
     call: SpokenCall,
     askedBy: RunPrincipal["askedBy"],
     circumstances: Circumstances
   ) => Effect.Effect<Outcome | undefined, AttemptLost>
-  /** What decides for which calls of its answer a call waits. */
+  /** Returns what determines which other calls of the answer a call waits for. */
   readonly traitsOf: (call: ToolCall) => CallTraits
-  /** The same tools with those that a context defines. */
+  /** Adds the tools that a context defines. */
   readonly defining: (defined: ReadonlyArray<DefinedTool>) => ConnectedTools
 }
 
-/** The built-in tools of an agent. */
+/** The agent's built-in tools. */
 interface Offer {
-  /** With the schemas by which a call is judged. */
+  /** With the schemas that validate calls. */
   readonly judged: ReadonlyArray<OfferedTool>
-  /** With those that a model is shown. */
+  /** With the schemas shown to a model. */
   readonly offered: ReadonlyArray<OfferedTool>
 }
 
-/** What decides about the tools of the `run` server beside an agent's patterns. */
+/** What decides on the `run` server's tools besides an agent's patterns. */
 export interface ToolTerms {
-  /** Whether the run goes round in a loop that it may end. */
+  /** Whether the run is in a loop that it may end. */
   readonly isLoop: boolean
-  /** Whether the agent may spawn any other. */
+  /** Whether the agent may spawn another. */
   readonly maySpawn: boolean
-  /** Whether the agent may suggest: it is asked for its reasoning with every change then. */
+  /** Whether the agent may suggest; its changes then require reasoning. */
   readonly maySuggest: boolean
 }
 
 export class ToolServers extends Context.Service<
   ToolServers,
   {
-    /** The tools that an agent's patterns stand for now, and those that its runs bring along. */
+    /** Returns the tools that an agent's patterns match now, and those its runs add. */
     readonly offered: (
       projectId: ProjectId,
       patterns: ReadonlyArray<string>,
       terms: ToolTerms
     ) => Effect.Effect<ReadonlyArray<OfferedTool>>
-    /** The tools that a principal's agent names by patterns, and those that its run brings along, bound to the principal. */
+    /** Connects the tools matched by the agent's patterns, and those its run adds, to the principal. */
     readonly connect: (
       principal: RunPrincipal,
       patterns: ReadonlyArray<string>,
@@ -121,7 +120,7 @@ export class ToolServers extends Context.Service<
       const foreignCalls = yield* ExternalCalls
       const foreignOffers = yield* ExternalOffers
 
-      /** By the patterns of an agent's version, so that all of its runs offer one and the same list. */
+      /** Cached by the version's patterns, so that all its runs offer the same list object. */
       const offers = new WeakMap<ReadonlyArray<string>, Map<string, Offer>>()
 
       const offeredTo = (patterns: ReadonlyArray<string>, terms: ToolTerms): Offer => {
@@ -146,7 +145,7 @@ export class ToolServers extends Context.Service<
         return { judged, offered }
       }
 
-      /** What is offered, and where the foreign part of it comes from. */
+      /** Returns the offered tools and the source of the foreign ones. */
       const lookUp = Effect.fnUntraced(function* (
         projectId: ProjectId,
         patterns: ReadonlyArray<string>,
@@ -175,7 +174,7 @@ export class ToolServers extends Context.Service<
           const name = sent.standsFor?.tool ?? sent.name
           const tool = judged.find((each) => each.name === name)
           const outside = isForeignName(name) ? foreign.find(name) : undefined
-          // What a model is shown of a foreign tool, or of a client's, is not what its calls are judged by.
+          // The schema shown to a model for a foreign or client tool differs from the one that validates its calls.
           const own = outside && "tool" in outside ? outside.tool : tool
           const isReadOnly = outside && "tool" in outside ? outside.tool.isReadOnly : changesNothing(name)
           const schema = client ? withoutPatterns(client.inputSchema) : own?.inputSchema
@@ -196,7 +195,7 @@ export class ToolServers extends Context.Service<
             return write((end) => toolbox.tell(caller, made, answer, end, beside))
           }
           const fault = tool && faultOf(wanted, tool)
-          // A foreign tool that is not shown any more may have a call that was begun: its record is asked first.
+          // A foreign tool that is no longer offered may have a started call, so the record is read first.
           if (isForeignName(made.name)) {
             if (caller.backtest) return refuse(inBacktest(made.name))
             return foreignCalls.call(caller, made, fault ?? outside ?? notOffered(wanted, shown), way)
@@ -229,7 +228,7 @@ export class ToolServers extends Context.Service<
   )
 }
 
-/** How a tool goes with others: those of foreign servers as their definitions say, all else is answered here. */
+/** Returns a tool's traits: foreign tools by their definitions, all others are answered here. */
 const traitsOf = (name: string, foreign: ForeignOffer): CallTraits => {
   const found = foreign.find(name)
   if (found === undefined) {
@@ -245,7 +244,7 @@ const traitsOf = (name: string, foreign: ForeignOffer): CallTraits => {
   }
 }
 
-/** Nothing of this name is offered, or not what it stands for. */
+/** Refuses a name that is not offered, or whose underlying tool is not. */
 const notOffered = ({ name, standsFor }: ToolCall, offered: ReadonlyArray<OfferedTool>): ChangeRefused => {
   const words = noTool(standsFor?.tool ?? name, offered)
   return refused(
@@ -254,7 +253,7 @@ const notOffered = ({ name, standsFor }: ToolCall, offered: ReadonlyArray<Offere
   )
 }
 
-/** Why the arguments of a call cannot be used, as far as that shows before it is made. */
+/** Returns why a call's arguments are unusable, as far as that is known before the call. */
 const faultOf = (
   call: ToolCall,
   tool: Pick<OfferedTool, "name" | "inputSchema">
@@ -265,7 +264,7 @@ const faultOf = (
   return refused("invalid", unreadable(fault ?? "The arguments of a tool must be one JSON object"))
 }
 
-/** The call with arguments that nearly fit put right; as it was sent where it names what is given already. */
+/** Repairs a call's arguments; leaves the call as sent when it names a preset argument. */
 const fitted = (call: SpokenCall, schema: JsonSchema, isReadOnly: boolean): SpokenCall => {
   const { arguments: sent, fault, standsFor } = call
   const given = standsFor?.given ?? []
@@ -287,7 +286,7 @@ const clientFaultOf = (call: ToolCall, client: ClientTool): ChangeRefused | unde
   faultOf(call, client) ??
   findArgumentsFault({ inputSchema: withoutPatterns(client.inputSchema) }, call.arguments)
 
-/** A tool of an allow-list; ending a loop comes with the loop, and spawning with somebody to spawn. */
+/** Whether an allow-list offers a tool; ending a loop requires a loop, and spawning an agent to spawn. */
 const isOffered = (
   patterns: ReadonlyArray<string>,
   { isLoop, maySpawn }: ToolTerms,
@@ -299,20 +298,19 @@ const isOffered = (
   return allows(patterns, `${server}.${tool}`)
 }
 
-// The tools that a context defines: what a model is shown of them, and which calls of them do not fit.
+// Offers the tools that a context defines, and finds calls of them that do not fit.
 //
-// A defined tool is shown with the schema of the tool that it stands for, without
-// what was given. Whether it may be called is asked of that tool alone: here no
-// right is added, and none is taken away. A client tool has a schema of its own, and reaches nothing here: a client
-// answers its calls.
+// A defined tool has its underlying tool's schema without the preset arguments. Permission is decided by the underlying tool,
+// so a definition neither adds nor removes rights. A client tool has its own schema and no effect here: a client answers its
+// calls.
 
-/** By what they are made of, so that a conversation offers one and the same list while nothing is defined anew. */
+/** Cached by its inputs, so that a conversation offers the same list object until a definition changes. */
 const lists = new WeakMap<
   ReadonlyArray<OfferedTool>,
   WeakMap<ReadonlyArray<DefinedTool>, ReadonlyArray<OfferedTool>>
 >()
 
-/** The tools of an agent with those that its context makes of them; a name whose tool is not offered is not either. */
+/** Adds a context's definitions to the agent's tools; omits a definition whose underlying tool is not offered. */
 const withDefined = (
   offered: ReadonlyArray<OfferedTool>,
   defined: ReadonlyArray<DefinedTool>
@@ -351,7 +349,7 @@ const shown = (
   inputSchema: withoutGiven(inputSchema, Object.keys(given))
 })
 
-/** What a tool is that nobody described: the one that it stands for, and what was given. */
+/** The default description: the underlying tool and the preset arguments. */
 const derived = (tool: string, given: NamedTool["arguments"], original = ""): string => {
   const values = Object.entries(given).map(([name, value]) => `${name} = ${inShort(value)}`)
   const first = values.length === 0 ? tool : `${tool} with ${values.join(", ")} given`
@@ -362,7 +360,7 @@ const inShort = (value: unknown): string => {
   return shortened(JSON.stringify(value), 80).toWellFormed()
 }
 
-/** What a schema demands of the arguments together cannot be told of a part of them: the call itself is judged by it. */
+/** Keywords on all arguments together do not apply to a part of them; the call itself is still validated by them. */
 const ofTheWhole: ReadonlySet<string> = new Set([
   "allOf",
   "anyOf",
@@ -378,7 +376,7 @@ const ofTheWhole: ReadonlySet<string> = new Set([
   "maxProperties"
 ])
 
-/** A schema of the arguments that are still to be said. */
+/** The schema of the remaining arguments. */
 const withoutGiven = (
   schema: OfferedTool["inputSchema"],
   given: ReadonlyArray<string>
@@ -396,7 +394,7 @@ const withoutGiven = (
   }
 }
 
-/** What is wrong with a call of a defined tool: it names what was given, or does not fit what is left. */
+/** Returns a fault of a defined tool's call: it names a preset argument, or does not fit the rest. */
 const findMisuse = (
   { arguments: said, name }: ToolCall,
   { given }: StandsFor,
@@ -409,9 +407,9 @@ const findMisuse = (
   return refused("invalid", unfit([{ pointer: pointerStep(named), message }], open), pointerStep(named))
 }
 
-// The stand-in for tools that do not fit into a request: a model searches them by words.
+// The search tool that replaces tools that do not fit into a request.
 //
-// What is found is in the result of the call, so the log decides what is offered from the next step on.
+// The log holds its results, so the log determines what is offered from the next step on.
 
 const FindTools = Schema.Struct({
   query: Schema.String.check(Schema.isBetweenLength(1, 1_000)).annotate({
@@ -426,10 +424,13 @@ const standIn: OfferedTool = {
   inputSchema: inputSchemaOf(FindTools)
 }
 
-/** The lists that were made of one list, so that an unchanged request names the same tools in the same order. */
+/** Cached, so that an unchanged request has the same tools in the same order. */
 const known = new WeakMap<ReadonlyArray<OfferedTool>, Map<string, ReadonlyArray<OfferedTool>>>()
 
-/** The tools of a request: all of them where they fit, else those of this program, the stand-in, and of foreign servers those in use, the oldest dropped first. */
+/**
+ * Selects a request's tools: all when they fit; else the built-in ones, the search tool and the foreign ones in use, dropping
+ * the oldest first.
+ */
 export const withinLimit = (
   tools: ReadonlyArray<OfferedTool>,
   max: number | null,
@@ -456,7 +457,7 @@ export const withinLimit = (
   return list
 }
 
-/** The foreign tools that fit words best, with their schemas as far as these have room. */
+/** Finds the best-matching foreign tools, with schemas as far as they fit. */
 const findTools = (query: string, tools: ReadonlyArray<OfferedTool>): Schema.Json => {
   const words = [...new Set(wordsOf(query))]
   const ranked = tools
@@ -483,7 +484,7 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word.length > 1)
 
-/** A word in the name counts for more than one in the description, and a whole word for more than a beginning. */
+/** A word in the name counts more than in the description, and a whole word more than a prefix. */
 const scoreOf = (words: ReadonlyArray<string>, { description = "", name }: OfferedTool): number => {
   const [inName, inDescription] = [wordsOf(name), wordsOf(description)]
   return words.reduce((sum, word) => sum + 3 * likeness(word, inName) + likeness(word, inDescription), 0)
@@ -498,13 +499,12 @@ const likeness = (word: string, among: ReadonlyArray<string>): number =>
       ? 1
       : 0
 
-// Which tools of foreign servers a run is shown: the agent's patterns within each server's allow-list.
+// Selects the foreign tools of a run: the agent's patterns within each server's allow-list.
 //
-// They come from the pins, so a server that is down is offered like any other
-// and nobody is connected to for a run that calls nothing. A tool that has
-// changed since a person looked is not shown.
+// They come from the pins, so a server that is down is still offered and a run without calls connects to none. A tool that
+// changed since a person last reviewed it is not offered.
 
-/** What a run may use of the project's foreign servers. */
+/** The project's foreign tools that a run may use. */
 interface ForeignOffer {
   readonly offered: ReadonlyArray<OfferedTool>
   readonly find: (offeredName: string) => ExternalTool | undefined
@@ -526,7 +526,7 @@ export class ExternalOffers extends Context.Service<
         projectId: ProjectId,
         patterns: ReadonlyArray<string>
       ) {
-        // Most agents name servers of this program only: for them nobody is asked.
+        // Most agents use built-in servers only and need no query.
         if (patterns.every(isBuiltInPattern)) return nothing
         const tools = new Map<string, ExternalTool>()
         for (const server of yield* database.inProject(projectId, servers.enabled))
@@ -557,5 +557,5 @@ export class ExternalOffers extends Context.Service<
 
 const nothing: ForeignOffer = { offered: [], find: () => undefined }
 
-/** A model sees a foreign tool by the name of its server, too. */
+/** A foreign tool's name includes its server's. */
 const isForeignName = (name: string): boolean => name.includes("__")

@@ -1,9 +1,8 @@
 /**
- * Starts an agent because somebody asked: by hand, or by a message in a context.
+ * Starts an agent on request: manually, or by a message in a context.
  *
- * A trigger is a row before it is an answer: the caller may wait for the run,
- * but the run does not wait for the caller. A message and the run that will
- * answer it are one transaction, so no message is left unanswered.
+ * A trigger is committed before it is acknowledged: the caller may wait for the run, but the run does not wait for the caller. A message
+ * and the run that answers it are one transaction, so no message stays unanswered.
  */
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName, type NewEvent } from "@tropism/domain/context-event"
@@ -34,16 +33,16 @@ import { makeFreePlaces } from "./agent-capacity.ts"
 import { makeSubjects, type Subject } from "./explain.ts"
 import { reactionRun } from "./reaction-run.ts"
 
-/** Why a turn was not asked to end. */
+/** Why a turn was not interrupted. */
 export class InterruptRefused extends Schema.TaggedError<InterruptRefused>()("InterruptRefused", {
   reason: Schema.Literals(["noTurn", "underWay", "ofBacktest"])
 }) {}
 
-/** Why nobody speaks in the context of a backtest, and what to do instead. */
+/** Why the context of a backtest takes no messages, and what to do instead. */
 export const ofBacktestSentence =
   "A backtest works in this context, so it is not for talking: fork it, and speak in the fork"
 
-/** Refuses what somebody would write into the context of a backtest: it tells what the agent would have done by itself. */
+/** Refuses messages in the context of a backtest, which shows what the agent would have done by itself. */
 export const openToPeople = ({ isOfBacktest }: ContextHead): Effect.Effect<void, TriggerRefused> =>
   isOfBacktest
     ? Effect.fail(new TriggerRefused({ reason: "ofBacktest", detail: ofBacktestSentence }))
@@ -52,16 +51,16 @@ export const openToPeople = ({ isOfBacktest }: ContextHead): Effect.Effect<void,
 export class Triggers extends Context.Service<
   Triggers,
   {
-    /** Queues a run of the agent, unless it is disabled or stopped or has too many. */
+    /** Queues a run of the agent, unless it is disabled, stopped or has too many runs. */
     readonly byHand: (
       agent: Agent,
       input: Schema.Json | undefined,
       by: UserId
     ) => Effect.Effect<RunId, TriggerRefused, ProjectTransaction>
     /**
-     * Keeps an event in a context; one that triggers has a run that will answer it, or is refused with nothing kept.
+     * Appends an event to a context; one that triggers gets a run to answer it, or is refused with nothing written.
      *
-     * **Details** What must hold of the log for the event is `judged` in the same transaction, just before it is kept.
+     * **Details** `judged` checks the event against the log in the same transaction, just before the append.
      */
     readonly byEvent: <E = never>(
       context: ContextHead,
@@ -69,16 +68,19 @@ export class Triggers extends Context.Service<
       by: UserId,
       judged?: Effect.Effect<void, E, ProjectTransaction>
     ) => Effect.Effect<void, TriggerRefused | E, ProjectTransaction>
-    /** Asks for the end of the turn that is open, and wakes its run where that waits for somebody; answers what keeps the turn from ending before that is off. */
+    /**
+     * Requests the end of the open turn and queues its run again when it waits for a person, a client or other runs; returns the kill
+     * switch that delays the end, if one is on.
+     */
     readonly interrupt: (
       context: ContextHead,
       by: UserId
     ) => Effect.Effect<Stop | undefined, InterruptRefused, ProjectTransaction>
-    /** The run as it is now. */
+    /** Returns the run's current state. */
     readonly look: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
-    /** A run as this transaction sees it. */
+    /** Returns a run as this transaction sees it. */
     readonly seen: (id: RunId) => Effect.Effect<Run | undefined, never, ProjectTransaction>
-    /** Waits until a run is at rest (ended or paused), but no longer than the bound. */
+    /** Waits until a run has ended or paused, up to the time limit. */
     readonly settled: (projectId: ProjectId, id: RunId) => Effect.Effect<Run | undefined>
   }
 >()("@tropism/server/dispatch/Triggers") {
@@ -116,7 +118,7 @@ export class Triggers extends Context.Service<
         yield* openToPeople(context)
         const keep = Effect.andThen(judged, contexts.append(context.name, [addedBy(event, by)]))
         if (event.triggersAgentTurn !== true) return yield* Effect.asVoid(keep)
-        // What nobody would answer is not taken: neither by a disabled agent or one that is gone, nor by a run that rests at a limit.
+        // Refuse messages that no run would answer: for a disabled or deleted agent, or a run paused at a limit.
         const admitted = yield* Effect.result(admission.places(context.agentId))
         if (
           Result.isFailure(admitted) &&
@@ -125,7 +127,7 @@ export class Triggers extends Context.Service<
           return yield* admitted.failure
         const agent = yield* agents.get(context.agentId)
         if (!agent) return yield* Effect.die(new Error(`Agent ${context.agentId} is gone while it is held`))
-        // A run that a limit has stopped goes on with what is said; nobody would answer it else.
+        // The message resumes a run that a limit paused; otherwise no run would answer it.
         const isResumed = Result.isSuccess(admitted) && (yield* runs.resumeOn(context.name))
         yield* keep
         if (isResumed) return
@@ -136,9 +138,9 @@ export class Triggers extends Context.Service<
             userId: by
           })
         )
-        // A run that is at work on the context already answers the message and needs no place.
+        // A run that is active on the context answers the message and needs no place.
         if (isQueued && Result.isFailure(admitted)) return yield* admitted.failure
-        // A limit stopped it between the look for such a run and the lock of its log: it goes on, or the message is refused.
+        // A limit paused the run between the check and the lock of its log: the retry resumes it or refuses the message.
         if (!isQueued && (yield* runs.restsAtLimit(context.name))) return yield* retryTransaction
       })
 
@@ -147,7 +149,7 @@ export class Triggers extends Context.Service<
         by: UserId
       ) {
         if (isOfBacktest) return yield* new InterruptRefused({ reason: "ofBacktest" })
-        // The run is held before the log, as whoever answers holds them: it cannot go to rest in between.
+        // Lock the run before the log, in the order of an answer, so that the run cannot pause in between.
         const resting = yield* runs.holdResting(name)
         const { openTurnNumber } = yield* contexts.lock(name)
         if (openTurnNumber === null) return yield* new InterruptRefused({ reason: "noTurn" })
@@ -181,7 +183,7 @@ export class Triggers extends Context.Service<
   )
 }
 
-/** An event with the person who adds it: the one of the request (S003-R44). */
+/** Returns an event with the requesting person as its author (S003-R44). */
 const addedBy = <E extends NewEvent>(event: E, userId: UserId): E & { readonly userId: UserId } => ({
   ...event,
   userId
@@ -189,17 +191,16 @@ const addedBy = <E extends NewEvent>(event: E, userId: UserId): E & { readonly u
 
 // Lets an agent handle objects or events that a person names.
 //
-// Each item is a run and a chain of its own. What `maxConcurrency` or `rateLimit`
-// holds back waits for the releaser, in the chain of its event. What was handled,
-// is being handled or is beyond `maxPendingRuns` is answered with the reason; the
-// unique keys of the processing log decide between two who ask at once.
+// Each item is a run and a chain of its own. Items beyond `maxConcurrency` or `rateLimit` wait for the releaser, in the chain of their
+// event. Items that were handled, are being handled or exceed `maxPendingRuns` are returned with the reason; the unique keys of the
+// processing log decide between concurrent requests.
 
-/** What somebody wants handled. */
+/** The objects or events to handle. */
 export type Wanted =
   | { readonly type: "objects"; readonly ids: ReadonlyArray<ObjectId> }
   | { readonly type: "events"; readonly ids: ReadonlyArray<GraphEventId> }
 
-/** An entry to be, for one item, with its run or waiting for one. */
+/** A planned entry for one item, with its run or waiting for one. */
 interface Item {
   readonly subject: Subject
   readonly entry: NewEntry
@@ -257,7 +258,7 @@ export class BatchTriggers extends Context.Service<
         return item
       })
 
-      /** Opens the entries, as far as the log lets them, and queues the runs of those that may begin, each the root of its own chain. */
+      /** Opens the entries that the log allows and queues the runs that may begin, each the root of its own chain. */
       const begin = Effect.fnUntraced(function* (items: ReadonlyArray<Item>, agent: Agent, by: UserId) {
         const opened = yield* log.open(items.map(({ entry }) => entry))
         const open = items.filter(({ entry }) => opened.has(entry.id))
@@ -327,7 +328,7 @@ const nothing =
 const purged = "It was purged: what the event said is gone, and no agent handles it any more"
 const busy = "The agent is at work on this object, or the event is being handled already"
 
-/** Why an item is not handled, whoever asks and whatever the agent is doing. */
+/** Returns why an item cannot be handled, independent of the person and of the agent's current work. */
 const obstacleOf = (
   subject: Subject | undefined,
   agent: Agent,
@@ -335,9 +336,9 @@ const obstacleOf = (
   by: UserId
 ): string | undefined => {
   if (!subject) return nothing
-  // Its entries went with it, so nobody knows any more what the agent has handled.
+  // Its entries were purged with it, so it is unknown whether the agent handled it.
   if (isPurged(subject)) return purged
-  // A person wants it now: who caused the event, and how deep in a chain, is no matter any more.
+  // A person's request ignores the event's cause and its depth in a chain.
   const asked = { ...subject, actorType: "user" as const, actorId: by, undoes: [], depth: 0 }
   const refusal = refuses(agent.id, config, asked, 1)
   if (refusal !== undefined && refusal !== "chainDepth") return refusalSentences[refusal]
@@ -349,10 +350,10 @@ const obstacleOf = (
     : undefined
 }
 
-/** A run that nothing caused is its own root. */
+/** A run without a cause is its own root. */
 const rootOf = (runId: RunId): GraphEventId => runId as string as GraphEventId
 
-/** The run of one item: the root of a chain of its own, as if a person had triggered it. */
+/** Returns the run of one item: the root of its own chain, as if a person had triggered it. */
 const newRun = (runId: RunId, subject: Subject, agent: Agent, by: UserId) =>
   reactionRun(
     runId,

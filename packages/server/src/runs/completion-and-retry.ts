@@ -1,12 +1,10 @@
 /**
- * Ends the processing entries of runs, and lets go on what waited for them.
+ * Ends the processing entries of runs and releases the entries that waited for them.
  *
- * An entry that waits for the end of a run is parked, and nobody looks at it
- * until this lets it go: in the transaction that ends the run, so nothing is
- * lost with a wake-up. Whoever parks an entry locks the live entry that it parks
- * it behind (`WaitingEntries.busy`); so either this sees the parked entry, or the
- * other sees that the run has ended. A run that another spawned reports to it here,
- * in the same transaction, however it came to rest.
+ * An entry that waits for the end of a run is parked, and the releaser skips it until the transaction that ends the run unparks it; no
+ * notification is needed for that, so none can be lost. Parking an entry locks the live entry it waits for (`WaitingEntries.busy`), so
+ * either this module sees the parked entry, or the parking transaction sees that the run has ended. A sub-run reports to its parent in the
+ * same transaction, however it ended.
  */
 import type { ContextName, NewEvent } from "@tropism/domain/context-event"
 import type { AgentId, EntryId, ProjectId, RunId } from "@tropism/domain/ids"
@@ -22,22 +20,22 @@ import { runLimits } from "../limits.ts"
 import { Notifier } from "../outbox/notifier.ts"
 import { ToolCalls } from "../tools/tool-calls.ts"
 
-/** A run that has come to rest. */
+/** A run that has stopped: ended or paused. */
 export interface RestingRun {
   readonly id: RunId
   readonly parentRunId: RunId | null
 }
 
-/** How entries end. */
+/** The outcome of entries. */
 export interface Ending {
   readonly status: "completed" | "failed" | "abandoned"
   readonly message: string | null
-  /** Why, as one word; absent where nothing failed. */
+  /** The reason code; absent when nothing failed. */
   readonly failure?: RunFailure
   readonly reason?: string
-  /** No policy tries it again. */
+  /** No retry policy applies. */
   readonly isFinal?: true
-  /** A person wanted it so: nobody has to look at it, so it is no dead letter. */
+  /** A person caused this ending, so the entry does not become a dead letter. */
   readonly isWanted?: boolean
 }
 
@@ -47,7 +45,7 @@ export const makeEntryCompletion = Effect.gen(function* () {
   const { openNextAttempts } = yield* makeNextAttempts
   const { report } = yield* makeReporting
 
-  /** Ends the entries that a condition names, and answers how many there were. */
+  /** Ends the entries that the condition selects and returns their number. */
   const settle = Effect.fnUntraced(function* (which: Statement.Fragment, ending: Ending) {
     const { projectId } = yield* ProjectTransaction
     const isDead = ending.status !== "completed" && ending.isWanted !== true
@@ -63,7 +61,7 @@ export const makeEntryCompletion = Effect.gen(function* () {
     return ended.length
   })
 
-  /** Lets the first parked entry of each line go on; true when an agent of them has anything waiting. */
+  /** Unparks the first entry of each line; true when one of their agents has waiting entries. */
   const letGo = Effect.fnUntraced(function* (lines: ReadonlyArray<Line>) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* freeingLines(
@@ -74,7 +72,7 @@ export const makeEntryCompletion = Effect.gen(function* () {
     return row?.hasWaiting === true
   })
 
-  /** The same for the lines of runs whose entries have ended in the statement before. */
+  /** Does the same for the lines of runs whose entries the previous statement ended. */
   const freeing = (projectId: ProjectId, ids: ReadonlyArray<RunId>) =>
     freeingLines(
       projectId,
@@ -101,7 +99,7 @@ export const makeEntryCompletion = Effect.gen(function* () {
           and entry.status = 'pending' and entry.run_id is null
       ) as has_waiting`
 
-  /** Ends what hangs on runs that have come to rest: their entries, and the calls that wait for them. */
+  /** Ends the entries of stopped runs and the calls that wait for those runs. */
   const settleRuns = Effect.fnUntraced(function* (runs: ReadonlyArray<RestingRun>, ending: Ending) {
     const ids = runs.map(({ id }) => id)
     yield* settle(
@@ -120,21 +118,19 @@ interface Line {
   readonly graphObjectId: string
 }
 
-// The attempts at one event, in their order: what was tried last, and what comes next.
+// Orders the attempts at one event and finds the next one.
 //
-// An attempt that was skipped tried nothing. So of the attempts that are not
-// skipped the last one decides: where it failed or was abandoned it is a dead
-// letter, unless an attempt after it waits or a person cancelled it. Whatever
-// skips an attempt says so in the same statement.
+// Skipped attempts do not count. The last other attempt decides: if it failed or was abandoned, it is a dead letter, unless a later attempt
+// waits or a person cancelled it. Every statement that skips an attempt also updates the dead letter.
 
-/** What was tried at the event of an entry, and what may come next. */
+/** The attempts at an entry's event, and the number of the next. */
 export interface Attempts {
   readonly id: EntryId
   /** The number of the next attempt. */
   readonly next: number
   /** The first attempt after the entry that was not skipped; null when the entry is the last of those. */
   readonly triedAs: number | null
-  /** How often was tried, up to the entry. */
+  /** The number of tries, up to and including this entry. */
   readonly tries: number
 }
 
@@ -145,7 +141,10 @@ export const makeAttempts = Effect.gen(function* () {
     ${other}.agent_id = ${entry}.agent_id and ${other}.graph_object_id = ${entry}.graph_object_id
       and ${other}.object_version = ${entry}.object_version and ${other}.event_type = ${entry}.event_type`
 
-  /** Runs an update of `entry` that skips what waits, lets what failed before it be a dead letter again, and answers how many it skipped. */
+  /**
+   * Runs an update that skips waiting entries (`entry`), marks the failures before them as dead letters again, and returns the number of
+   * skipped ones.
+   */
   const skipping = Effect.fnUntraced(function* (update: Statement.Fragment) {
     const [row] = yield* sql<{ count: number }>`
       with skipped as (
@@ -166,7 +165,7 @@ export const makeAttempts = Effect.gen(function* () {
     return row?.count ?? 0
   })
 
-  /** Takes the mark of a dead letter from entries that are tried again, and from those before them. */
+  /** Clears the dead-letter mark of entries that are retried, and of the earlier attempts. */
   const revive = Effect.fnUntraced(function* (ids: ReadonlyArray<EntryId>) {
     const { projectId } = yield* ProjectTransaction
     yield* sql`
@@ -177,7 +176,7 @@ export const makeAttempts = Effect.gen(function* () {
         where revived.project_id = ${projectId} and revived.id = any(${ids}::uuid[])))`
   })
 
-  /** The attempts at the events of entries, by the ids of the entries. */
+  /** Returns the attempts at the events of these entries, by entry id. */
   const attemptsOf = Effect.fnUntraced(function* (ids: ReadonlyArray<EntryId>) {
     const { projectId } = yield* ProjectTransaction
     const rows = yield* sql<Attempts>`
@@ -193,17 +192,16 @@ export const makeAttempts = Effect.gen(function* () {
   return { skipping, revive, attemptsOf }
 })
 
-// Opens the next attempt of entries that failed, where their agent's policy says so.
+// Opens the next attempt of failed entries, as their agent's retry policy allows.
 //
-// It happens in the transaction in which the attempt ended, so no attempt is
-// lost with a program that dies. The next one waits for its back-off like any
-// work that waits, and the releaser begins it; what gets none is a dead letter.
+// This is part of the transaction that ends the attempt, so a crash loses no attempt. The next attempt waits for its back-off like any
+// waiting entry, and the releaser starts it; an entry without a next attempt is a dead letter.
 
 const makeNextAttempts = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const ids = yield* Ids
 
-  /** Opens the next attempts of entries that have just ended, and takes the mark of a dead letter from those that got one. */
+  /** Opens the next attempts of entries that have just ended and clears the dead-letter mark of those that got one. */
   const openNextAttempts = Effect.fnUntraced(function* (ended: ReadonlyArray<EntryId>) {
     const due = yield* sql<{ id: EntryId }>`
       select entry.id from kb.agent_processing_log entry join kb.agents agent on agent.id = entry.agent_id
@@ -237,16 +235,13 @@ const makeNextAttempts = Effect.gen(function* () {
   return { openNextAttempts }
 })
 
-// Tells a run what came of a run that it spawned.
+// Reports the outcome of a sub-run to its parent.
 //
-// In the transaction in which the child comes to rest: the outcome of the call
-// that spawned it, the event that tells the parent's model, and the parent's
-// return to the queue are there with the child's end, or none is. The call's
-// state decides that it is told once. What a tainted child says taints its
-// parent. The child's rows are held before the
-// parent's, always.
+// The transaction that stops the child also records the outcome of the spawning call, appends the event that the parent's model reads, and
+// queues the parent again, so all of this happens or none of it. The call's state ensures that the outcome is reported once. A tainted
+// child taints its parent. The child's rows are always locked before the parent's.
 
-/** A child that has come to rest, and the run that waits for it. */
+/** A child that has stopped, and the run that waits for it. */
 interface Child {
   readonly id: RunId
   readonly agentName: string
@@ -267,7 +262,7 @@ const makeReporting = Effect.gen(function* () {
   const contexts = yield* Contexts
   const toolCalls = yield* ToolCalls
 
-  /** The children among these runs whose parents may still wait for them. */
+  /** Selects the children among these runs whose parents may still wait for them. */
   const awaited = (ids: ReadonlyArray<RunId>) => sql<Child>`
     select child.id, agent.name as agent_name, child.context_name, context.tainted_by is not null as is_tainted, child.status, child.pause_reason, child.summary, child.error_message, child.parent_run_id,
       call.call_id, coalesce(call.result ->> 'calledAs', call.tool) as tool
@@ -277,7 +272,7 @@ const makeReporting = Effect.gen(function* () {
     join kb.contexts context on context.project_id = child.project_id and context.name = child.context_name
     where child.id = any(${ids}::uuid[]) and call.status = 'started' order by child.parent_run_id, child.id`
 
-  /** Holds the parent, if it has not ended. */
+  /** Locks the parent if it has not ended. */
   const holdParent = Effect.fnUntraced(function* (id: RunId) {
     const { projectId } = yield* ProjectTransaction
     const [row] = yield* sql<{ contextName: ContextName }>`
@@ -286,7 +281,7 @@ const makeReporting = Effect.gen(function* () {
     return row
   })
 
-  /** Lets the parent go on, once it waits for no other run. */
+  /** Queues the parent once it waits for no other run. */
   const wake = Effect.fnUntraced(function* (id: RunId) {
     const woken = yield* sql`
       update kb.agent_runs set status = 'queued', pause_reason = null
@@ -297,7 +292,7 @@ const makeReporting = Effect.gen(function* () {
     if (woken.length > 0) yield* sql.afterCommit(notifier.signal("runs"))
   })
 
-  /** Tells the parents of runs that have come to rest what came of them. */
+  /** Reports the outcomes of stopped runs to their parents. */
   const report = Effect.fn("Runs.report")(function* (ids: ReadonlyArray<RunId>) {
     if (ids.length === 0) return
     for (const child of yield* awaited(ids)) {
@@ -315,7 +310,7 @@ const makeReporting = Effect.gen(function* () {
   return { report }
 })
 
-/** What the parent's model reads, and how the call ends. */
+/** Returns what the parent's model reads and how the call ends. */
 const outcomeOf = (
   child: Child
 ): {
@@ -340,7 +335,7 @@ const outcomeOf = (
   return { status: "failed", result, event: { type: "ToolCallFailedEvent", callId, tool, error: result } }
 }
 
-/** A summary of a size that a parent with several children can read. */
+/** Shortens a summary so that a parent with several children can read them all. */
 const cut = (summary: string) => ({
   summary: beginningTold(summary, runLimits.reportMaxChars),
   ...(summary.length > runLimits.reportMaxChars ? { isTruncated: true } : {})

@@ -1,13 +1,10 @@
 /**
- * Lets an agent try again what was abandoned or failed.
+ * Retries abandoned or failed entries on a person's request.
  *
- * A retry is a new entry with the next attempt and a new run, or one that waits
- * where the agent may begin no run now; the old entry stays as it is, but is no
- * dead letter any more, unless its next attempt is skipped before it began; what
- * a person asked for goes on in the chain that it began.
- * The unique key over agent, object, version, event type and attempt decides
- * between two people who ask at once.
- * What an agent's own policy tries again is opened where the attempt ends.
+ * A retry is a new entry with the next attempt number and a new run, or a waiting entry when the agent may begin no run now. The old entry
+ * keeps its status but is no dead letter any more, unless its next attempt is skipped before it begins. Retries of a run that a person
+ * triggered continue in its chain. The unique key over agent, object, version, event type and attempt decides between concurrent requests.
+ * Retries by the agent's own policy are opened where the attempt ends.
  */
 import type { Agent } from "@tropism/domain/agent"
 import { ContextName } from "@tropism/domain/context-event"
@@ -32,7 +29,7 @@ import type { UndoRefused } from "../review/undo-plan.ts"
 import { Undos } from "../review/undo.ts"
 import { Admission, noReaction, TriggerRefused } from "../runs/admission.ts"
 import { takePlaces } from "../runs/chain-caps.ts"
-import type { Attempts } from "../runs/entry-completion.ts"
+import type { Attempts } from "../runs/completion-and-retry.ts"
 import type { RunNotInState } from "../runs/fencing.ts"
 import { type NewEntry, ProcessingLog, makeOccurrences } from "../runs/processing-log.ts"
 import { askedRun } from "../runs/run-queries.ts"
@@ -44,12 +41,12 @@ import { makeFreePlaces } from "./agent-capacity.ts"
 import { makeSubjects, type Subject } from "./explain.ts"
 import { type HandledEvent, reactionRun } from "./reaction-run.ts"
 
-/** Why an entry cannot be tried again. */
+/** Why an entry cannot be retried. */
 export class RetryRefused extends Schema.TaggedError<RetryRefused>()("RetryRefused", {
   detail: Schema.String
 }) {}
 
-/** What became of dead letters that somebody wants tried again. */
+/** The result of a request to retry dead letters. */
 export interface Redriven {
   readonly redriven: ReadonlyArray<{
     readonly entryId: EntryId
@@ -62,13 +59,15 @@ export interface Redriven {
 export class Retries extends Context.Service<
   Retries,
   {
-    /** Opens the next attempt of an abandoned or failed entry (S001-R43); it waits, and says for what, where the agent may begin no run now. */
+    /**
+     * Opens the next attempt of an abandoned or failed entry (S001-R43); it waits, with the reason, when the agent may begin no run now.
+     */
     readonly retry: (
       agent: Agent,
       entry: ProcessingEntry,
       by: UserId
     ) => Effect.Effect<ProcessingEntry, RetryRefused | TriggerRefused, ProjectTransaction>
-    /** Opens the next attempts of dead letters, the oldest or those named; they begin as the agent's limits allow. */
+    /** Opens the next attempts of dead letters, the oldest or the given ones; they begin as the agent's limits allow. */
     readonly redrive: (
       agent: Agent,
       ids: ReadonlyArray<EntryId> | undefined,
@@ -90,7 +89,7 @@ export class Retries extends Context.Service<
       const { placesOf } = yield* makeFreePlaces
       const notifier = yield* Notifier
 
-      /** What an entry is about, as far as it is kept. */
+      /** Returns the subject of an entry, as far as it is stored. */
       const handledBy = Effect.fnUntraced(function* (entry: ProcessingEntry) {
         const about = { eventId: entry.eventId, eventType: entry.eventType, entityType: entry.entityType }
         const thing = { graphObjectId: entry.graphObjectId, objectVersion: entry.objectVersion }
@@ -117,7 +116,7 @@ export class Retries extends Context.Service<
         return handled
       })
 
-      /** An entry as it was opened just now. */
+      /** Reads an entry that was just opened. */
       const asOpened = Effect.fnUntraced(function* ({ id }: NewEntry) {
         const found = yield* log.get(id)
         return found ?? (yield* Effect.die(new Error("The entry that was just opened is not there")))
@@ -166,7 +165,7 @@ export class Retries extends Context.Service<
         by: UserId
       ) {
         if (agent.triggerType !== "reaction" || agent.reactionConfig === null) return yield* noReaction(agent)
-        // What has no place now waits for one, so a full agent is no reason to refuse.
+        // A retry waits for a place, so an agent without free places is no reason to refuse.
         yield* Effect.catchIf(
           admission.places(agent.id),
           (refused) => refused.reason === "pendingRuns",
@@ -217,14 +216,14 @@ const triedAgain = (attempt: number): string => `The entry was tried again alrea
 const triedOften = (tries: number): string =>
   `The entry was tried ${tries} times, which is as often as it may be`
 
-/** Why an entry has no next attempt now. */
+/** Returns why an entry has no next attempt now. */
 const retryObstacle = (attempts: Attempts | undefined): string | undefined => {
   if (!attempts) return forgotten
   if (attempts.tries >= dispatchLimits.entryMaxAttempts) return triedOften(attempts.tries)
   return attempts.triedAs === null ? undefined : triedAgain(attempts.triedAs)
 }
 
-/** The next attempt of an entry, which somebody asks for, as one that waits. */
+/** Returns the next attempt of an entry as a waiting entry, for the person who requested it. */
 const nextEntry = (entry: ProcessingEntry, id: EntryId, attempt: number, askedBy: UserId): NewEntry => ({
   id,
   agentId: entry.agentId,
@@ -245,16 +244,14 @@ const nextEntry = (entry: ProcessingEntry, id: EntryId, attempt: number, askedBy
 
 const refuseRetry = (detail: string) => Effect.fail(new RetryRefused({ detail }))
 
-// Lets an agent look again at what it suggested something about.
+// Reruns an agent on the occasion of one of its suggestions.
 //
-// The occasion is the same and the present is not: the agent's version of now,
-// and for a reaction the newest events of the same objects. It is what the
-// person wants who asks for it, so it begins a chain of its own. A run that
-// another spawned is not begun alone, but with the first run above it. The task
-// says which run looks again; of two who ask at once, one is told so. A reaction
-// that the agent may not begin now is refused: the task would have no run to name.
+// The occasion is the same but the state is current: the agent's current version, and for a reaction the newest events of the same objects.
+// The rerun belongs to the person who requested it and begins a chain of its own. A sub-run is not repeated alone, but with the topmost run
+// above it. The task names the rerun; of two concurrent requests one is refused. A reaction that the agent may not begin now is refused,
+// because the task would have no run to name.
 
-/** Why nothing is run again. */
+/** Why a rerun was refused. */
 export class RerunRefused extends Schema.TaggedError<RerunRefused>()("RerunRefused", {
   reason: Schema.Literals(["alreadyDecided", "expired", "state"]),
   detail: Schema.String
@@ -263,7 +260,7 @@ export class RerunRefused extends Schema.TaggedError<RerunRefused>()("RerunRefus
 export class Reruns extends Context.Service<
   Reruns,
   {
-    /** Queues a run on the occasion of a suggestion, or plans an undo anew, and answers the task; undefined when there is none. */
+    /** Queues a run on the occasion of a suggestion, or plans an undo again, and returns the task; undefined when there is none. */
     readonly rerun: (
       id: TaskId,
       by: UserId
@@ -284,7 +281,7 @@ export class Reruns extends Context.Service<
       const log = yield* ProcessingLog
       const subjects = yield* makeSubjects
 
-      /** The first of the runs that led to a run by spawning, or the run itself. */
+      /** Returns the topmost run above a run, or the run itself. */
       const topmost = Effect.fnUntraced(function* (id: RunId) {
         const { projectId } = yield* ProjectTransaction
         const [row] = yield* sql<{ readonly id: RunId }>`
@@ -292,7 +289,7 @@ export class Reruns extends Context.Service<
         return row && (yield* runs.get(row.id))
       }, orDie)
 
-      /** What the agent would look at now: the newest event of each object that its run was about. */
+      /** Returns the newest event of each object that the run was about. */
       const presentOf = Effect.fnUntraced(function* (run: Run, agent: Agent) {
         const config = agent.reactionConfig
         if (config === null)
@@ -316,7 +313,7 @@ export class Reruns extends Context.Service<
         return { present, exclusive: isExclusive(config) }
       })
 
-      /** Opens a further entry for each event, so that the agent is at work on each object once. */
+      /** Opens another entry for each event, so that each object is handled by one run at a time. */
       const open = Effect.fnUntraced(function* (
         present: readonly [Subject, ...Array<Subject>],
         {
@@ -347,7 +344,7 @@ export class Reruns extends Context.Service<
         yield* log.revive(present.flatMap(({ entryId }) => entryId ?? []))
       })
 
-      /** The run on the occasion of another, the root of a chain of its own. */
+      /** Returns the run on the occasion of another, as the root of a chain of its own. */
       const again = Effect.fnUntraced(function* (run: Run, agent: Agent, by: UserId) {
         const id = (yield* ids.next) as RunId
         const root = id as string as GraphEventId
@@ -381,7 +378,7 @@ export class Reruns extends Context.Service<
             `The agent suggested this in a conversation: ask it there, with POST /contexts/${run.contextName}/events`
           )
         const places = yield* placesOf(run.agentId)
-        // The task names the run, so it cannot wait for one.
+        // The task names the run, so the run cannot wait for a place.
         if (places.count <= 0 && isReaction(run)) return yield* full(places.wait)
         const agent = yield* agents.get(run.agentId)
         if (!agent) return yield* Effect.die(new Error(`Agent ${run.agentId} is gone while it is held`))
@@ -404,7 +401,7 @@ export class Reruns extends Context.Service<
         if (task.status === "pending" && task.rerun !== null && !isTerminal(task.rerun.status))
           return yield* refuseRerun(underWay(task.rerun.runId))
         const runId = yield* task.status === "pending" ? queue(task, by) : decided(task)
-        // What was seen may have changed before the agent was held; then all of this is undone.
+        // The state may have changed before the agent was locked; the transaction is then rolled back.
         if (yield* tasks.rerunBy(id, runId)) return yield* tasks.get(id, by)
         const now = yield* tasks.get(id, by)
         if (yield* tasks.isOver(id)) return yield* expired(task)
@@ -427,7 +424,7 @@ export class Reruns extends Context.Service<
 
 const refuseRerun = (detail: string) => Effect.fail(new RerunRefused({ reason: "state", detail }))
 
-/** Whether a run on the same occasion counts in the bounds of its agent's rule. */
+/** Whether a run on the same occasion counts towards the limits of its agent's rule. */
 const isReaction = ({ trigger }: Run): boolean => trigger.type === "reaction" || trigger.type === "mcpEvent"
 
 const full = (wait: Wait) =>
@@ -458,7 +455,7 @@ const held = "Somebody decides on it or changes it at this moment: read the task
 const underWay = (runId: RunId): string =>
   `Run ${runId} looks at this again already: wait for it, or cancel it`
 
-/** Why an event is not looked at again now. */
+/** Returns why an event cannot be handled again now. */
 const rerunObstacle = ({ entryStatus, isDispatched, tries }: Subject): string | undefined => {
   if (!isDispatched) return "It changed just now, and the event is on its way to the agents: try again"
   if (entryStatus === "pending" || entryStatus === "processing") return busy
@@ -467,7 +464,7 @@ const rerunObstacle = ({ entryStatus, isDispatched, tries }: Subject): string | 
     : undefined
 }
 
-/** A run with the same input, which is as untrusted as it was. */
+/** Returns a run with the same input and the same taint. */
 const newRun = (id: RunId, agent: Agent, { taintedBy, trigger }: Run, by: UserId): NewRun => ({
   id,
   agentId: agent.id,
@@ -481,23 +478,22 @@ const newRun = (id: RunId, agent: Agent, { taintedBy, trigger }: Run, by: UserId
   ...beginningWith(taintedBy)
 })
 
-/** What a context begins with that another began with. */
+/** Returns the taint that the original context began with. */
 const beginningWith = (taintedBy: Run["taintedBy"]): Pick<NewRun, "taintedBy"> => {
   const first = taintedBy.filter(({ at }) => at === 0)
   return first.length === 0 ? {} : { taintedBy: first }
 }
 
-// Lets runs go on that a limit has stopped, because somebody says so.
+// Resumes runs that a limit stopped, on a person's request.
 //
-// What the person says and the place in the queue are one transaction: a run
-// that goes on has something to answer. It keeps its id, its log and the version
-// of its agent that it began with.
+// The person's message and the queueing are one transaction, so a resumed run has a message to answer. It keeps its id, its log and its
+// agent's version.
 
-/** What somebody says to a run that may go on. */
+/** A request to resume a run. */
 export interface Resumption {
-  /** What the model reads; a sentence of ours where absent. */
+  /** The message for the model; a standard sentence when absent. */
   readonly message?: string | undefined
-  /** What the run may use from now on, where that is to be other than it was. */
+  /** The run's new limits, where they change. */
   readonly limits: LimitOverrides
   readonly by: UserId
 }
@@ -505,7 +501,7 @@ export interface Resumption {
 export class Resumptions extends Context.Service<
   Resumptions,
   {
-    /** Queues a run that a limit paused; refused while its agent may not begin a run, and while a budget that it spends is spent. */
+    /** Queues a run that a limit paused; refused while its agent may not begin a run, or while one of its budgets is exhausted. */
     readonly resume: (
       run: { readonly id: RunId; readonly agentId: AgentId; readonly contextName: string },
       resumption: Resumption
@@ -552,7 +548,7 @@ const restingSentences: Readonly<Record<PauseReason, string>> = {
     "The run waits for a client to answer a tool call: it goes on with the result, or when the time for that is over"
 }
 
-/** Why a run cannot be resumed. */
+/** Returns why a run cannot be resumed. */
 export const whyNotResumed = ({
   backtestId,
   pauseReason,
