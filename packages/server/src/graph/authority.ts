@@ -32,8 +32,9 @@ export class Authorities extends Context.Service<
     /**
      * Returns what the agent may do now, in a run or (null) outside any; undefined when the project has no such agent.
      *
-     * **Details** A transaction that changes an agent waits for the agent's writes, and each write queues for the agent's row in
-     * turn. A caller that already holds the target of its change skips the queue: writes ahead of it may wait for that target.
+     * **Details** A transaction that changes an agent waits for the agent's writes, and each write queues for the agent's lock
+     * (`fair-row-locks.ts`). A caller that already holds the target of its change skips the queue: writes ahead of it may wait
+     * for that target.
      */
     readonly of: (
       agentId: AgentId,

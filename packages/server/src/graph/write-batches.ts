@@ -179,7 +179,7 @@ export const makeWriteBatches = Effect.fnUntraced(function* (
       return items.map(() => (isUndone(cause) ? Exit.succeed(undefined) : Exit.failCause(cause)))
     }
     const [known = [], ...answers] = asked.value
-    // The batch is committed: a later fault is logged, and nothing is written again.
+    // The batch is committed: a later fault is reported, and nothing is written again.
     const told = yield* Effect.exit(
       Effect.sync(
         () =>

@@ -192,7 +192,7 @@ export const makeDecisions = Effect.gen(function* () {
   })
 
   /**
-   * Refuses a change over values that others have set since; returns the change it was applied on top of, if any.
+   * Refuses a change over values that others have set since; returns what it is rebased on, if anything.
    *
    * **Details** The task is locked already. The target is locked before it is judged, so nothing changes between the judgement
    * and the write.

@@ -4,14 +4,14 @@
  * **Invariant** Pure. Fitting arguments never change, and a repaired result always fits; otherwise the call stays as
  * sent and is refused. Each rule applies only where the repair is unambiguous:
  * - Text arguments become the object they parse to; those in `{"arguments": {…}}` (or `args`, `input`, `parameters`,
- * `params`) are unwrapped, when the tool has no such key.
+ *   `params`) are unwrapped, when the tool has no such key.
  * - Text becomes the object, list, number, boolean or null it parses to, when the schema takes that and no text.
  * - A key becomes the one missing key that differs only in case and separators; when the schema takes further keys, only
- * a required one.
+ *   a required one.
  * - A null is dropped when the key is optional and takes no null.
  * - Any other key is dropped when the schema takes no further keys, no key is similar, and the tool changes nothing: in
- * a changing call the key may carry meaning. An empty one (null, "", {}, [] or false) is dropped from any call. A key
- * that names the caller is never dropped.
+ *   a changing call the key may carry meaning. An empty one (null, "", {}, [] or false) is dropped from any call. A key
+ *   that names the caller is never dropped.
  *
  * Free JSON, such as the properties of a graph object, is not repaired.
  */

@@ -104,7 +104,7 @@ const countedValue = (value: unknown, spend: (count: number) => void): unknown =
 // Checks that a schema can be traversed in bounded time, before it validates anything.
 //
 // References can double the work with every level. The count covers the visits at one place of a value; each step into the
-// value starts again, and `json-schemas.ts` bounds the value.
+// value starts again, and the step bound of `judge` limits those.
 
 /** Returns why a schema is too expensive to validate with. */
 export const whyTooMuch = (root: JsonSchema): string | undefined => {

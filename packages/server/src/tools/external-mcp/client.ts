@@ -267,7 +267,7 @@ interface Failure {
 }
 
 /**
- * Sends a request without side effects, so that every fault is `unmade` or `answered`. After a refusal by the server the
+ * Sends a request without side effects, so that every fault counts as `unmade`. After a refusal by the server the
  * connection stays usable.
  */
 const asked = <A>(

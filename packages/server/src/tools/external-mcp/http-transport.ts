@@ -66,7 +66,7 @@ export const httpTransport = Effect.fnUntraced(function* ({
 /**
  * Sends requests with a sign-in's token, to the server's address only.
  *
- * **Details** A refused token is renewed once. When that fails, the answer says so in the form of the server's refusal. A
+ * **Details** A refused token is renewed once. When that fails, the answer reports it in the form of the server's refusal. A
  * redirect is not followed, because the token is not for its target.
  */
 const withTokens = Effect.fnUntraced(function* ({
@@ -193,7 +193,7 @@ const watchStreams = (transport: StreamableHTTPClientTransport, heard: () => voi
 // Explains an authorization challenge of a server.
 //
 // Either a person signs in, or a definition names the secret for its headers. The server's answer is replaced by a message that
-// says which.
+// names which.
 
 /** Returns the scopes named by a server that refuses a token for having too few. */
 const wantedScopesIn = (response: Response): string | undefined => {
