@@ -41,6 +41,14 @@ export const isTest = (path: string): boolean => /\.(?:test|soak)\.tsx?$/.test(p
 const isProduct = ({ path }: SourceFile): boolean =>
   /\.tsx?$/.test(path) && !isTest(path) && !path.endsWith(".gen.ts")
 
+/** All texts of a file of a surface, also those that are too short for a sentence; a name in code is none. */
+export const textsOf = (file: SourceFile, surface: RegExp): ReadonlyArray<string> =>
+  surface.test(file.path) && isProduct(file)
+    ? textsIn(file)
+        .map(({ text }) => text)
+        .filter((text) => !/^[a-z][\w.:/-]*$/.test(text))
+    : []
+
 /** The sentences of a surface as text: each file's after its path, in the order of the source. */
 export const sentencesOf = (files: ReadonlyArray<SourceFile>, surface: RegExp): string =>
   files

@@ -92,18 +92,18 @@ const chooseProject = (projects: ReadonlyArray<Project>, wanted: Option.Option<s
       return yield* failure(
         found.length > 1
           ? `${found.length} projects have the name "${wanted.value}". Use the id:${list(found)}`
-          : `There is no project "${wanted.value}". ${projects.length === 0 ? noProject : `There are:${list(projects)}`}`
+          : `Project not found: "${wanted.value}". ${projects.length === 0 ? noProject : `Available:${list(projects)}`}`
       )
     }
     if (projects.length === 1 && projects[0]) return projects[0]
     return yield* failure(
       projects.length === 0
         ? noProject
-        : `There are ${projects.length} projects. Name one with --project:${list(projects)}`
+        : `There are ${projects.length} projects. Choose one with --project:${list(projects)}`
     )
   })
 
-const noProject = `The server has no project yet. "tropism projects create NAME" makes one.`
+const noProject = `The server has no projects yet. Create one with "tropism projects create NAME".`
 
 const list = (projects: ReadonlyArray<Project>): string => {
   const shown = projects.slice(0, 20).map((project) => `\n  ${project.id}  ${project.name}`)

@@ -46,7 +46,7 @@ const listFiles = (location: string) =>
       .stat(location)
       .pipe(
         Effect.mapError(() =>
-          failure(`There is no file or folder ${location}. Give the path of agent definitions in YAML.`)
+          failure(`File or folder not found: ${location}. Give the path of agent definitions in YAML.`)
         )
       )
     if (facts.type !== "Directory") return [location]
@@ -54,15 +54,15 @@ const listFiles = (location: string) =>
       .readDirectory(location)
       .pipe(
         Effect.mapError(() =>
-          failure(`The folder ${location} may not be read by this user. Check who may read it.`)
+          failure(`The folder ${location} is not readable by this user. Check its permissions.`)
         )
       )
     const found = entries.filter((entry) => /\.(ya?ml|json)$/.test(entry)).toSorted()
     if (found.length === 0)
-      return yield* failure(`The folder ${location} has no file that ends in .yaml, .yml or .json.`)
+      return yield* failure(`The folder ${location} contains no .yaml, .yml or .json files.`)
     if (found.length > limits.agentFiles)
       return yield* failure(
-        `The folder ${location} has ${found.length} agent files; at most ${limits.agentFiles} are read.`
+        `The folder ${location} has ${found.length} agent files; the maximum is ${limits.agentFiles}.`
       )
     return found.map((entry) => path.join(location, entry))
   })
@@ -74,7 +74,7 @@ const readDefinitions = (file: string) =>
       .readFileString(file)
       .pipe(
         Effect.mapError(() =>
-          failure(`The file ${file} cannot be read. Check that it exists and who may read it.`)
+          failure(`The file ${file} cannot be read. Check that it exists and its permissions.`)
         )
       )
     if (text.length > limits.agentFileBytes)
@@ -95,7 +95,7 @@ export const parseDefinitions = (
     const [error] = document.errors
     if (error)
       return Result.fail(
-        failure(`${file} is not YAML: ${error.message.split("\n", 1)[0]?.replace(/:$/, "")}.`)
+        failure(`${file} is not valid YAML: ${error.message.split("\n", 1)[0]?.replace(/:$/, "")}.`)
       )
     const place = documents.length > 1 ? `${file}, document ${index + 1}` : file
     const value = valueOf(document)
@@ -116,5 +116,5 @@ export const parseDefinitions = (
 const valueOf = (document: Document): Result.Result<unknown, string> =>
   Result.try({
     try: (): unknown => document.toJS({ maxAliasCount: 100 }),
-    catch: () => "repeats parts of itself by aliases (*name) too often: write out what they stand for"
+    catch: () => "uses too many aliases (*name): write the repeated parts out"
   })

@@ -25,8 +25,8 @@ export const pickAgent = (agents: ReadonlyArray<Agent>, reference: string): Effe
   return Effect.fail(
     failure(
       agents.length === 0
-        ? `There is no agent "${printable(reference)}": the project has none yet. "tropism agents apply -f FILE" adds one.`
-        : `There is no agent "${printable(reference)}". There are: ${nameList(agents)}.`
+        ? `Agent not found: "${printable(reference)}": the project has no agents yet. Add one with "tropism agents apply -f FILE".`
+        : `Agent not found: "${printable(reference)}". Available: ${nameList(agents)}.`
     )
   )
 }

@@ -23,7 +23,7 @@ export const printBacktest = Effect.fnUntraced(function* (name: string, backtest
 type ByOperation = BacktestReport["byOperation"][number]
 
 export const rateText = ({ agreed, judged, rate }: Rate): string =>
-  rate === null ? "nobody decided anything yet" : `${Math.round(rate * 100)} % (${agreed} of ${judged})`
+  rate === null ? "no reviewed suggestions yet" : `${Math.round(rate * 100)} % (${agreed} of ${judged})`
 
 const columns: ReadonlyArray<Column<ByOperation>> = [
   { title: "TYPE", cell: ({ objectType }) => objectType },
@@ -37,7 +37,7 @@ const factsOf = (name: string, { agentVersion, days, detail, events, report }: R
     ["Agent", `${printable(name)} version ${agentVersion}`],
     [
       "Events",
-      `${events.done} of ${events.chosen} run; ${events.matched} of ${events.looked} ${days === null ? "chosen" : `in ${days} ${days === 1 ? "day" : "days"}`} would have woken it`
+      `${events.done} of ${events.chosen} run; ${events.matched} of ${events.looked} ${days === null ? "chosen" : `in ${days} ${days === 1 ? "day" : "days"}`} match its trigger`
     ],
     ["Stopped", detail ?? ""],
     ["Agrees", rateText(report.agreement)],
@@ -53,11 +53,11 @@ const factsOf = (name: string, { agentVersion, days, detail, events, report }: R
         ? ""
         : `${properties.same} the same; precision ${percent(properties.precision)}, recall ${percent(properties.recall)}`
     ],
-    ["New", `${report.newSuggestions} without a counterpart`],
+    ["New", `${report.newSuggestions} not in the original run`],
     ["Undecided", report.undecided === 0 ? "" : `${report.undecided} left out`],
     ["Refused", refusals.map(({ count, reason }) => `${count} ${reason}`).join(", ")],
     [
-      "Not ended well",
+      "Not completed",
       [
         ...(runs.failed === 0 ? [] : [`${runs.failed} failed`]),
         ...(runs.cancelled === 0 ? [] : [`${runs.cancelled} cancelled`]),

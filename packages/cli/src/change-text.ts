@@ -48,8 +48,8 @@ export const taskLines = (task: Task): ReadonlyArray<string> => {
 export const undoCounts = ({ payload: { counts } }: UndoTask): string =>
   [
     `${counts.ready} to undo`,
-    ...(counts.conflicts === 0 ? [] : [`${counts.conflicts} kept, because somebody came after`]),
-    ...(counts.unneeded === 0 ? [] : [`${counts.unneeded} with nothing left`]),
+    ...(counts.conflicts === 0 ? [] : [`${counts.conflicts} skipped: changed since`]),
+    ...(counts.unneeded === 0 ? [] : [`${counts.unneeded} already undone`]),
     ...(counts.suggestions === 0
       ? []
       : [`${counts.suggestions} ${counts.suggestions === 1 ? "suggestion" : "suggestions"} to drop`])

@@ -85,13 +85,13 @@ export const tropism = Command.make("tropism").pipe(
   ]),
   Command.withGlobalFlags(globalFlags),
   Command.withExamples([
-    { command: "tropism start --demo", description: "Look at it with a graph and agents" },
-    { command: "tropism chat", description: "Speak with an agent" },
-    { command: "tropism import people.csv", description: "Bring objects into the graph" },
-    { command: "tropism agents apply -f agents/", description: "Make agents what files say" },
-    { command: "tropism tail", description: "Watch what happens" },
-    { command: "tropism tasks", description: "Decide what agents suggest" },
-    { command: "tropism runs --json | jq '.[0]'", description: "Every answer is JSON, too" }
+    { command: "tropism start --demo", description: "Start a demo with a graph and agents" },
+    { command: "tropism chat", description: "Chat with an agent" },
+    { command: "tropism import people.csv", description: "Import objects into the graph" },
+    { command: "tropism agents apply -f agents/", description: "Create or update agents from files" },
+    { command: "tropism tail", description: "Follow events and runs" },
+    { command: "tropism tasks", description: "Review suggestions" },
+    { command: "tropism runs --json | jq '.[0]'", description: "Print any result as JSON" }
   ])
 )
 
@@ -125,7 +125,7 @@ const withSwitches = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
 
 /** What is said to a program that named a command which only has others below it. */
 const wantsWord = (path: ReadonlyArray<string> = ["tropism"]) => ({
-  message: `${path.join(" ")} does nothing alone: name one of its commands. Run "${path.join(" ")} --help" to see them.`,
+  message: `${path.join(" ")} needs a subcommand. Run "${path.join(" ")} --help" to see them.`,
   exitCode: exitCodes.usage
 })
 
@@ -148,7 +148,7 @@ const presenter = (isJson: boolean, asksForHelp: boolean): CliOutput.Presenter =
         .replace(/\s*\n\s*/g, " ")
         .replace(/[^.?!]$/, "$&.")
     )
-    const message = `${sentences.join(" ")} Run "${event.commandPath.join(" ")} --help" to see how.`
+    const message = `${sentences.join(" ")} Run "${event.commandPath.join(" ")} --help" for usage.`
     return Console.error(failureText({ message, exitCode: exitCodes.usage }, isJson))
   }
 })

@@ -68,7 +68,7 @@ export const buildConsole = (checkout: Checkout, bun: string) =>
     Effect.scoped,
     Effect.timeoutOrElse({
       duration: limits.consoleBuildMs,
-      orElse: () => Effect.fail(failure(`it took longer than ${limits.consoleBuildMs / 1000} seconds`))
+      orElse: () => Effect.fail(failure(`timed out after ${limits.consoleBuildMs / 1000} seconds`))
     })
   )
 

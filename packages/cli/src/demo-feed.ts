@@ -67,10 +67,9 @@ export const makeDemoFeed = (access: Access, options: DemoFeedOptions) =>
         }
         hasNews = false
         yield* screen.redraw(undefined)
-        yield* screen.print("", `No run is open. ${waitingSentence(waiting, options.url)}`, "")
+        yield* screen.print("", `No open runs. ${waitingSentence(waiting, options.url)}`, "")
         // The lines of the runs have carried away where it was said first.
-        if (!isLinkRepeated)
-          yield* screen.print(`The link that signs one browser in, once: ${options.loginLink}`, "")
+        if (!isLinkRepeated) yield* screen.print(`One-time login link: ${options.loginLink}`, "")
         isLinkRepeated = true
       })
 
@@ -107,10 +106,10 @@ const countWaiting = (access: Access) =>
 const mostCounted = 1_000
 
 const waitingText = ({ count, hasMore }: Waiting): string =>
-  `${hasMore ? `over ${count}` : count} ${count === 1 ? "task waits" : "tasks wait"}`
+  `${hasMore ? `over ${count}` : count} ${count === 1 ? "pending task" : "pending tasks"}`
 
 const waitingSentence = (waiting: Waiting, url: string): string =>
-  waiting.count === 0 ? "Nothing waits for you." : `${waitingText(waiting)} for you: ${url}`
+  waiting.count === 0 ? "No pending tasks." : `${waitingText(waiting)} for you: ${url}`
 
 /** The providers whose keys the environment may hold, the variable first. */
 export const keyVariables = [
@@ -124,6 +123,6 @@ export const keyVariables = [
 export const modelSentence = (model: string, isConfigured: boolean): string => {
   if (!model.startsWith("scripted")) return `Model: ${model}.`
   return isConfigured
-    ? `Model: ${model}, a script and no language model, as the agent's definition says.`
-    : "Model: scripted, a script and no language model (no API key was found; set TROPISM_MODEL and a key such as OPENAI_API_KEY)."
+    ? `Model: ${model}, a script, not a language model, as set in the agent's definition.`
+    : "Model: scripted, a script, not a language model (no API key found; set TROPISM_MODEL and a key such as OPENAI_API_KEY)."
 }

@@ -44,7 +44,7 @@ export const prepareDemo = (access: Access, checkout: Checkout) =>
     const lockfile = yield* findDemoLockfile(checkout)
     if (lockfile === undefined) {
       return yield* failure(
-        `The demo found no package-lock.json beside the program. "tropism import FILE" imports one of yours.`
+        `The demo found no package-lock.json next to the program. Import your own with "tropism import FILE".`
       )
     }
     const { summary } = yield* importFile(access, { file: lockfile, format: "package-lock" })

@@ -45,7 +45,7 @@ export const dumpFile = ({ connection, project }: Access, place: Place) =>
     return { rows: reader.lines() - 2 }
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
-const brokenOff = "The connection broke during the dump, so it is not whole. Run the same command again."
+const brokenOff = "The connection was lost during the dump, so it is incomplete. Run the command again."
 
 /** The last line is shorter than this. */
 const tailBytes = 4_096
@@ -74,7 +74,7 @@ const makeDumpReader = () => {
       const sha256 = hash.update(tail.subarray(0, start)).digest("hex")
       return last === endLineOf({ rows: end.value.rows, sha256 })
         ? undefined
-        : "The dump came damaged: its bytes do not have the digest that the server told. Run the same command again."
+        : "The dump is damaged: its digest does not match. Run the command again."
     }
   }
 }

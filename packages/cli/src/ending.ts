@@ -70,4 +70,4 @@ export const endingOf = (
 const faultText = (cause: Cause.Cause<unknown>, args: ReadonlyArray<string>): string =>
   args.some((arg) => /^(debug|trace|all)$/.test(arg.replace("--log-level=", "")))
     ? Cause.pretty(cause)
-    : `This is a fault of the program: ${String(Cause.squash(cause)).split("\n", 1)[0]} Run it again with --log-level debug to see where.`
+    : `Internal error: ${String(Cause.squash(cause)).split("\n", 1)[0]} Run it again with --log-level debug to see where.`

@@ -23,7 +23,7 @@ export const findEvent = (access: Access, reference: string) =>
     if (Option.isSome(id)) return { id: id.value, event: undefined }
     if (!/^[1-9]\d{0,14}$/.test(reference)) {
       return yield* failure(
-        `"${printable(reference)}" is neither an event's id nor its place in the feed. "tropism tail" shows both.`
+        `"${printable(reference)}" is neither an event id nor a position in the feed. "tropism tail" shows both.`
       )
     }
     const { items } = yield* access.client.feed.events({

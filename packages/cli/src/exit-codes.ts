@@ -14,10 +14,10 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes]
 
 /** What each says, as `docs/cli.md` has it. */
 export const exitCodeMeanings: Readonly<Record<ExitCode, string>> = {
-  0: "It was done. So it is when the reader of what only prints has seen enough (`tail | head`), and when a server was stopped.",
-  1: "It was not done, or something else is wrong: one sentence on standard error says what, and what to do.",
-  2: "It was called wrongly, a setting that a flag of `start` needs is missing, or a person must confirm it first (`--yes`): nothing was changed.",
-  3: "The agent rests and waits for a person: an answer to its question, or leave to go on.",
-  130: "Ctrl-C (SIGINT) ended it.",
-  143: "SIGTERM ended it."
+  0: "Success. Also when the reader of the output closes it early (`tail | head`), and when a server was stopped.",
+  1: "Failure. One sentence on standard error names the failure and the fix.",
+  2: "Usage error, a missing setting that a flag of `start` needs, or a missing confirmation (`--yes`). Nothing was changed.",
+  3: "The agent is paused and needs a person: an answer to its question, or a resume.",
+  130: "Interrupted by Ctrl-C (SIGINT).",
+  143: "Terminated by SIGTERM."
 }

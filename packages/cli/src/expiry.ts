@@ -18,11 +18,11 @@ export const readExpiry = (text: string) =>
     if (count === undefined) {
       if (!isInstant(text))
         return yield* failure(
-          `--expires must be how long it is good, such as 12h, 90d or 2w, or when it ends, such as 2027-06-30T00:00:00Z; "${text}" is neither.`,
+          `--expires must be a duration such as 12h, 90d or 2w, or a time such as 2027-06-30T00:00:00Z; "${text}" is neither.`,
           exitCodes.usage
         )
       if (Date.parse(text) <= now)
-        return yield* failure(`--expires must be still to come, and ${text} is over.`, exitCodes.usage)
+        return yield* failure(`--expires must be in the future; ${text} is in the past.`, exitCodes.usage)
       return text
     }
     return new Date(now + Number(count) * units[unit as keyof typeof units]).toISOString()

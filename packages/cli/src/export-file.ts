@@ -37,7 +37,7 @@ export const exportFile = (access: Access, request: ExportRequest) =>
     return { lines: counter.lines() }
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
-const brokenOff = "The connection broke during the export, so it is not whole. Run the same command again."
+const brokenOff = "The connection was lost during the export, so it is incomplete. Run the command again."
 
 /** Asks for the export; whatever is no export is told as what it is. */
 const ask = ({ connection, project }: Access, { types, asOf }: ExportRequest) =>

@@ -56,11 +56,11 @@ export const systemCode = (error: unknown): string =>
 /** Standard output did not take what was said: the work may be done, and what it came to is lost. */
 export const outputLost = (error: unknown): Failure =>
   failure(
-    `Standard output could not be written (${systemCode(error)}), so what it was told is lost. What was asked for may have been done all the same.`
+    `Standard output could not be written (${systemCode(error)}), so output is lost. The command may have completed.`
   )
 
 /** Whoever stops a server did not want to wait for what it had in hand. */
-export const stoppedAtOnce: Failure = failure("Stopped at once: the next start takes up what was under way.")
+export const stoppedAtOnce: Failure = failure("Stopped immediately: the next start resumes open work.")
 
 /** A failure that says one thing more. */
 export const sayingAlso = (error: Failure, sentence: string): Failure =>
@@ -71,7 +71,7 @@ export const requestFailure = (error: unknown, url: string): Failure => {
   if (error instanceof Failure) return error
   if (isAbsent(error)) {
     return failure(
-      `No Tropism server answers at ${url}. Start one with "tropism start", or name another with --url.`
+      `No Tropism server responds at ${url}. Start one with "tropism start", or set another URL with --url.`
     )
   }
   const message =

@@ -44,7 +44,7 @@ export const renderHelp = (doc: HelpDoc.HelpDoc, paint: Paint): string => {
     "",
     paint.dim(
       isProgram
-        ? `"tropism COMMAND --help" says more of each.`
+        ? `"tropism COMMAND --help" shows the details of each.`
         : `Every command also takes --json, --quiet, --project, --url and --token: see "${path[0]} --help".`
     )
   ].join("\n")
@@ -52,11 +52,11 @@ export const renderHelp = (doc: HelpDoc.HelpDoc, paint: Paint): string => {
 
 /** What the library says of its own flags is longer than a line, or of no use here. */
 const builtIn: Readonly<Record<string, ReadonlyArray<Row>>> = {
-  help: [["-h, --help", "Say what a command does and takes"]],
-  version: [["-v, --version", "Say which version this is"]],
+  help: [["-h, --help", "Show help"]],
+  version: [["-v, --version", "Show the version"]],
   wizard: [],
   completions: [["--completions <shell>", "Print completions for bash, zsh or fish"]],
-  "log-level": [["--log-level <level>", "What a server logs: debug, info, warn, error or none"]]
+  "log-level": [["--log-level <level>", "Server log level: debug, info, warn, error or none"]]
 }
 
 type Row = readonly [left: string, right: string]

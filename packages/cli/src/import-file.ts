@@ -72,7 +72,7 @@ export const importFile = (access: Access, request: ImportRequest) =>
     const size = isInput ? undefined : yield* checkFile(file)
     const format = request.format ?? (isInput ? "jsonl" : yield* importFormat(file))
     if (format === "package-lock" && (size ?? 0) > lockfileMaxBytes)
-      return yield* failure(`${file} has ${size} bytes; a lockfile may have at most ${lockfileMaxBytes}.`)
+      return yield* failure(`${file} has ${size} bytes; the maximum for a lockfile is ${lockfileMaxBytes}.`)
     const sending = yield* makeSending(access, { ...request, file, format, size })
     const warn = yield* makeWord
     return yield* sendAll(sending, isInput).pipe(
@@ -137,7 +137,7 @@ const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult
         return yield* failure(givenUp(sending, error))
       if (sending.isLines) mode = isUnknown ? "begin" : "resume"
       const pauseMs = Math.min(limits.importPauseFirstMs * 2 ** (broken - 1), limits.importPauseLongestMs)
-      yield* sending.say(`${reasonOf(error)} Trying again in ${pauseMs / 1_000} s.`)
+      yield* sending.say(`${reasonOf(error)} Retrying in ${pauseMs / 1_000} s.`)
       yield* Effect.sleep(pauseMs)
     }
   })
@@ -146,19 +146,17 @@ const sendAll = (sending: Sending, isInput: boolean): Effect.Effect<ImportResult
 const givenUp = (sending: Sending, error: unknown): string => {
   const tries =
     error instanceof BrokenOff && error.isTold
-      ? ` It was tried ${limits.failedImportsInARow + 1} times and no line more was committed.`
+      ? ` Failed after ${limits.failedImportsInARow + 1} attempts without progress.`
       : ""
   return `${reasonOf(error)}${tries} ${remedy(sending)}`
 }
 
 /** What a person may do about an import that is not whole; lines without key are doubled by anything else. */
 const remedy = ({ id, isLines }: Sending): string =>
-  isLines
-    ? `Go on with --resume ${id}.`
-    : "Run the same command again: what is already there is left as it is."
+  isLines ? `Continue with --resume ${id}.` : "Run the command again; existing data is left unchanged."
 
 const inputRemedy = ({ id, isLines }: Sending): string =>
-  `What came from standard input cannot be sent again: import it from a file${isLines ? ` with --resume ${id}` : ""}.`
+  `Standard input cannot be sent again: import from a file${isLines ? ` with --resume ${id}` : ""}.`
 
 const busy: ReadonlySet<number | undefined> = new Set([408, 429, 502, 503, 504])
 
@@ -166,7 +164,7 @@ const isBroken = (error: unknown): boolean =>
   error instanceof BrokenOff || isUnreachable(error) || busy.has(statusOf(error))
 
 const reasonOf = (error: unknown): string =>
-  error instanceof BrokenOff ? error.reason : "The server could not be reached any more."
+  error instanceof BrokenOff ? error.reason : "The server could no longer be reached."
 
 const makeSending = (
   access: Access,
@@ -267,7 +265,7 @@ const delimiterNames: Readonly<Record<string, string>> = {
   comma: ","
 }
 
-const brokenOff = "The connection broke during the import."
+const brokenOff = "The connection was lost during the import."
 
 /** A lockfile that does not say its name is called after its folder; a file of lines by its own name. */
 const nameOf = (path: Path.Path, file: string, isLines: boolean): { readonly name?: string } => {
@@ -285,8 +283,8 @@ const checkFile = (file: string) =>
         Effect.mapError((error) =>
           failure(
             error.reason._tag === "NotFound"
-              ? `There is no file ${file}. Give the path of a JSONL or CSV file, or of a package-lock.json.`
-              : `The file ${file} cannot be read (${error.reason._tag}). Check who may read it.`
+              ? `File not found: ${file}. Give the path of a JSONL or CSV file, or of a package-lock.json.`
+              : `The file ${file} cannot be read (${error.reason._tag}). Check its permissions.`
           )
         )
       )
@@ -296,12 +294,12 @@ const checkFile = (file: string) =>
       )
     const size = Number(facts.size)
     if (size > importMaxBytes)
-      return yield* failure(`${file} has ${size} bytes; an import takes at most ${importMaxBytes}.`)
+      return yield* failure(`${file} has ${size} bytes; the maximum for an import is ${importMaxBytes}.`)
     yield* files
       .access(file, { readable: true })
       .pipe(
         Effect.mapError(() =>
-          failure(`The file ${file} may not be read by this user. Check who may read it.`)
+          failure(`The file ${file} is not readable by this user. Check its permissions.`)
         )
       )
     return size

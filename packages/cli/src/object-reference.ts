@@ -42,12 +42,12 @@ export const findReferred = (access: Access, reference: string, named: Option.Op
     const [, type = "", rest = ""] = /^([A-Za-z][A-Za-z0-9_.-]{0,99})\/([\s\S]+)$/.exec(reference) ?? []
     if (rest === "")
       return yield* failure(
-        `"${printable(reference)}" names no object. Write its type and key, as in Package/left-pad.license, or its id.`
+        `"${printable(reference)}" is not an object reference. Use its type and key, as in Package/left-pad.license, or its id.`
       )
     const readings = property === undefined ? readingsOf(rest) : [{ key: rest, property }]
     if (readings.length > limits.readings)
       return yield* failure(
-        `"${printable(reference)}" has too many dots to tell the key from the property. Name the property with --property.`
+        `"${printable(reference)}" has too many dots to separate the key from the property. Set the property with --property.`
       )
     return yield* only(access, type, readings)
   })
@@ -86,7 +86,7 @@ const only = (access: Access, type: string, readings: ReadonlyArray<Reading>) =>
     const [first, second] = referred
     if (first && second)
       return yield* failure(
-        `This may mean ${referred.map(meaning).join(", or ")}. Write the whole key or the id, or name the property with --property.`
+        `This is ambiguous: ${referred.map(meaning).join(", or ")}. Use the whole key or the id, or set the property with --property.`
       )
     if (first) return first
     if (found.length > 0)
@@ -96,7 +96,7 @@ const only = (access: Access, type: string, readings: ReadonlyArray<Reading>) =>
       )
     const keys = readings.map(({ key }) => `"${printable(key)}"`)
     return yield* failure(
-      `There is no ${type} with the key ${keys.length === 1 ? keys[0] : `${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}`}. A deleted object is asked for by its id.`
+      `Not found: ${type} with the key ${keys.length === 1 ? keys[0] : `${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}`}. Use the id for a deleted object.`
     )
   })
 
@@ -156,7 +156,7 @@ const noProperty = (objects: ReadonlyArray<Known>, property: string | undefined)
     objects
       .map((object) => {
         const names = Object.keys(object.properties).toSorted().map(printable)
-        const has = names.length === 0 ? "it has none" : `it has ${names.join(", ")}`
+        const has = names.length === 0 ? "it has no properties" : `it has ${names.join(", ")}`
         return `${nameOf(object)} never had a property "${printable(property ?? "")}": ${has}.`
       })
       .join(" ")

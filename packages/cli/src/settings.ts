@@ -12,7 +12,7 @@ import { type Failure, failure } from "./failure.ts"
 
 export const JsonFlag = GlobalFlag.Setting("json")({
   flag: Flag.Boolean("json").pipe(
-    Flag.withDescription("Print JSON: one value, or a line for each that streams"),
+    Flag.withDescription("Print JSON: one value, or one line per record for streams"),
     Flag.withDefault(false)
   )
 })
@@ -20,7 +20,7 @@ export const JsonFlag = GlobalFlag.Setting("json")({
 export const QuietFlag = GlobalFlag.Setting("quiet")({
   flag: Flag.Boolean("quiet").pipe(
     Flag.withAlias("q"),
-    Flag.withDescription("No progress and no hints: only results and failures"),
+    Flag.withDescription("Print only results and errors"),
     Flag.withDefault(false)
   )
 })
@@ -28,7 +28,7 @@ export const QuietFlag = GlobalFlag.Setting("quiet")({
 export const ProjectFlag = GlobalFlag.Setting("project")({
   flag: Flag.String("project").pipe(
     Flag.withMetavar("<id or name>"),
-    Flag.withDescription("The project, where there are several"),
+    Flag.withDescription("The project, if there are several"),
     Flag.optional
   )
 })
@@ -36,7 +36,7 @@ export const ProjectFlag = GlobalFlag.Setting("project")({
 export const UrlFlag = GlobalFlag.Setting("url")({
   flag: Flag.String("url").pipe(
     Flag.withMetavar("<address>"),
-    Flag.withDescription("The server's address (default: http://HOST:PORT)"),
+    Flag.withDescription("The server's URL (default: http://HOST:PORT)"),
     Flag.optional
   )
 })
@@ -119,7 +119,7 @@ const readUrl = (text: string): Effect.Effect<string, Failure> => {
   return url && (url.protocol === "http:" || url.protocol === "https:")
     ? Effect.succeed(text.replace(/\/+$/, ""))
     : Effect.fail(
-        failure(`--url must be an address such as http://127.0.0.1:4400, not "${text}".`, exitCodes.usage)
+        failure(`--url must be a URL such as http://127.0.0.1:4400, not "${text}".`, exitCodes.usage)
       )
 }
 
@@ -137,7 +137,7 @@ export const readTokenFile = (
         Effect.mapError((error) =>
           failure(
             error.reason._tag === "PermissionDenied"
-              ? `The token in ${file} may not be read by this user. Set TROPISM_TOKEN or --token.`
+              ? `No permission to read the token in ${file}. Set TROPISM_TOKEN or --token.`
               : `No token was found: TROPISM_TOKEN is not set and ${file} does not exist. Start the server ("tropism start") in this folder, or set TROPISM_TOKEN or TROPISM_DATA.`
           )
         )

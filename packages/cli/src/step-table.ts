@@ -56,5 +56,5 @@ const whatText = ({ error, text, toolCalls }: RunStep): string =>
 export const nowText = (run: Run, steps: ReadonlyArray<RunStep>): string => {
   if (run.status !== "running") return ""
   const atWork = steps.at(-1)?.toolCalls.find(({ status }) => status === "pending")
-  return atWork === undefined ? "Now: the model is being asked" : `Now: ${printable(atWork.tool)} is at work`
+  return atWork === undefined ? "Now: waiting for the model" : `Now: ${printable(atWork.tool)} is running`
 }

@@ -32,14 +32,14 @@ export const findTask = (access: Access, reference: string) =>
     if (Option.isSome(id)) return yield* client.tasks.get({ params: { ...params, taskId: id.value } })
     if (!/^t?[1-9]\d{0,9}$/.test(reference))
       return yield* failure(
-        `"${printable(reference)}" is neither a task's number nor an id. "tropism tasks" lists them.`,
+        `"${printable(reference)}" is neither a task number nor an id. "tropism tasks" lists them.`,
         exitCodes.usage
       )
     const number = Number(reference.replace("t", ""))
     const { items } = yield* client.tasks.list({ params, query: { number } })
     const found = items.find((task) => taskName(task) === reference)
     if (found) return found
-    return yield* failure(`There is no task number ${reference}. "tropism tasks --status all" lists them.`)
+    return yield* failure(`Task not found: ${reference}. "tropism tasks --status all" lists them.`)
   })
 
 /** Finds a todo; where only todos are meant, their `t` may be left out. */
@@ -47,5 +47,7 @@ export const findTodo = (access: Access, reference: string) =>
   Effect.gen(function* () {
     const task = yield* findTask(access, /^\d+$/.test(reference) ? `t${reference}` : reference)
     if (isTodo(task)) return task as TodoTask
-    return yield* failure(`Task ${taskName(task)} is no todo: only todos are completed, edited and deleted.`)
+    return yield* failure(
+      `Task ${taskName(task)} is not a todo: only todos can be completed, edited and deleted.`
+    )
   })

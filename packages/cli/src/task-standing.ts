@@ -26,17 +26,17 @@ export const standingNote = (task: Task, nowMs: number): string =>
 
 /** The same with all that is known, for one task. */
 export const standingFacts = (task: Task, nowMs: number, paint: Paint): ReadonlyArray<Fact> => [
-  ["For", "assignee" in task ? (task.assignee ?? "") : ""],
+  ["Assignee", "assignee" in task ? (task.assignee ?? "") : ""],
   untilFact(task, nowMs, paint),
   ...(isSuggestion(task) && task.denial !== null
-    ? [["Denied", `yes, it can only be rejected: ${task.denial}`, paint.bad] as const]
+    ? [["Denied", `yes, can only be rejected: ${task.denial}`, paint.bad] as const]
     : []),
   ...(isSuggestion(task)
     ? ([
         ["Revision", revisionText(task, nowMs)],
         ["Stale", task.staleness ? staleText(task.staleness) : ""],
-        ["Moved", task.staleness ? evidenceText(task.staleness) : ""],
-        ["Again", task.rerun ? `run ${task.rerun.runId}, ${task.rerun.status}` : ""]
+        ["Changed since", task.staleness ? evidenceText(task.staleness) : ""],
+        ["Re-evaluated", task.rerun ? `run ${task.rerun.runId}, ${task.rerun.status}` : ""]
       ] as const)
     : [])
 ]
@@ -56,8 +56,8 @@ export const expiresSoon = (
 
 const untilFact = (task: Task, nowMs: number, paint: Paint): Fact =>
   expiresSoon(task, nowMs)
-    ? ["Until", untilText(task, nowMs), paint.waiting]
-    : ["Until", untilText(task, nowMs)]
+    ? ["Expires", untilText(task, nowMs), paint.waiting]
+    : ["Expires", untilText(task, nowMs)]
 
 const untilText = (task: Task, nowMs: number): string =>
   !isSuggestion(task) || task.expiresAt === null
@@ -74,14 +74,14 @@ const staleText = ({ added, conflicts, currentVersion, moved, state, takenBy }: 
     case "fresh":
       return ""
     case "rebasable":
-      return `no: applied on top of version ${currentVersion}, where ${placesText(moved)} moved`
+      return `no: applied on top of version ${currentVersion}, where ${placesText(moved)} changed`
     case "gone":
-      return "yes: what it would change is gone"
+      return "yes: the target was deleted"
     case "outdated":
       return `yes: ${[
-        ...(conflicts.length > 0 ? [`${placesText(conflicts)} moved`] : []),
-        ...(added.length > 0 ? [`${added.length} new relationships would fall with it`] : []),
-        ...(takenBy === null ? [] : [`${takenBy} has its place`])
+        ...(conflicts.length > 0 ? [`${placesText(conflicts)} changed`] : []),
+        ...(added.length > 0 ? [`${added.length} new relationships would be deleted with it`] : []),
+        ...(takenBy === null ? [] : [`${takenBy} already exists`])
       ].join("; ")}`
   }
 }

@@ -22,7 +22,7 @@ export interface Begun {
 
 /** Says that it has begun. */
 export const noticeBegun = ({ name, shownBy }: Begun) =>
-  Effect.flatMap(makeNotice, (say) => say(`${name} has begun: "${shownBy}" shows it.`))
+  Effect.flatMap(makeNotice, (say) => say(`${name} has started: "${shownBy}" shows it.`))
 
 /** What is asked of it, for as long as a command waits. */
 export const withinWait = <A, E, R>(
@@ -30,7 +30,7 @@ export const withinWait = <A, E, R>(
   { isOver = false, name, shownBy }: Begun,
   asked: Effect.Effect<A, E, R>
 ) => {
-  const whereabouts = `${name} ${isOver ? "was made" : "goes on without this command"}: "${shownBy}" shows it.`
+  const whereabouts = `${name} ${isOver ? "was created" : "continues in the background"}: "${shownBy}" shows it.`
   return Effect.flatMap(makeNotice, (say) =>
     asked.pipe(
       Effect.mapError((error) => sayingAlso(requestFailure(error, connection.url), whereabouts)),
@@ -38,7 +38,7 @@ export const withinWait = <A, E, R>(
         duration: limits.runWaitMs,
         orElse: () =>
           Effect.fail(
-            failure(`${name} is still at work; it goes on without this command. "${shownBy}" shows it.`)
+            failure(`${name} is still running and continues in the background. "${shownBy}" shows it.`)
           )
       }),
       Effect.onInterrupt(() => say(whereabouts))

@@ -38,13 +38,13 @@ export const placeOf = Effect.fnUntraced(function* (
   if (Option.isSome(facts)) {
     const { type } = facts.value
     if (type === "Directory")
-      return yield* failure(`${argument} is a folder: name the file that is to be written.`, exitCodes.usage)
+      return yield* failure(`${argument} is a folder: give a file name.`, exitCodes.usage)
     if (type !== "File") return { type: "stream", file: target, shown: argument }
   }
   const folder = path.dirname(path.resolve(target))
   if (!(yield* Effect.isSuccess(files.access(folder, { writable: true }))))
     return yield* failure(
-      `No file can be written in ${folder}: it is not there, or this user may not write there. Name another place.`
+      `Cannot write to ${folder}: it does not exist or is not writable. Choose another folder.`
     )
   return { type: "file", file: target, shown: argument }
 })
@@ -59,7 +59,7 @@ const linkedFrom = Effect.fnUntraced(function* (file: string) {
     if (Option.isNone(next)) return at
     at = path.resolve(path.dirname(at), next.value)
   }
-  return yield* failure(`${file} is a link that leads nowhere.`, exitCodes.usage)
+  return yield* failure(`${file} is a broken link.`, exitCodes.usage)
 })
 
 /** What is told of a long transfer. */
@@ -117,7 +117,7 @@ export const writeWholeFile = <E, R>(options: {
           : place.type === "output"
             ? outputLost(error)
             : failure(
-                `The file ${place.shown} could not be written. Check its folder, the room on the disk and who may write there.`
+                `The file ${place.shown} could not be written. Check the folder, the free disk space and the permissions.`
               )
       ),
       Effect.ensuring(screen.redraw(undefined))

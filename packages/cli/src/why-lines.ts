@@ -39,7 +39,7 @@ export const whyLines = (
     ...(task === null
       ? []
       : [
-          `  ${task.type === "undo" ? "brought back by undo" : "as task"} ${task.number}: ${printable(task.title)}`
+          `  ${task.type === "undo" ? "restored by an undo" : "as task"} ${task.number}: ${printable(task.title)}`
         ]),
     ...property.chain.flatMap((hop, place) => hopLines(hop, place, property.chain.length, provenance, paint))
   ]
@@ -49,9 +49,7 @@ export const whyLines = (
 export const deletionLines = ({ deleted }: Provenance): ReadonlyArray<string> =>
   deleted === null
     ? []
-    : [
-        `It was deleted ${instant(deleted.createdAt)} by ${actorText(deleted)}${approval(deleted)}; this is what it was.`
-      ]
+    : [`Deleted ${instant(deleted.createdAt)} by ${actorText(deleted)}${approval(deleted)}; last values:`]
 
 const hopLines = (
   hop: ProvenanceHop,

@@ -25,7 +25,7 @@ describe("Requirement: tropism denials", () => {
       const agent = yield* story.post("/agents", clerk)
       const run = yield* story.post(`/agents/${agent.id}/trigger`)
       const listed = (yield* tropism()).out.join("\n")
-      expect(listed).toMatch(/AGENT +DOOR +BY +TOOL +WHY +RUN +AGE/)
+      expect(listed).toMatch(/AGENT +INTERFACE +BY +TOOL +REASON +RUN +AGE/)
       expect(listed).toMatch(/clerk +run +admin +create_object .*\bcanCreateObjects\b/)
 
       const inRun = JSON.parse((yield* tropism("--run", run.id, "--json")).out.join("\n"))

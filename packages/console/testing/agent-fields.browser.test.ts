@@ -179,7 +179,7 @@ it("flows, policies, limits and all of a model are fields, and a change of one k
   await inTime(() => tries.getAttribute("aria-invalid")).toBe("true")
   await tries.fill("3")
   const judge = form.getByRole("group", { name: "Step 2", exact: true })
-  await judge.getByRole("button", { name: "Earlier", disabled: false }).press("Enter")
+  await judge.getByRole("button", { name: "Move up", disabled: false }).press("Enter")
   await buttonOf(form, "add-step").press("Enter")
   await page.keyboard.type("find")
   const third = form.getByRole("group", { name: "Step 3", exact: true })

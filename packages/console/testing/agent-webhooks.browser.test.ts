@@ -49,7 +49,7 @@ it("makes a webhook whose secret is shown once and works, gives it a new token, 
   const delivered = async (hook: Hook, id: string) => (await run(deliver(story, hook, "{}", { id }))).status
   const { page } = await real.visit(story, `/agents/${agent.id}?tab=webhooks`)
   await page.getByTestId("empty").waitFor()
-  const make = page.getByRole("button", { name: "Make a webhook", disabled: false })
+  const make = page.getByRole("button", { name: "Create webhook", disabled: false })
   await make.press("Enter")
   const form = page.getByRole("dialog")
   await fieldAt(form, "/ratePerMinute").fill("0")
@@ -86,7 +86,7 @@ it("makes a webhook whose secret is shown once and works, gives it a new token, 
   expect(await delivered(first, "two")).toBe(401)
   expect(await delivered(second, "three")).toBe(202)
 
-  await row.getByRole("button", { name: "End it", disabled: false }).press("Enter")
+  await row.getByRole("button", { name: "Revoke", disabled: false }).press("Enter")
   const end = page.getByRole("dialog", { name: /the <b>shop<\/b>/ })
   await buttonOf(end, "confirm").press("Enter")
   await page.getByTestId("empty").waitFor()
@@ -106,7 +106,7 @@ it("lets who is no admin see the addresses and change none", async () => {
   await page.getByTestId("admins-only").waitFor()
   // All that is left is to copy the address.
   expect(await list.getByRole("button").count()).toBe(1)
-  expect(await page.getByRole("button", { name: "Make a webhook" }).count()).toBe(0)
+  expect(await page.getByRole("button", { name: "Create webhook" }).count()).toBe(0)
 })
 
 it("tells what an agent used day by day, and what of its day is left", async () => {

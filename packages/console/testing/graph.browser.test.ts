@@ -47,12 +47,12 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await goTo(`/graph?asOf=${encodeURIComponent(createdAt)}`)
   await page.getByRole("status").locator(`time[datetime="${createdAt}"]`).waitFor()
   await inTime(async () => (await links.allInnerTexts()).toSorted()).toEqual(["effect", "vitest"])
-  await page.getByRole("tab", { name: "Picture" }).press("Enter")
+  await page.getByRole("tab", { name: "Graph view" }).press("Enter")
   await drawn(page, 2, 0)
   await page.getByRole("button", { name: "Show all", disabled: false }).press("Enter")
   await page.getByRole("tab", { name: "List" }).press("Enter")
 
-  await page.getByRole("tab", { name: "Picture" }).press("Enter")
+  await page.getByRole("tab", { name: "Graph view" }).press("Enter")
   await drawn(page, 5, 4)
   await page
     .getByRole("list", { name: "Types" })
@@ -63,7 +63,7 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   const related = page.getByRole("list", { name: "Related objects" }).getByRole("listitem")
   await inTime(() => related.count()).toBe(4)
   // All by keyboard: the picture moves and zooms, and what is related can be chosen.
-  await page.getByRole("group", { name: /^Picture/ }).focus()
+  await page.getByRole("group", { name: /^Graph view/ }).focus()
   for (const key of ["+", "ArrowLeft", "0"]) await page.keyboard.press(key)
   await screenshot(page, "graph-picture")
   expect(await axeFaultsInBoth(page)).toEqual([])
@@ -74,7 +74,7 @@ it("finds objects by words, makes one, and draws what they are related to", asyn
   await page.getByRole("button", { name: "New object", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   await dialog.getByLabel("Type").fill("1 Person")
-  await dialog.getByRole("button", { name: "Make it", disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Create", disabled: false }).press("Enter")
   await inTime(() => dialog.getByLabel("Type").getAttribute("aria-invalid")).toBe("true")
   await dialog.getByLabel("Type").fill("Person")
   await dialog.getByLabel("Properties").fill('{"name":"Ada"}')
@@ -176,7 +176,7 @@ it("each fault of a new object stands at its field, and nowhere else", async () 
     answers.splice(0)
     const whole = { Type: "Person", Key: "", Properties: "{}", ...written }
     for (const [name, field] of Object.entries(fields)) await field.fill(whole[name as keyof typeof whole])
-    await dialog.getByRole("button", { name: "Make it", disabled: false }).press("Enter")
+    await dialog.getByRole("button", { name: "Create", disabled: false }).press("Enter")
     const expected = Object.fromEntries(
       Object.entries(said).map(([name, words]) => [name, expect.stringMatching(words)])
     )

@@ -47,8 +47,8 @@ it("who decides is said on the card, and whoever may decide changes it there", a
 
   await cardOf(page, one).getByRole("button", { name: "Assign" }).press("Enter")
   const dialog = page.getByRole("dialog", { name: numbered(one) })
-  await dialog.getByLabel("For whom").selectOption("grace")
-  await dialog.getByLabel("Until").selectOption("3")
+  await dialog.getByLabel("Assignee").selectOption("grace")
+  await dialog.getByLabel("Due").selectOption("3")
   // The keys of the inbox are the dialog's meanwhile.
   await press(page, "j")
   await dialog.getByRole("button", { name: "Assign", disabled: false }).click()
@@ -64,8 +64,8 @@ it("who decides is said on the card, and whoever may decide changes it there", a
   // A question waits as long as its run does.
   await card(page, "Which of them?").getByRole("button", { name: "Assign" }).press("Enter")
   const asks = page.getByRole("dialog")
-  expect(await asks.getByLabel("Until").count()).toBe(0)
-  await asks.getByLabel("For whom").selectOption("admin")
+  expect(await asks.getByLabel("Due").count()).toBe(0)
+  await asks.getByLabel("Assignee").selectOption("admin")
   await asks.getByRole("button", { name: "Assign", disabled: false }).click()
   await card(page, "Which of them?").locator("[data-assignee=admin]").waitFor()
 
@@ -79,8 +79,8 @@ it("who decides is said on the card, and whoever may decide changes it there", a
 
   // Taken back again: anybody.
   await cardOf(page, one).getByRole("button", { name: "Assign" }).press("Enter")
-  await dialog.getByLabel("For whom").selectOption("")
-  await dialog.getByLabel("Until").selectOption("withoutEnd")
+  await dialog.getByLabel("Assignee").selectOption("")
+  await dialog.getByLabel("Due").selectOption("withoutEnd")
   await dialog.getByRole("button", { name: "Assign", disabled: false }).click()
   await inTime(() =>
     cardOf(page, one).locator(`[data-assignee], time[datetime="${assigned.expiresAt}"]`).count()
@@ -100,7 +100,7 @@ it("for whom somebody else lets it wait meanwhile stays, where only until when i
   await listed(page, 1)
   await cardOf(page, task).getByRole("button", { name: "Assign" }).press("Enter")
   const dialog = page.getByRole("dialog", { name: numbered(task) })
-  await dialog.getByLabel("Until").selectOption("3")
+  await dialog.getByLabel("Due").selectOption("3")
   await run(story.patch(`/tasks/${task.id}`, { assignee: "grace" }))
   await cardOf(page, task).locator("[data-assignee=grace]").waitFor()
   await dialog.getByRole("button", { name: "Assign", disabled: false }).click()

@@ -182,7 +182,7 @@ it("is worked through by keyboard: approve, reject with a reason, bulk, and what
   const help = page.getByRole("dialog", { name: "Keyboard" })
   await help.waitFor()
   expect(await help.locator("kbd").allInnerTexts()).toEqual(expect.arrayContaining(["A", "E", "R", "X"]))
-  await help.getByRole("checkbox", { name: "Use these keys" }).uncheck()
+  await help.getByRole("checkbox", { name: "Enable keyboard shortcuts" }).uncheck()
   await press(page, "Escape", "j", "a")
   expect(await run(pendingOf(story))).toHaveLength(3)
 })
@@ -271,7 +271,7 @@ it("questions are answered in words by keyboard alone, come and go by themselves
 
   // A link to it says what was answered.
   const { page: later } = await real.visit(story, `/tasks/${other.id}`, { role: "viewer" })
-  await later.getByRole("region", { name: "The linked task" }).getByText("MIT").waitFor()
+  await later.getByRole("region", { name: "Linked task" }).getByText("MIT").waitFor()
 })
 
 it("S000-R29 keys act at once on the card that shows them, which is the first, and on none that is not in view", async () => {

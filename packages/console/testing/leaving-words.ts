@@ -8,7 +8,7 @@ const question = (page: Page) => page.getByRole("dialog", { name: "Leave without
 /** Turns to go by a way, is asked, and stays. */
 export const stayWhenAsked = async (page: Page, leave: () => Promise<unknown>): Promise<void> => {
   await leave()
-  await question(page).getByRole("button", { name: "Stay here", disabled: false }).press("Enter")
+  await question(page).getByRole("button", { name: "Stay", disabled: false }).press("Enter")
   await question(page).waitFor({ state: "detached" })
 }
 

@@ -119,9 +119,9 @@ it("changes an object against the version that was shown, relates it, deletes it
   await dialog.waitFor({ state: "detached" })
   await properties.getByText("Lady Ada").waitFor()
 
-  await page.getByRole("button", { name: "Add a property", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Add property", disabled: false }).press("Enter")
   await dialog.getByLabel("Name").fill("born")
-  await dialog.getByLabel("Written as").selectOption("json")
+  await dialog.getByLabel("Format").selectOption("json")
   await dialog.getByLabel("Value").fill("18_15")
   await dialog.getByRole("button", { name: "Save", exact: true, disabled: false }).press("Enter")
   await inTime(() => dialog.getByLabel("Value").getAttribute("aria-invalid")).toBe("true")
@@ -138,7 +138,7 @@ it("changes an object against the version that was shown, relates it, deletes it
     .getByLabel("The other object")
     .getByText(/\bbob\b.*\bPerson\b/)
     .waitFor({ state: "attached" })
-  await dialog.getByRole("button", { name: "Relate", exact: true, disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Add", exact: true, disabled: false }).press("Enter")
   await page.getByRole("list", { name: "Relationships" }).getByRole("link", { name: /bob/ }).waitFor()
   expect((await run(story.get("/relationships"))).items).toMatchObject([{ fromId: ada.id, toId: bob.id }])
   expect(await axeFaultsInBoth(page)).toEqual([])
@@ -147,7 +147,7 @@ it("changes an object against the version that was shown, relates it, deletes it
   await dialog.getByRole("button", { name: "Delete it", disabled: false }).press("Enter")
   await page.getByTestId("deleted-notice").filter({ hasText: "admin" }).waitFor()
   expect((await run(story.ask("GET", `/objects/${ada.id}`))).status).toBe(404)
-  await page.getByRole("button", { name: "Bring it back", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Restore", disabled: false }).press("Enter")
   await page.getByRole("button", { name: "Delete", exact: true }).waitFor()
   await page.getByRole("list", { name: "Relationships" }).getByRole("link", { name: /bob/ }).waitFor()
 })
@@ -160,19 +160,19 @@ it("removes an object for good when an admin has read what goes and what stays",
   await run(story.patch(`/objects/${ada.id}`, { properties: { name: "Lady Ada" } }))
   const other = await real.visit(story, `/objects/${ada.id}`, { role: "reviewer" })
   await other.page.getByRole("button", { name: "Delete", exact: true }).waitFor()
-  expect(await other.page.getByRole("button", { name: "Remove for good" }).count()).toBe(0)
+  expect(await other.page.getByRole("button", { name: "Delete permanently" }).count()).toBe(0)
 
   const { page, goTo } = await real.visit(story, `/objects/${ada.id}`)
-  await page.getByRole("button", { name: "Remove for good", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Delete permanently", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog", { name: /\bada\b/ })
   // How many versions there are, the relationships, and what events have of it.
-  const goes = dialog.getByRole("list", { name: "What goes" }).getByRole("listitem")
+  const goes = dialog.getByRole("list", { name: "Deleted" }).getByRole("listitem")
   expect(await goes.allInnerTexts()).toEqual([
     expect.stringMatching(/\b2\b/),
     expect.anything(),
     expect.anything()
   ])
-  expect(await dialog.getByRole("list", { name: "What stays" }).getByRole("listitem").count()).toBe(2)
+  expect(await dialog.getByRole("list", { name: "Kept" }).getByRole("listitem").count()).toBe(2)
   expect(await axeFaultsInBoth(page)).toEqual([])
   await screenshot(page, "object-purge")
   // Nobody removes what somebody else has just changed, whether their page heard of it by then or not.
@@ -184,7 +184,7 @@ it("removes an object for good when an admin has read what goes and what stays",
       await route.continue()
     }
   )
-  const remove = dialog.getByRole("button", { name: /^Remove/ })
+  const remove = dialog.getByRole("button", { name: /^Delete/ })
   await run(story.patch(`/objects/${ada.id}`, { properties: { name: "Countess" } }))
   await remove.press("Enter")
   await dialog.getByRole("alert").waitFor()
@@ -200,7 +200,7 @@ it("removes an object for good when an admin has read what goes and what stays",
     await goes.filter({ hasText: new RegExp(`\\b${versions}\\b`) }).waitFor()
     if (versions === 3) await run(story.patch(`/objects/${ada.id}`, { properties: { name: "Ada" } }))
   }
-  await dialog.getByRole("button", { name: /^Remove/, disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: /^Delete/, disabled: false }).press("Enter")
   await told(page, "done", "ada")
   await page.getByRole("list", { name: "Objects" }).getByRole("link", { name: "bob" }).waitFor()
   expect((await run(story.ask("GET", `/objects/${ada.id}/history`))).status).toBe(404)
@@ -210,9 +210,9 @@ it("removes an object for good when an admin has read what goes and what stays",
   // What is deleted already can be removed, too.
   await run(story.ask("DELETE", `/objects/${bob.id}`))
   await goTo(`/objects/${bob.id}`)
-  await page.getByRole("button", { name: "Remove for good", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Delete permanently", disabled: false }).press("Enter")
   const second = page.getByRole("dialog", { name: /\bbob\b/ })
-  await second.getByRole("button", { name: /^Remove/, disabled: false }).press("Enter")
+  await second.getByRole("button", { name: /^Delete/, disabled: false }).press("Enter")
   await told(page, "done", "bob")
 })
 
@@ -271,7 +271,7 @@ it("names of properties may be those of JavaScript's own, and a property is not 
   await differences.getByText("valueOf", { exact: true }).waitFor()
 
   await goTo(`/objects/${object.id}`)
-  await page.getByRole("button", { name: "Add a property", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Add property", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   await dialog.getByLabel("Name").fill("a")
   await dialog.getByRole("status").filter({ hasText: "precious" }).waitFor()

@@ -38,7 +38,7 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   await aside.getByRole("link").press("Enter")
   await page.getByRole("heading", { level: 1, name: "greeter" }).waitFor()
   await page.getByRole("tab", { name: "Dead letters", selected: true }).waitFor()
-  await page.getByRole("button", { name: "Try all again" }).waitFor()
+  await page.getByRole("button", { name: "Retry all" }).waitFor()
   await goTo("/reactions")
   await page.locator("[data-dead-letters='1']").filter({ hasText: "1" }).waitFor()
   await screenshot(page, "reactions")
@@ -66,10 +66,10 @@ it("shows who does not keep up, why an agent did not wake, and tries dead letter
   // The agent is mended elsewhere; its dead letter is tried again from here.
   await run(story.patch(`/agents/${agent.id}`, { model: saying("Hello.") }))
   await page.getByRole("tab", { name: "Dead letters" }).press("Enter")
-  await page.getByRole("button", { name: "Try all again", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Retry all", disabled: false }).press("Enter")
   await messages(page, "done", "1").waitFor()
   await page.getByTestId("empty").waitFor()
-  await page.getByRole("tab", { name: "Processing log" }).press("Enter")
+  await page.getByRole("tab", { name: "Event log" }).press("Enter")
   await page.locator("[data-status=completed][data-attempt='2']").waitFor()
 })
 
@@ -118,7 +118,7 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
   expect(await axeFaultsInBoth(page)).toEqual([])
 
   await page.getByRole("link", { name: /Person.* created/ }).press("Enter")
-  const stops = page.getByRole("region", { name: "What stopped it" }).getByRole("listitem")
+  const stops = page.getByRole("region", { name: "Limits reached" }).getByRole("listitem")
   await withAll(stops, "Label-to-Person", 2).waitFor()
   // Two of two agents in a row, and none left.
   await withAll(page.getByRole("definition"), 2, 0).waitFor()
@@ -133,11 +133,8 @@ it("S001-R04 draws what followed from a change up to its cap, and plans to take 
   await screenshot(page, "chain")
   expect(await axeFaultsInBoth(page)).toEqual([])
 
-  await page.getByRole("button", { name: "Undo this cause", disabled: false }).press("Enter")
-  await page
-    .getByRole("dialog")
-    .getByRole("button", { name: "Make the plan", disabled: false })
-    .press("Enter")
+  await page.getByRole("button", { name: "Undo this chain", disabled: false }).press("Enter")
+  await page.getByRole("dialog").getByRole("button", { name: "Plan undo", disabled: false }).press("Enter")
   await page.waitForURL(/\/tasks\//)
   const [task] = (await run(story.get("/tasks?type=undo"))).items
   expect(new URL(page.url()).pathname).toBe(`/tasks/${task.id}`)

@@ -136,13 +136,13 @@ const tour = async (link: string) => {
   await press(page, "j")
   await press(page, "Enter")
   await page.waitForURL("**/events/*")
-  await page.getByRole("heading", { name: "Who woke" }).waitFor()
+  await page.getByRole("heading", { name: "Triggered agents" }).waitFor()
 
   // 6. Talk.
   await press(page, "g", "t")
   await page.getByLabel("Message to TodoAssistant").fill("add buy milk")
   await page.keyboard.press("Enter")
-  const said = page.getByRole("list", { name: "What was said" })
+  const said = page.getByRole("list", { name: "Messages" })
   await page.getByRole("button", { name: "Send" }).waitFor()
   await said.getByText("add_task").click()
   await said.getByRole("figure").last().getByText('"Buy milk"').waitFor()

@@ -97,7 +97,7 @@ it("tells a run along its time, forks it after an event, and plans to take it ba
 
   await page.getByRole("tab", { name: "Log" }).press("Enter")
   await page.getByRole("button", { name: /UserMessageEvent/, disabled: false }).press("Enter")
-  await page.getByRole("button", { name: "Fork after this", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Fork from here", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   await fieldAt(dialog, "/name").fill("other-way")
   await fieldAt(dialog, "/message").fill("Do something else.")
@@ -109,7 +109,7 @@ it("tells a run along its time, forks it after an event, and plans to take it ba
   await dialog.getByRole("button", { name: "Done", disabled: false }).press("Enter")
 
   await page.getByRole("button", { name: "Undo this run", disabled: false }).press("Enter")
-  await dialog.getByRole("button", { name: "Make the plan", disabled: false }).press("Enter")
+  await dialog.getByRole("button", { name: "Plan undo", disabled: false }).press("Enter")
   await page.waitForURL(/\/tasks\//)
   expect((await run(story.get("/tasks?type=undo"))).items).toHaveLength(1)
 })
@@ -181,7 +181,7 @@ it("a fork in which nothing can be said is not made, and is made under that name
   await run(story.patch(`/agents/${agent.id}`, { enabled: false }))
   const { page } = await real.visit(story, `/runs/${done.id}?tab=log`)
   await page.getByRole("button", { name: /UserMessageEvent/, disabled: false }).press("Enter")
-  await page.getByRole("button", { name: "Fork after this", disabled: false }).press("Enter")
+  await page.getByRole("button", { name: "Fork from here", disabled: false }).press("Enter")
   const dialog = page.getByRole("dialog")
   await fieldAt(dialog, "/name").fill("other-way")
   await fieldAt(dialog, "/message").fill("Do something else.")

@@ -214,7 +214,7 @@ it("follows a run as it goes on, and lets an editor cancel it and a viewer not",
   await page.locator("h1 [data-status=running]").waitFor()
   await page.getByTestId("outcome").getByText(/\b0\b/).waitFor()
   await page.getByRole("button", { name: "Cancel run" }).click()
-  await page.getByRole("dialog").getByRole("button", { name: "Cancel the run" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click()
   for (const each of [page, reader.page]) await each.locator("h1 [data-status=cancelled]").waitFor()
   expect((await run(story.get(`/runs/${going.id}`))).status).toBe("cancelled")
   // What its model was being asked is there all the same.

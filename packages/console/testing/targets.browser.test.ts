@@ -102,8 +102,8 @@ const opened: ReadonlyArray<readonly [address: string, button: RegExp | string, 
   ["/", /^Edit /, /^Edit #/],
   ["/", /^Reject /, /^Reject #?/],
   ["/graph", /^New object$/, /^New object$/],
-  ["/settings?tab=members", /^Add a member$/, /member/i],
-  ["/settings?tab=tokens", /^Make a token$/, /token/i],
+  ["/settings?tab=members", /^Add member$/, /member/i],
+  ["/settings?tab=tokens", /^Create token$/, /token/i],
   ["/settings?tab=servers", "add-server", /server/i]
 ]
 
@@ -124,7 +124,7 @@ it("neither is anything in a dialog, the palette or a conversation", async () =>
   await page.getByRole("main").locator("textarea").fill("add buy milk")
   await page.keyboard.press("Enter")
   await page.waitForURL("**/chat/*")
-  await page.getByRole("list", { name: "What was said" }).getByText("add_task").waitFor()
+  await page.getByRole("list", { name: "Messages" }).getByText("add_task").waitFor()
   await page.getByRole("button", { name: "Send" }).waitFor()
   expect(await smallTargets(page)).toEqual([])
 }, 300_000)

@@ -29,7 +29,7 @@ export type Rest =
 
 /** What a person is told where the run that was to answer was cancelled. */
 export const cancelledSentence = (runId: RunId): string =>
-  `The run was cancelled before its first word. "tropism runs show ${runId}" shows it.`
+  `The run was cancelled before it replied. "tropism runs show ${runId}" shows it.`
 
 /** Opens a conversation; each event that comes is told, in order. */
 export const openConversation = Effect.fnUntraced(function* (
@@ -101,7 +101,7 @@ export const openConversation = Effect.fnUntraced(function* (
     const run = yield* sentence(runs.open)
     if (!run) {
       yield* forget(question)
-      return yield* failure("Nobody waits for this answer any more.")
+      return yield* failure("This question no longer needs an answer.")
     }
     const { items } = yield* sentence(
       readPages(

@@ -62,13 +62,13 @@ const judged = (rest: Rest, context: string): Effect.Effect<void, Failure> => {
       return Effect.fail(failure(cancelledSentence(rest.runId)))
     case "failed":
       return Effect.fail(
-        failure(`${printable(rest.told)} "tropism contexts log ${context}" says what went wrong.`)
+        failure(`${printable(rest.told)} "tropism contexts log ${context}" shows the error.`)
       )
     case "interrupted":
       return Effect.fail(failure("The turn was interrupted."))
     case "paused":
       return Effect.fail(
-        failure(`The agent rests (${rest.reason}); what is said next lets it go on.`, exitCodes.waits)
+        failure(`The agent is paused (${rest.reason}); your next message resumes it.`, exitCodes.waits)
       )
     case "question": {
       const { options, text } = rest.question
@@ -90,7 +90,7 @@ export const scriptEvents = <E, R>(lines: Stream.Stream<string, E, R>) =>
     Stream.mapEffect(([line, index]) =>
       Effect.mapError(
         Option.match(decodeJson(line), {
-          onNone: () => Effect.fail(failure("It is no JSON object.")),
+          onNone: () => Effect.fail(failure("Not a JSON object.")),
           onSome: (json) => typed(EventInput, json)
         }),
         ({ message }) => failure(`Line ${index + 1} of the script: ${message}`)

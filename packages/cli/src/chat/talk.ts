@@ -18,12 +18,12 @@ import type { Question } from "./progress.ts"
 import type { KnownRuns } from "./runs-here.ts"
 
 export const helpLines = [
-  "/state              what the agent knows, and how far it is",
-  "/model NAME         which model answers from here on, as provider:name",
-  "/system TEXT        what the agent is told to be from here on",
-  "/fork NAME          a context that shares everything up to here",
-  "/interrupt          end the turn that is open, as Ctrl-C does",
-  "/exit               leave, as Ctrl-D does"
+  "/state              show the context: messages, turns and tokens",
+  "/model NAME         switch the model, as provider:name",
+  "/system TEXT        replace the system prompt",
+  "/fork NAME          fork the context at this point",
+  "/interrupt          interrupt the current turn, as Ctrl-C does",
+  "/exit               exit, as Ctrl-D does"
 ]
 
 /** Talks until the person leaves; interrupted where Ctrl-C was how. */
@@ -91,7 +91,7 @@ const stopTurn = (conversation: Conversation, screen: Screen["Service"]) =>
 const told = (screen: Screen["Service"], rest: Rest): Effect.Effect<void> => {
   switch (rest.type) {
     case "paused":
-      return screen.print(`The agent rests (${rest.reason}). What you say next lets it go on.`)
+      return screen.print(`The agent is paused (${rest.reason}). Your next message resumes it.`)
     case "cancelled":
       return screen.print(screen.paint.bad(cancelledSentence(rest.runId)))
     default:
@@ -131,13 +131,13 @@ const obey = Effect.fnUntraced(function* (
     }
     case "/fork": {
       const name = Schema.decodeUnknownOption(ContextName)(said)
-      if (Option.isNone(name)) return yield* failure("Say what the fork is called: /fork NAME")
+      if (Option.isNone(name)) return yield* failure("Name the fork: /fork NAME")
       yield* conversation.fork(name.value)
-      return yield* screen.print(`${name.value} shares everything up to here: tropism chat ${name.value}`)
+      return yield* screen.print(`${name.value} is forked at this point: tropism chat ${name.value}`)
     }
     case "/model": {
       const colon = said.indexOf(":")
-      if (words.length !== 1 || colon < 1) return yield* failure("Say which model: /model provider:name")
+      if (words.length !== 1 || colon < 1) return yield* failure("Name a model: /model provider:name")
       const payload = yield* typed(SetLlmConfigInput, {
         type: "SetLlmConfigEvent",
         role: "primary",
@@ -145,14 +145,14 @@ const obey = Effect.fnUntraced(function* (
         name: said.slice(colon + 1)
       })
       yield* conversation.say(payload)
-      return yield* screen.print(`${said} answers from here on.`)
+      return yield* screen.print(`${said} is used from now on.`)
     }
     case "/system": {
-      if (said === "") return yield* failure("Say what the agent is told to be: /system TEXT")
+      if (said === "") return yield* failure("Give a system prompt: /system TEXT")
       yield* conversation.say({ type: "SystemPromptEvent", content: said })
-      return yield* screen.print("The agent is told so from here on.")
+      return yield* screen.print("System prompt replaced.")
     }
     default:
-      return yield* failure(`There is no ${printable(command)}. /help names what there is.`)
+      return yield* failure(`Unknown command: ${printable(command)}. /help lists the commands.`)
   }
 })

@@ -21,9 +21,9 @@ export const scheduleCommand = Command.make(
             ["schedule", `${preview.cronSchedule} ${preview.timezone}`],
             [
               "state",
-              preview.active ? "active" : "does not fire: the agent is disabled or has another trigger"
+              preview.active ? "active" : "no scheduled runs: the agent is disabled or has another trigger"
             ],
-            ["missed", `${preview.catchUp} of them made up for`],
+            ["missed", `${preview.catchUp} of them missed and run later`],
             ["overlap", preview.overlapPolicy],
             ...(preview.waiting
               ? [["waiting", `from ${preview.waiting.from} until ${preview.waiting.until}`] as const]
@@ -36,6 +36,6 @@ export const scheduleCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Show when an agent's schedule fires next, by its zone's clock"),
-  Command.withShortDescription("Show when an agent's schedule fires next")
+  Command.withDescription("Show the next scheduled runs of an agent, in its time zone"),
+  Command.withShortDescription("Show the next scheduled runs of an agent")
 )

@@ -29,26 +29,26 @@ const switchCommand = <Name extends string>(name: Name, enabled: boolean) =>
     ({ agents, all }) =>
       Effect.gen(function* () {
         if (all === agents.length > 0)
-          return yield* failure("Say which: names or ids of agents, or --all.", exitCodes.usage)
+          return yield* failure("Name the agents by name or id, or use --all.", exitCodes.usage)
         yield* inProject((access) => switchThem(access, agents, enabled))
       })
   )
 
 export const enableCommand = switchCommand("enable", true).pipe(
-  Command.withDescription("Let agents be woken again: by events from now on, not by those they missed"),
-  Command.withShortDescription("Let agents be woken again"),
+  Command.withDescription("Enable agents: they are triggered by new events, not by missed ones"),
+  Command.withShortDescription("Enable agents"),
   Command.withExamples([
-    { command: "tropism agents enable licence-review", description: "Enable one" },
-    { command: "tropism agents enable --all", description: "After a restore, which leaves all disabled" }
+    { command: "tropism agents enable licence-review", description: "Enable one agent" },
+    { command: "tropism agents enable --all", description: "Enable all, e.g. after a restore" }
   ])
 )
 
 export const disableCommand = switchCommand("disable", false).pipe(
-  Command.withDescription(
-    "Let agents be woken no more; what of theirs is at work is cancelled at its next step"
-  ),
-  Command.withShortDescription("Let agents be woken no more, and cancel what is at work"),
-  Command.withExamples([{ command: "tropism agents disable licence-review", description: "Disable one" }])
+  Command.withDescription("Disable agents; their running runs are cancelled at the next step"),
+  Command.withShortDescription("Disable agents and cancel their running runs"),
+  Command.withExamples([
+    { command: "tropism agents disable licence-review", description: "Disable one agent" }
+  ])
 )
 
 /** One that cannot be changed does not keep the others from it; without references it is all that are otherwise. */

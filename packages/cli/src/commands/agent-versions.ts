@@ -38,7 +38,7 @@ export const versionsCommand = Command.make("versions", { agent, limit: limitFla
       yield* printRecords({
         records: items,
         hasMore,
-        nothing: "The agent has no version.",
+        nothing: "The agent has no versions.",
         columns: [
           { title: "VERSION", align: "right", cell: (one) => String(one.version) },
           {
@@ -61,14 +61,14 @@ export const versionsCommand = Command.make("versions", { agent, limit: limitFla
       })
     })
   )
-).pipe(Command.withDescription("List an agent's versions, with what each changed"))
+).pipe(Command.withDescription("List an agent's versions with their changes"))
 
 export const diffCommand = Command.make(
   "diff",
   {
     agent,
-    from: version("from", "The version to compare with (default: the one before)"),
-    to: version("to", "The version that is compared (default: the present one)")
+    from: version("from", "The version to compare with (default: the previous one)"),
+    to: version("to", "The version to compare (default: the current one)")
   },
   ({ agent, from, to }) =>
     inProject((access) =>
@@ -84,12 +84,12 @@ export const diffCommand = Command.make(
           diff,
           screen.print(
             `${found.name}: version ${diff.from ?? 0} → ${diff.to}`,
-            ...(lines.length === 0 ? ["  They say the same."] : lines)
+            ...(lines.length === 0 ? ["  No differences."] : lines)
           )
         )
       })
     )
-).pipe(Command.withDescription("Show what lies between two versions of an agent"))
+).pipe(Command.withDescription("Compare two versions of an agent"))
 
 export const restoreCommand = Command.make(
   "restore",
@@ -97,7 +97,7 @@ export const restoreCommand = Command.make(
     agent,
     version: Argument.Int("version").pipe(
       Argument.withSchema(VersionNumber),
-      Argument.withDescription("The version to go back to")
+      Argument.withDescription("The version to restore")
     )
   },
   ({ agent, version }) =>
@@ -111,10 +111,8 @@ export const restoreCommand = Command.make(
         })
         yield* printOr(
           restored,
-          screen.print(
-            `${restored.name} has version ${restored.version}, which says what version ${version} said.`
-          )
+          screen.print(`${restored.name} has version ${restored.version}, restored from version ${version}.`)
         )
       })
     )
-).pipe(Command.withDescription("Make a new version that says what an old one said"))
+).pipe(Command.withDescription("Restore an old version as a new one"))

@@ -22,7 +22,7 @@ const list = Command.make("agents", {}, () =>
       const now = yield* Clock.currentTimeMillis
       yield* printRecords({
         records: yield* readAgents(access),
-        nothing: `The project has no agent yet. "tropism agents apply -f FILE" adds one.`,
+        nothing: `The project has no agents yet. Add one with "tropism agents apply -f FILE".`,
         columns: [
           { title: "AGENT", cell: (agent) => agent.name },
           { title: "VERSION", align: "right", cell: (agent) => String(agent.version) },
@@ -52,7 +52,7 @@ const list = Command.make("agents", {}, () =>
 ).pipe(
   Command.withDescription("List the agents; apply, export and compare definitions"),
   Command.withExamples([
-    { command: "tropism agents apply -f agents/", description: "Create or update every agent of a folder" }
+    { command: "tropism agents apply -f agents/", description: "Create or update all agents in a folder" }
   ])
 )
 
@@ -76,7 +76,7 @@ const triggerText = (agent: Agent): string => {
     case "reaction": {
       const config = agent.reactionConfig
       if (config === null) return "reaction"
-      const objects = config.objectTypes.length === 0 ? "every object" : config.objectTypes.join(", ")
+      const objects = config.objectTypes.length === 0 ? "all objects" : config.objectTypes.join(", ")
       return [
         ...(config.events.length === 0 ? [] : [`${objects} ${config.events.join(", ")}`]),
         ...(config.mcpEvents ?? []).map(({ name, server }) => `${server} ${name}`)

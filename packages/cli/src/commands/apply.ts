@@ -25,15 +25,15 @@ const flags = {
     Flag.withDescription("Agent definitions in YAML or JSON, or a folder of them")
   ),
   dryRun: Flag.Boolean("dry-run").pipe(
-    Flag.withDescription("Only say what would change, field by field"),
+    Flag.withDescription("Only show what would change, field by field"),
     Flag.withDefault(false)
   ),
   prune: Flag.Boolean("prune").pipe(
-    Flag.withDescription("Delete agents that were applied once and that no file defines now; asks for --yes"),
+    Flag.withDescription("Delete applied agents that no file defines any more; requires --yes"),
     Flag.withDefault(false)
   ),
   yes: Flag.Boolean("yes").pipe(
-    Flag.withDescription("Delete what --prune would delete, without asking"),
+    Flag.withDescription("Confirm the deletions of --prune"),
     Flag.withDefault(false)
   )
 }
@@ -50,12 +50,12 @@ export const applyCommand = Command.make("apply", flags, ({ dryRun, file, prune,
     )
   })
 ).pipe(
-  Command.withDescription("Create or update agents by name, all or none; what is so already is left alone"),
+  Command.withDescription("Create or update agents by name, all or none; unchanged agents are left alone"),
   Command.withShortDescription("Create or update agents by name, all or none"),
   Command.withExamples([
     {
       command: "tropism agents apply -f agents/ --dry-run",
-      description: "Say what would change, and change nothing"
+      description: "Show what would change, without applying it"
     }
   ])
 )
@@ -67,7 +67,7 @@ const refuseToPrune = (access: Access, definitions: ReadonlyArray<AgentFile>) =>
     const names = told.filter(({ outcome }) => outcome === "deleted").map(({ name }) => name)
     if (names.length > 0)
       return yield* failure(
-        `Nothing was applied: --prune would delete ${names.join(", ")}. Say --yes if that is meant.`,
+        `Nothing was applied: --prune would delete ${names.join(", ")}. Confirm with --yes.`,
         exitCodes.usage
       )
   })

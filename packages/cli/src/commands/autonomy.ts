@@ -24,15 +24,15 @@ export const autonomyCommand = Command.make(
     agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
     version: Flag.Int("version").pipe(
       Flag.withMetavar("<version>"),
-      Flag.withDescription("The version of the agent (default: the present one)"),
+      Flag.withDescription("The version of the agent (default: the current one)"),
       Flag.optional
     ),
     reverse: Flag.String("reverse").pipe(
       Flag.withMetavar("<promotion>"),
-      Flag.withDescription("Take a promotion back, by its id: the agent asks again"),
+      Flag.withDescription("Revoke a promotion by id: the agent needs approval again"),
       Flag.optional
     ),
-    reason: Flag.String("reason").pipe(Flag.withDescription("Why it is taken back"), Flag.optional)
+    reason: Flag.String("reason").pipe(Flag.withDescription("Reason for revoking it"), Flag.optional)
   },
   ({ agent, reason, reverse, version }) =>
     inProject((access) =>
@@ -47,13 +47,15 @@ export const autonomyCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("Show what an agent has earned by reviews"),
-  Command.withDescription("Show what people said of an agent's suggestions, and what it may do for that"),
+  Command.withShortDescription("Show an agent's reviews and promotions"),
+  Command.withDescription(
+    "Show how an agent's suggestions were reviewed, and which changes need no approval"
+  ),
   Command.withExamples([
     { command: "tropism autonomy licence-review", description: "Show reviews and promotions" },
     {
       command: 'tropism autonomy licence-review --reverse ID --reason "Too early"',
-      description: "Let the agent ask again"
+      description: "Require approval again"
     }
   ])
 )
@@ -69,7 +71,7 @@ const takeBack = Effect.fnUntraced(function* (
   const id = Schema.decodeUnknownOption(PromotionId)(reference)
   if (Option.isNone(id))
     return yield* failure(
-      `"${printable(reference)}" is no promotion's id. "tropism autonomy ${printable(name)}" lists them.`,
+      `"${printable(reference)}" is not the id of a promotion. "tropism autonomy ${printable(name)}" lists them.`,
       exitCodes.usage
     )
   const payload = yield* typed(Reversal, { reason: Option.getOrNull(reason) })
@@ -79,7 +81,9 @@ const takeBack = Effect.fnUntraced(function* (
   })
   yield* printOr(
     promotion,
-    screen.print(`${printable(name)} asks again: ${promotion.operation} ${printable(promotion.objectType)}.`)
+    screen.print(
+      `${printable(name)} needs approval again: ${promotion.operation} ${printable(promotion.objectType)}.`
+    )
   )
 })
 
@@ -93,14 +97,14 @@ const show = Effect.fnUntraced(function* (name: string, earned: Autonomy) {
   const { promotions, records, withoutEffect } = earned
   if (records.length === 0)
     return yield* screen.print(
-      `Nobody has reviewed what version ${earned.agentVersion} of ${printable(name)} suggested.`
+      `No reviewed suggestions of version ${earned.agentVersion} of ${printable(name)}.`
     )
   yield* screen.print(
     `${printable(name)}, version ${earned.agentVersion}`,
     ...(withoutEffect === null ? [] : [paint.waiting(printable(withoutEffect))]),
     ...table(records, recordColumns(paint)),
     ...(promotions.length === 0 ? [] : ["", ...table(promotions, promotionColumns(paint, now))]),
-    ...(earned.truncated ? [paint.dim("There are more.")] : [])
+    ...(earned.truncated ? [paint.dim("More reviews are not shown.")] : [])
   )
 })
 
@@ -121,7 +125,7 @@ const recordColumns = (paint: Paint): ReadonlyArray<Column<ReviewRecord>> => [
     cell: ({ counting }) => `${counting.reviews} at ${percent(counting.acceptanceRate) || "–"}`
   },
   {
-    title: "NOW",
+    title: "APPROVAL",
     cell: (record) => (record.promotionId === null ? "asks" : "promoted"),
     paint: (record) => (record.promotionId === null ? paint.dim : paint.good)
   }

@@ -26,27 +26,27 @@ export const backtestCommand = Command.make(
     agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
     days: Flag.Int("days").pipe(
       Flag.withMetavar("<days>"),
-      Flag.withDescription("How far back the events lie, 1 to 90 (default: 7)"),
+      Flag.withDescription("Use events of the last 1 to 90 days (default: 7)"),
       Flag.optional
     ),
     objects: Flag.String("object").pipe(
       Flag.withMetavar("<Type/key or id>"),
-      Flag.withDescription("Instead of days: over this object as it is, and others that are named so"),
+      Flag.withDescription("Instead of --days: use this object as it is now; repeatable"),
       Flag.between(0, backtestBounds.maxObjects)
     ),
     version: Flag.Int("version").pipe(
       Flag.withMetavar("<version>"),
-      Flag.withDescription("The version of the agent (default: the newest)"),
+      Flag.withDescription("The version of the agent (default: the latest)"),
       Flag.optional
     ),
     maxEvents: Flag.Int("max-events").pipe(
       Flag.withMetavar("<count>"),
-      Flag.withDescription("The newest so many of the events that would have woken it (default: 100)"),
+      Flag.withDescription("Use at most this many of the latest matching events (default: 100)"),
       Flag.optional
     ),
     maxCost: Flag.Finite("max-cost").pipe(
       Flag.withMetavar("<dollars>"),
-      Flag.withDescription("Begin no further event once so much is spent"),
+      Flag.withDescription("Start no further runs after spending this amount"),
       Flag.optional
     )
   },
@@ -73,19 +73,19 @@ export const backtestCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("Try an agent out over what happened, changing nothing"),
+  Command.withShortDescription("Test an agent on past events without changing anything"),
   Command.withDescription(
-    "Run an agent over what happened, changing nothing, and compare it with what people decided"
+    "Run an agent on past events without changing anything, and compare the result with the reviewers' decisions"
   ),
   Command.withExamples([
-    { command: "tropism backtest licence-review --days 30", description: "Try the newest version out" },
+    { command: "tropism backtest licence-review --days 30", description: "Test the latest version" },
     {
       command: "tropism backtest licence-review --days 30 --version 3",
-      description: "Try an earlier one out"
+      description: "Test an earlier version"
     },
     {
       command: "tropism backtest licence-review --object Package/left-pad",
-      description: "Ask what it would do with one object"
+      description: "Test it on one object"
     }
   ])
 )
@@ -97,11 +97,7 @@ const chosen = Effect.fnUntraced(function* (
   objects: ReadonlyArray<string>
 ) {
   if (objects.length === 0) return { days: Option.getOrElse(days, () => 7) }
-  if (Option.isSome(days))
-    return yield* failure(
-      "Say either --days or --object: what happened in some days, or objects as they are.",
-      exitCodes.usage
-    )
+  if (Option.isSome(days)) return yield* failure("Use either --days or --object, not both.", exitCodes.usage)
   const found = yield* Effect.forEach(objects, (reference) => findReferred(access, reference, Option.none()))
   return { days: null, objectIds: found.map(({ object }) => object.id) }
 })

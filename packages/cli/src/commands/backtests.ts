@@ -20,7 +20,7 @@ import { limitFlag } from "./limit-flag.ts"
 const agentArgument = Argument.String("agent").pipe(Argument.withDescription("The agent's name or id"))
 
 const backtestArgument = Argument.String("backtest").pipe(
-  Argument.withDescription("Its id or the end of it, as list shows it")
+  Argument.withDescription("Its id or the end of it, as shown by list")
 )
 
 const list = Command.make("list", { agent: agentArgument, limit: limitFlag }, ({ agent, limit }) =>
@@ -32,14 +32,14 @@ const list = Command.make("list", { agent: agentArgument, limit: limitFlag }, ({
       yield* printRecords({
         records: items,
         hasMore,
-        nothing: `It has no backtest. "tropism backtest ${printable(agent)}" runs one.`,
+        nothing: `No backtests yet. Run one with "tropism backtest ${printable(agent)}".`,
         columns: [
           { title: "BACKTEST", cell: ({ id }) => shortId(id) },
           { title: "VERSION", align: "right", cell: ({ agentVersion }) => String(agentVersion) },
           { title: "STATUS", cell: ({ status }) => status },
           { title: "DAYS", align: "right", cell: ({ days }) => (days === null ? "chosen" : String(days)) },
           { title: "EVENTS", align: "right", cell: ({ events }) => `${events.done} of ${events.chosen}` },
-          { title: "WHY", shrinks: "end", cell: ({ detail }) => detail ?? "" },
+          { title: "REASON", shrinks: "end", cell: ({ detail }) => detail ?? "" },
           { title: "AGE", align: "right", cell: ({ createdAt }) => formatAge(createdAt, now) }
         ]
       })
@@ -64,7 +64,7 @@ const results = Command.make(
         yield* printRecords<BacktestResult>({
           records: items,
           hasMore,
-          nothing: "No event has been run yet.",
+          nothing: "No events have been run yet.",
           columns: [
             { title: "NO", align: "right", cell: ({ number }) => String(number) },
             {
@@ -72,16 +72,16 @@ const results = Command.make(
               shrinks: "end",
               cell: ({ event }) => `${event.type} ${event.objectType} ${shortId(event.objectId)}`
             },
-            { title: "THEN", shrinks: "end", cell: thenText },
-            { title: "NOW", shrinks: "end", cell: nowText },
+            { title: "ORIGINAL", shrinks: "end", cell: thenText },
+            { title: "NEW RUN", shrinks: "end", cell: nowText },
             { title: "RUN", cell: ({ runId, runStatus }) => (runId === null ? "" : (runStatus ?? "")) }
           ]
         })
       })
     )
 ).pipe(
-  Command.withDescription("Compare event by event what was suggested then with what is suggested now"),
-  Command.withShortDescription("Compare what was suggested then and now, by event")
+  Command.withDescription("Compare the original suggestions with the new ones, event by event"),
+  Command.withShortDescription("Compare original and new suggestions by event")
 )
 
 /** What was decided then, and whether the suggestion of now agrees. */
@@ -103,7 +103,7 @@ const compare = Command.make(
   {
     agent: agentArgument,
     backtests: Argument.String("backtest").pipe(
-      Argument.withDescription("Ids or the ends of them (default: the newest of each version)"),
+      Argument.withDescription("Ids or the ends of ids (default: the latest of each version)"),
       Argument.variadic({ max: limits.comparedBacktests })
     )
   },
@@ -125,17 +125,17 @@ const compare = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Show backtests side by side: which version agrees most with what people decided"),
-  Command.withShortDescription("Show which version agrees most with people"),
+  Command.withDescription("Compare backtests: which version agrees most with the reviewers' decisions"),
+  Command.withShortDescription("Compare backtests of several versions"),
   Command.withExamples([
-    { command: "tropism backtests compare licence-review", description: "The newest of each version" }
+    { command: "tropism backtests compare licence-review", description: "Compare the latest of each version" }
   ])
 )
 
 const printCompared = (compared: ReadonlyArray<ReportedBacktest>) =>
   printRecords({
     records: compared,
-    nothing: "There is no backtest to compare.",
+    nothing: "No backtests to compare.",
     columns: [
       { title: "VERSION", align: "right", cell: ({ agentVersion }) => String(agentVersion) },
       { title: "BACKTEST", cell: ({ id }) => shortId(id) },
@@ -159,7 +159,7 @@ const cancel = Command.make("cancel", { agent: agentArgument, backtest: backtest
       yield* printOr(cancelled, screen.print(`The backtest ${shortId(id)} is ${cancelled.status}.`))
     })
   )
-).pipe(Command.withDescription("End a backtest that is under way; what was done of it stays"))
+).pipe(Command.withDescription("Cancel a running backtest; results so far are kept"))
 
 const readBacktests = ({ client, params }: Access, agentId: Agent["id"], count: number) =>
   readPages((query) => client.backtests.list({ params: { ...params, agentId }, query }), count)
@@ -177,8 +177,8 @@ const pick = (items: ReadonlyArray<Backtest>, reference: string) => {
   return Effect.fail(
     failure(
       found.length === 0
-        ? `The agent has no backtest ${printable(reference)}. "tropism backtests list AGENT" lists them.`
-        : `${found.length} backtests end with ${printable(reference)}. Say more of the id.`
+        ? `Backtest not found: ${printable(reference)}. "tropism backtests list AGENT" lists them.`
+        : `${found.length} backtests end with ${printable(reference)}. Give more of the id.`
     )
   )
 }
@@ -199,6 +199,6 @@ const withBacktest = <A, E, R>(
   )
 
 export const backtestsCommand = Command.make("backtests").pipe(
-  Command.withDescription("Look at backtests, and compare versions by them"),
+  Command.withDescription("List, show and compare backtests"),
   Command.withSubcommands([list, show, results, compare, cancel])
 )

@@ -26,7 +26,7 @@ export const chainCommand = Command.make(
   {
     event: Argument.String("event").pipe(
       Argument.withDescription(
-        'An event\'s id, its place in the feed as "tropism tail" shows it, or the id of a run that began a chain'
+        'An event\'s id, its position in the feed as shown by "tropism tail", or the id of the run that started the chain'
       )
     ),
     limit: limitFlag
@@ -41,8 +41,10 @@ export const chainCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("Show everything that came of an event"),
-  Command.withDescription("Show everything that came of an event, and what it has used of its caps"),
+  Command.withShortDescription("Show everything that followed from an event"),
+  Command.withDescription(
+    "Show the chain of an event: everything that followed from it, and its usage and limits"
+  ),
   Command.withExamples([
     { command: "tropism chain 41", description: "Show the chain of event 41 of the feed" }
   ])

@@ -32,30 +32,30 @@ export const chatCommand = Command.make(
   "chat",
   {
     context: Argument.String("context").pipe(
-      Argument.withDescription(
-        "The conversation; a new one where there is none of this name, or none is named"
-      ),
+      Argument.withDescription("The conversation (default: a new one); created if it does not exist"),
       Argument.withSchema(ContextName),
       Argument.optional
     ),
     agent: Flag.String("agent").pipe(
       Flag.withDescription(
-        "Who is spoken with, by name or id (default: the conversation's agent, or TodoAssistant in one of your own)"
+        "The agent, by name or id (default: the conversation's agent, or TodoAssistant in a conversation of your own)"
       ),
       Flag.optional
     ),
     message: Flag.String("message").pipe(
       Flag.withAlias("m"),
-      Flag.withDescription("Say this, print the answer, and end"),
+      Flag.withDescription("Send this message, print the reply and exit"),
       Flag.optional
     ),
-    lines: flag("lines", "Say each line of the input as a message, and not all of it as one"),
+    lines: flag("lines", "Send each line of the input as its own message"),
     script: fileFlag("script").pipe(
       Flag.withMetavar("<file>"),
-      Flag.withDescription("Add the events of this file, one JSON object in each line; - is the input"),
+      Flag.withDescription(
+        "Append the events of this file, one JSON object per line; - reads standard input"
+      ),
       Flag.optional
     ),
-    deltas: flag("deltas", "With --json: print the pieces of an answer, too")
+    deltas: flag("deltas", "With --json: also print text deltas")
   },
   ({ agent, context, deltas, lines, message, script }) =>
     inProject((access) =>
@@ -73,27 +73,30 @@ export const chatCommand = Command.make(
             if (!isJson) yield* screen.print(...greeting(found), "")
             return yield* talk(conversation, screen, keyboard)
           }
-          if (found.isNew) yield* notice(`Go on with: tropism chat ${found.name}`)
+          if (found.isNew) yield* notice(`Continue with: tropism chat ${found.name}`)
           const listening = yield* keyboard.listen("interrupts")
           yield* feed(conversation, listening, inputs)
         })
       )
     )
 ).pipe(
-  Command.withShortDescription("Speak with an agent"),
-  Command.withDescription(`Speak with an agent. At a terminal:\n${helpLines.join("\n")}`),
+  Command.withShortDescription("Chat with an agent"),
+  Command.withDescription(`Chat with an agent. Commands in the terminal:\n${helpLines.join("\n")}`),
   Command.withExamples([
-    { command: "tropism chat", description: "Speak with the TodoAssistant, alone" },
-    { command: "tropism chat --agent helper", description: "Begin a conversation of the project" },
+    { command: "tropism chat", description: "Chat with the TodoAssistant" },
+    { command: "tropism chat --agent helper", description: "Start a conversation in the project" },
     {
       command: 'tropism chat desk -m "What is new?"',
       description:
-        "Ask once; exit code 1 when the turn failed, 3 when the agent waits. A new conversation is named on standard error"
+        "Ask once; exit code 1 if the turn failed, 3 if the agent is waiting. The name of a new conversation is printed on standard error"
     },
-    { command: "git log -5 | tropism chat --agent helper", description: "All of the input is one message" },
+    {
+      command: "git log -5 | tropism chat --agent helper",
+      description: "Send the whole input as one message"
+    },
     {
       command: "tropism chat desk --script events.jsonl --json",
-      description: "Events in, the log out, one JSON object in each line"
+      description: "Read events and print the log, one JSON object per line"
     }
   ])
 )
@@ -108,10 +111,7 @@ interface Said {
 const inputsOf = Effect.fnUntraced(function* ({ lines, message, script }: Said) {
   if (Option.isSome(message)) {
     if (Option.isSome(script))
-      return yield* failure(
-        "Say either --message or --script: the one is a message, the other a file of events.",
-        exitCodes.usage
-      )
+      return yield* failure("Use either --message or --script, not both.", exitCodes.usage)
     return yield* oneMessage(message.value)
   }
   const text = yield* readText(Option.getOrElse(script, () => "-"))
@@ -126,7 +126,7 @@ const inputsOf = Effect.fnUntraced(function* ({ lines, message, script }: Said) 
 const oneMessage = (text: string) =>
   text.trim() === "" ? Effect.fail(nothingToSay) : Effect.succeed(Stream.make(text))
 
-const nothingToSay = failure("There is nothing to say.", exitCodes.usage)
+const nothingToSay = failure("The message is empty.", exitCodes.usage)
 
 /** The text of a file or of the input, as it comes. */
 const readText = (path: string) =>
@@ -135,7 +135,7 @@ const readText = (path: string) =>
     const stdio = yield* Stdio.Stdio
     if (path !== "-" && !(yield* Effect.isSuccess(files.access(path, { readable: true }))))
       return yield* failure(
-        `There is no file ${path} that this user may read. Give the path of a script.`,
+        `File not found or not readable: ${path}. Give the path of a script.`,
         exitCodes.usage
       )
     const isFolder =
@@ -158,7 +158,7 @@ interface Found {
 }
 
 const greeting = ({ agent, isNew, name }: Found): ReadonlyArray<string> => [
-  `${isNew ? "A new conversation" : "Conversation"} ${name} with ${agent.name}. /help names what else there is; Ctrl-C interrupts, Ctrl-D leaves.`
+  `${isNew ? "A new conversation" : "Conversation"} ${name} with ${agent.name}. /help lists the commands; Ctrl-C interrupts, Ctrl-D exits.`
 ]
 
 /** The context that is meant; made where there is none. */
@@ -188,20 +188,18 @@ const findContext = (
       const known = agents.find(({ id }) => id === agentId)
       if (!known)
         return yield* failure(
-          `The agent of ${name} was deleted. "tropism contexts fork ${name} NAME --agent AGENT" goes on with another.`
+          `The agent of ${name} was deleted. "tropism contexts fork ${name} NAME --agent AGENT" continues it with another agent.`
         )
       if (asked && asked.id !== agentId)
         return yield* failure(
-          `${name} is a conversation with ${known.name}. "tropism contexts fork ${name} NAME --agent ${asked.name}" goes on with ${asked.name}.`
+          `${name} is a conversation with ${known.name}. "tropism contexts fork ${name} NAME --agent ${asked.name}" continues it with ${asked.name}.`
         )
       const found: Found = { name, agent: yield* enabled(known), isNew: false }
       return found
     }
     if (!asked) {
       if (Option.isNone(wanted)) return yield* beginWithAssistant(access, message)
-      return yield* failure(
-        `There is no context ${wanted.value}. Say with --agent who is spoken with, and it is made.`
-      )
+      return yield* failure(`Context not found: ${wanted.value}. Name an agent with --agent to create it.`)
     }
     const able = yield* enabled(asked)
     const now = new Date(yield* Clock.currentTimeMillis).toISOString().replaceAll(/\D/g, "").slice(0, 17)
@@ -216,9 +214,7 @@ const beginWithAssistant = Effect.fnUntraced(function* (access: Access, message:
   const agents = yield* whenReady(access.connection.url, readAgents(access))
   const assistant = agents.find(({ name }) => name === "TodoAssistant")
   if (!assistant)
-    return yield* failure(
-      "Say with --agent who is spoken with, or name a conversation: this project has no TodoAssistant."
-    )
+    return yield* failure("Name an agent with --agent, or a conversation: this project has no TodoAssistant.")
   const agent = yield* enabled(assistant)
   const { contextName: name } = yield* access.client.conversations.begin({
     params: access.params,
@@ -237,6 +233,6 @@ const enabled = (agent: Agent) =>
     ? Effect.succeed(agent)
     : Effect.fail(
         failure(
-          `${agent.name} is disabled and answers nobody. "tropism agents enable ${agent.name}" lets it.`
+          `${agent.name} is disabled and does not reply. Enable it with "tropism agents enable ${agent.name}".`
         )
       )

@@ -24,27 +24,27 @@ const readSchema = Effect.fnUntraced(function* (file: string) {
   const schema = decodeSchema(text.value)
   return Option.isSome(schema)
     ? schema.value
-    : yield* failure(`${file} is no JSON object: it must be a JSON Schema of type object.`, exitCodes.usage)
+    : yield* failure(`${file} is not a JSON object: expected a JSON Schema of type object.`, exitCodes.usage)
 })
 
 export const defineToolCommand = Command.make(
   "define-tool",
   {
     context: contextArgument,
-    name: Argument.String("name").pipe(Argument.withDescription("What the model calls it")),
+    name: Argument.String("name").pipe(Argument.withDescription("The tool's name for the model")),
     schema: fileFlag("schema").pipe(
       Flag.withMetavar("<file>"),
-      Flag.withDescription("What it takes: a JSON Schema of type object (default: take the name back)"),
+      Flag.withDescription("Its input: a JSON Schema of type object (default: remove the tool)"),
       Flag.optional
     ),
     description: Flag.String("description").pipe(
       Flag.withMetavar("<text>"),
-      Flag.withDescription("How the tool is described to the model"),
+      Flag.withDescription("The tool's description for the model"),
       Flag.optional
     ),
     timeoutMs: Flag.Int("timeout-ms").pipe(
       Flag.withMetavar("<ms>"),
-      Flag.withDescription("How long a call waits for its result (default: 300000)"),
+      Flag.withDescription("Timeout of a call in milliseconds (default: 300000)"),
       Flag.optional
     )
   },
@@ -64,18 +64,18 @@ export const defineToolCommand = Command.make(
           yield* access.client.contexts.addEvent({ params: { ...access.params, name }, payload })
           const done =
             inputSchema === undefined
-              ? `${printable(tool)} is taken back in ${name}.`
-              : `${printable(tool)} is defined in ${name}. A call waits for a client: tropism contexts answer-tool ${name}`
+              ? `${printable(tool)} is removed from ${name}.`
+              : `${printable(tool)} is defined in ${name}. Answer calls with: tropism contexts answer-tool ${name}`
           yield* printOr(payload, screen.print(done))
         })
       )
     })
 ).pipe(
-  Command.withDescription("Define a tool that a client answers, or take its name back"),
+  Command.withDescription("Define a client tool, or remove it"),
   Command.withExamples([
     {
       command: "tropism contexts define-tool talk pick_colour --schema pick-colour.json",
-      description: "Offer the model of talk a tool that your program answers"
+      description: "Offer a tool that your program answers"
     }
   ])
 )
@@ -85,22 +85,22 @@ export const answerToolCommand = Command.make(
   {
     context: contextArgument,
     callId: Argument.String("call-id").pipe(
-      Argument.withDescription("callId of the ToolCallStartedEvent, as the log shows it")
+      Argument.withDescription("The callId of the ToolCallStartedEvent in the log")
     ),
     result: Flag.String("result").pipe(
       Flag.withMetavar("<json>"),
-      Flag.withDescription("What the call came to"),
+      Flag.withDescription("The result of the call"),
       Flag.withSchema(Schema.fromJsonString(Schema.Json)),
       Flag.optional
     ),
     error: Flag.String("error").pipe(
       Flag.withMetavar("<text>"),
-      Flag.withDescription("Why there is no result; the model reads it"),
+      Flag.withDescription("The error message for the model, if there is no result"),
       Flag.optional
     ),
     untrusted: Flag.Boolean("untrusted").pipe(
       Flag.withDescription(
-        "The source is not trusted: the agent may only suggest in this context afterwards"
+        "Mark the result as untrusted: the agent can only suggest in this context from then on"
       ),
       Flag.withDefault(false)
     )
@@ -128,7 +128,7 @@ export const answerToolCommand = Command.make(
       )
     })
 ).pipe(
-  Command.withDescription("Answer a tool call that waits for a client"),
+  Command.withDescription("Answer a client tool call"),
   Command.withExamples([
     {
       command: 'tropism contexts answer-tool talk call_1 --result \'{"colour":"green"}\'',

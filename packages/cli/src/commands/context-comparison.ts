@@ -34,19 +34,19 @@ export const compareCommand = Command.make(
   "compare",
   {
     context: contextArgument,
-    question: Argument.String("question").pipe(Argument.withDescription("What every variant is asked")),
-    variant: labelled("variant", "<label>", "A variant that differs in nothing, or in what other flags say"),
-    system: labelled("system", "<label=text>", "What this variant is told to be"),
-    model: labelled("model", "<label=provider:name>", "Which model answers as this variant"),
-    ask: labelled("ask", "<label=text>", "What this variant is asked instead"),
+    question: Argument.String("question").pipe(Argument.withDescription("The question for all variants")),
+    variant: labelled("variant", "<label>", "A variant; other flags set how it differs"),
+    system: labelled("system", "<label=text>", "The system prompt of this variant"),
+    model: labelled("model", "<label=provider:name>", "The model of this variant"),
+    ask: labelled("ask", "<label=text>", "A different question for this variant"),
     at: Flag.Int("at").pipe(
       Flag.withMetavar("<event>"),
-      Flag.withDescription("The last event that the variants know (default: the last there is)"),
+      Flag.withDescription("The last event to include (default: the last one)"),
       Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
       Flag.optional
     ),
     allowWrites: Flag.Boolean("allow-writes").pipe(
-      Flag.withDescription("The agent has tools that act: let each variant act for itself"),
+      Flag.withDescription("Allow the variants to use tools that make changes"),
       Flag.withDefault(false)
     ),
     detach: Flag.Boolean("detach").pipe(
@@ -72,24 +72,24 @@ export const compareCommand = Command.make(
           const failed = over.variants.filter(({ status }) => status === "failed" || status === "cancelled")
           if (failed.length > 0)
             return yield* failure(
-              `${failed.map(({ label }) => label).join(", ")} did not answer. "tropism runs show RUN" says why.`
+              `${failed.map(({ label }) => label).join(", ")} did not answer. "tropism runs show RUN" shows the reason.`
             )
         })
       )
     })
 ).pipe(
   Command.withDescription(
-    "Ask variants of a context the same, each in a fork, and show the answers side by side"
+    "Ask variants of a context the same question, each in a fork, and show the answers side by side"
   ),
-  Command.withShortDescription("Ask variants the same, and show their answers"),
+  Command.withShortDescription("Ask variants the same question and compare the answers"),
   Command.withExamples([
     {
       command: 'tropism contexts compare talk "What is a rose?" --variant plain --system brief="Be brief."',
-      description: "Is the other prompt better?"
+      description: "Compare system prompts"
     },
     {
       command: 'tropism contexts compare talk "And now?" --variant now --model big=openai:gpt-4o',
-      description: "Is the other model?"
+      description: "Compare models"
     }
   ])
 )
@@ -151,7 +151,7 @@ const awaitAll = Effect.fnUntraced(function* (access: Access, { context, id, var
   const screen = yield* Screen
   const begun = { name: `The comparison ${id}`, shownBy: `tropism contexts comparison ${context} ${id}` }
   yield* noticeBegun(begun)
-  yield* showStatus(`${variants.length} variants are at work …`)
+  yield* showStatus(`${variants.length} variants are running …`)
   const params = { ...access.params, name: context, comparisonId: id }
   return yield* withinWait(
     access,
@@ -171,7 +171,7 @@ export const comparisonCommand = Command.make(
   {
     context: contextArgument,
     comparison: Argument.String("comparison").pipe(
-      Argument.withDescription("The comparison's id, as compare printed it"),
+      Argument.withDescription("The comparison's id, as printed by compare"),
       Argument.withSchema(ComparisonId)
     )
   },
@@ -182,7 +182,7 @@ export const comparisonCommand = Command.make(
         printComparison
       )
     )
-).pipe(Command.withDescription("Show a comparison and what has come of it so far"))
+).pipe(Command.withDescription("Show a comparison and its answers so far"))
 
 const printComparison = (comparison: Comparison) =>
   Effect.gen(function* () {
@@ -209,7 +209,7 @@ const printComparison = (comparison: Comparison) =>
           shrinks: "end",
           cell: ({ toolCalls }) => toolCalls.map(({ tool }) => tool).join(", ")
         },
-        { title: "GO ON IN", cell: ({ context }) => context, paint: () => paint.dim }
+        { title: "CONTEXT", cell: ({ context }) => context, paint: () => paint.dim }
       ],
       { paint, width: yield* width }
     )

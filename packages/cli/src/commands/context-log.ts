@@ -25,7 +25,7 @@ export const contextArgument = Argument.String("context").pipe(
 const afterFlag = (standard: "start" | "now") =>
   Flag.String("after").pipe(
     Flag.withMetavar("<event>"),
-    Flag.withDescription(`Begin after this event, at the start or now (default: ${standard})`),
+    Flag.withDescription(`Start after this event, at the start or now (default: ${standard})`),
     Flag.withSchema(LogPlace),
     Flag.withDefault(standard)
   )
@@ -49,7 +49,7 @@ export const logCommand = Command.make(
         yield* printOr(
           encodeLog(items),
           items.length === 0
-            ? screen.print("The log has no such event.")
+            ? screen.print("Event not found in the log.")
             : screen.print(...renderTable(items, logColumns(screen.paint.dim), options))
         )
       })
@@ -70,7 +70,7 @@ export const tailCommand = Command.make(
     context: contextArgument,
     after: afterFlag("now"),
     deltas: Flag.Boolean("deltas").pipe(
-      Flag.withDescription("Show the pieces of an answer while it is written, too"),
+      Flag.withDescription("Also show text deltas while a reply is written"),
       Flag.withDefault(false)
     )
   },
@@ -101,9 +101,9 @@ export const tailCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Print what is written to a context's log"),
+  Command.withDescription("Follow a context's log"),
   Command.withExamples([
     { command: "tropism contexts tail talk --json --deltas", description: "One JSON object per line, live" },
-    { command: "tropism contexts tail talk --after start", description: "The whole log first" }
+    { command: "tropism contexts tail talk --after start", description: "Print the whole log first" }
   ])
 )

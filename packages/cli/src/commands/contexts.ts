@@ -45,7 +45,7 @@ const list = Command.make(
         yield* printRecords({
           records: items,
           hasMore,
-          nothing: "There is no such context.",
+          nothing: "No contexts found.",
           columns: [
             { title: "CONTEXT", cell: ({ name }) => name, shrinks: "end" },
             { title: "AGENT", cell: nameOf },
@@ -72,12 +72,12 @@ const list = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("List contexts, or look at one and work with it"),
+  Command.withDescription("List, show and use contexts"),
   Command.withExamples([
     { command: "tropism contexts --agent helper", description: "List the conversations with an agent" },
     {
       command: "tropism contexts replay talk",
-      description: "Exit code 1 when the log does not replay to itself"
+      description: "Exit code 1 if the replay does not match the log"
     }
   ])
 )
@@ -102,8 +102,8 @@ const show = Command.make("show", { context: contextArgument }, ({ context: name
     })
   )
 ).pipe(
-  Command.withDescription("Show what a context's log folds to: what its agent knows, and how far it is"),
-  Command.withShortDescription("Show what an agent knows in it, and how far it is")
+  Command.withDescription("Show the state of a context: messages, turns and tokens"),
+  Command.withShortDescription("Show the state of a context")
 )
 
 const contextFacts = (context: Context, state: ContextState, agent: string): ReadonlyArray<Fact> => {
@@ -115,16 +115,16 @@ const contextFacts = (context: Context, state: ContextState, agent: string): Rea
     ["Forked from", forkText(context)],
     ["Untrusted", taintText(context.taintedBy)],
     ["Events", String(context.eventCount)],
-    ["Turns", `${state.currentTurnNumber}${context.isTurnOpen ? ", the last of them open" : ""}`],
+    ["Turns", `${state.currentTurnNumber}${context.isTurnOpen ? ", the last one is open" : ""}`],
     ["Model", modelText(primary)],
     ["Fallback", modelText(fallback)],
     ["Reducer", reducer.type],
     [
-      "Is shown",
-      `${state.messages.length} messages, about ${state.promptTokens} tokens${state.droppedMessages === 0 ? "" : `; ${state.droppedMessages} older ones are shown no more`}`
+      "Window",
+      `${state.messages.length} messages, about ${state.promptTokens} tokens${state.droppedMessages === 0 ? "" : `; ${state.droppedMessages} older ones are outside the window`}`
     ],
     ["Summary", state.summary ?? ""],
-    ["Waits for", state.pendingCalls.map((call) => call.name).join(", ")]
+    ["Waiting for", state.pendingCalls.map((call) => call.name).join(", ")]
   ]
 }
 
@@ -133,22 +133,22 @@ const fork = Command.make(
   {
     context: contextArgument,
     name: Argument.String("name").pipe(
-      Argument.withDescription("What the new context is called"),
+      Argument.withDescription("The name of the new context"),
       Argument.withSchema(ContextName)
     ),
     at: Flag.Int("at").pipe(
       Flag.withMetavar("<event>"),
-      Flag.withDescription("The last event that both share (default: the last there is)"),
+      Flag.withDescription("The last event that both share (default: the last one)"),
       Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
       Flag.optional
     ),
     agent: Flag.String("agent").pipe(
-      Flag.withDescription("Who goes on with it, by name or id (default: the same agent)"),
+      Flag.withDescription("The agent of the fork, by name or id (default: the same agent)"),
       Flag.optional
     ),
     message: Flag.String("message").pipe(
       Flag.withMetavar("<text>"),
-      Flag.withDescription("Said in it at once, and answered; where that is refused no fork is made"),
+      Flag.withDescription("Send this message in the fork; if it is refused, no fork is created"),
       Flag.optional
     )
   },
@@ -169,23 +169,21 @@ const fork = Command.make(
           forked,
           screen.print(
             `${forked.name} shares the events of ${context} up to ${forked.forkedFrom?.at}.`,
-            ...(Option.isSome(message)
-              ? [`What you said is answered there: tropism contexts tail ${forked.name}`]
-              : [])
+            ...(Option.isSome(message) ? [`Follow the reply: tropism contexts tail ${forked.name}`] : [])
           )
         )
       })
     )
 ).pipe(
-  Command.withDescription("Begin a context at an event of another; nothing is copied"),
+  Command.withDescription("Fork a context at an event; nothing is copied"),
   Command.withExamples([
     {
       command: "tropism contexts fork talk what-if --at 12",
-      description: "Go on from event 12 in another way"
+      description: "Fork after event 12"
     },
     {
       command: 'tropism contexts fork talk what-if --message "And in Spanish?"',
-      description: "Ask something else there at once"
+      description: "Fork and send a message"
     }
   ])
 )
@@ -201,8 +199,8 @@ const interrupt = Command.make("interrupt", { context: contextArgument }, ({ con
     })
   )
 ).pipe(
-  Command.withDescription("End the turn that is open; what was said of it stays in the log"),
-  Command.withShortDescription("End the turn that is open")
+  Command.withDescription("Interrupt the current turn; its partial output stays in the log"),
+  Command.withShortDescription("Interrupt the current turn")
 )
 
 const replay = Command.make("replay", { context: contextArgument }, ({ context: name }) =>
@@ -214,18 +212,20 @@ const replay = Command.make("replay", { context: contextArgument }, ({ context: 
       yield* printOr(
         found,
         screen.print(
-          `Replayed ${events} events of ${name}, of which the engine wrote ${engineEvents}.`,
-          ...(firstDifference ? whereText(firstDifference, screen.paint) : ["They are equal, byte for byte."])
+          `Replayed ${events} events of ${name}; written by the engine: ${engineEvents}.`,
+          ...(firstDifference
+            ? whereText(firstDifference, screen.paint)
+            : ["The replay matches, byte for byte."])
         )
       )
-      if (firstDifference) return yield* failure(`The log of ${name} does not replay to itself.`)
+      if (firstDifference) return yield* failure(`The log of ${name} does not match its replay.`)
     })
   )
 ).pipe(
   Command.withDescription(
-    "Fold a log from its beginning, with no model and no tool, and compare each event with what would be written"
+    "Rebuild each event from the start of the log, without model or tool calls, and compare it with the log"
   ),
-  Command.withShortDescription("Fold a log anew, and tell where it differs")
+  Command.withShortDescription("Replay a log and show differences")
 )
 
 const whereText = (

@@ -21,14 +21,14 @@ import { placeOf, writeWholeFile } from "../whole-file.ts"
 import { limitFlag } from "./limit-flag.ts"
 
 const conversationArgument = Argument.String("conversation").pipe(
-  Argument.withDescription("One of your own: its id, the end of it, or its title")
+  Argument.withDescription("Your conversation: its id, the end of the id, or its title")
 )
 
 const list = Command.make(
   "conversations",
   {
     agent: Flag.String("agent").pipe(
-      Flag.withDescription("Only those with this agent, by name or id"),
+      Flag.withDescription("Only conversations with this agent, by name or id"),
       Flag.optional
     ),
     limit: limitFlag
@@ -50,7 +50,7 @@ const list = Command.make(
         yield* printRecords({
           records: items,
           hasMore,
-          nothing: "You have no conversation.",
+          nothing: "You have no conversations.",
           columns: [
             { title: "ID", cell: ({ id }) => shortId(id) },
             { title: "TITLE", cell: ({ title }) => title, shrinks: "end" },
@@ -66,18 +66,18 @@ const list = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("List conversations of your own, or look at one"),
+  Command.withShortDescription("List and show your conversations"),
   Command.withDescription(
-    'List conversations of your own, the newest first, or look at one. "tropism chat" begins one where no agent is named; with --agent it begins a context of the project, which "tropism contexts" lists'
+    'List and show your conversations, newest first. "tropism chat" starts one; "tropism chat --agent" starts a context of the project, which "tropism contexts" lists'
   ),
   Command.withExamples([
     {
       command: "tropism conversations show Groceries",
-      description: "Read it, with what was done for each answer"
+      description: "Read it with its tool calls"
     },
     {
       command: "tropism conversations export Groceries -o groceries.json",
-      description: "Keep all of it in a file"
+      description: "Save it to a file"
     }
   ])
 )
@@ -120,7 +120,7 @@ const rename = Command.make(
   "rename",
   {
     conversation: conversationArgument,
-    title: Argument.String("title").pipe(Argument.withDescription("What it is called from here on"))
+    title: Argument.String("title").pipe(Argument.withDescription("Its new title"))
   },
   ({ conversation: reference, title }) =>
     Effect.gen(function* () {
@@ -133,11 +133,11 @@ const rename = Command.make(
             headers: {},
             payload
           })
-          yield* printOr(renamed, screen.print(`It is called ${printable(renamed.title)} now.`))
+          yield* printOr(renamed, screen.print(`New title: ${printable(renamed.title)}`))
         })
       )
     })
-).pipe(Command.withDescription("Give a conversation another title"))
+).pipe(Command.withDescription("Rename a conversation"))
 
 const remove = Command.make("delete", { conversation: conversationArgument }, ({ conversation: reference }) =>
   withConversation(reference, ({ client, params }, conversation) =>
@@ -150,7 +150,7 @@ const remove = Command.make("delete", { conversation: conversationArgument }, ({
       yield* printOr(conversation, screen.print(`Deleted ${printable(conversation.title)}.`))
     })
   )
-).pipe(Command.withDescription("Delete a conversation; what its agent did stays on record"))
+).pipe(Command.withDescription("Delete a conversation; the agent's changes and runs are kept"))
 
 const exportOne = Command.make(
   "export",
@@ -183,8 +183,8 @@ const exportOne = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Print all of a conversation as one JSON document, or write it to a file"),
-  Command.withShortDescription("Print a conversation as JSON, or write it to a file")
+  Command.withDescription("Export a conversation as JSON, to standard output or a file"),
+  Command.withShortDescription("Export a conversation as JSON")
 )
 
 const isConversationId = Schema.is(ConversationId)
@@ -212,8 +212,8 @@ const findConversation = Effect.fnUntraced(function* ({ client, params }: Access
   if (found.length === 1 && found[0]) return found[0]
   return yield* failure(
     found.length === 0
-      ? `You have no conversation ${printable(reference)}. "tropism conversations" lists them.`
-      : `${found.length} of your conversations are called that. Name one by the end of its id: ${found.map(({ id }) => shortId(id)).join(", ")}`
+      ? `Conversation not found: ${printable(reference)}. "tropism conversations" lists them.`
+      : `${found.length} of your conversations have this title. Use the end of the id: ${found.map(({ id }) => shortId(id)).join(", ")}`
   )
 })
 

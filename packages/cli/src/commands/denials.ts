@@ -20,7 +20,7 @@ export const denialsCommand = Command.make(
       Flag.optional
     ),
     run: Flag.String("run").pipe(
-      Flag.withDescription("Only denials in this run, or of what it suggested"),
+      Flag.withDescription("Only denials in this run, or of its suggestions"),
       Flag.withSchema(RunId),
       Flag.optional
     ),
@@ -42,20 +42,20 @@ export const denialsCommand = Command.make(
         yield* printRecords({
           records: items,
           hasMore,
-          nothing: "Nothing was denied.",
+          nothing: "No denials.",
           columns: [
             { title: "AGENT", cell: (one) => one.agentName ?? "" },
-            { title: "DOOR", cell: (one) => doorText[one.door] },
+            { title: "INTERFACE", cell: (one) => doorText[one.door] },
             { title: "BY", cell: (one) => one.userId ?? "" },
             { title: "TOOL", cell: (one) => one.tool, shrinks: "end" },
-            { title: "WHY", cell: (one) => one.detail, shrinks: "end" },
+            { title: "REASON", cell: (one) => one.detail, shrinks: "end" },
             { title: "RUN", cell: (one) => one.runId ?? "", paint: () => paint.dim },
             { title: "AGE", align: "right", cell: (one) => formatAge(one.at, now), paint: () => paint.dim }
           ]
         })
       })
     )
-).pipe(Command.withDescription("List what agents and people may not do and tried"))
+).pipe(Command.withDescription("List denied actions of agents and people"))
 
 const doorText: Readonly<Record<Denial["door"], string>> = {
   run: "run",

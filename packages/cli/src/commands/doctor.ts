@@ -14,7 +14,7 @@ import type { Paint } from "../terminal/paint.ts"
 import { printable } from "../terminal/text.ts"
 
 const online = Flag.Boolean("online").pipe(
-  Flag.withDescription("Also ask each model's provider whether it takes the key; this costs nothing"),
+  Flag.withDescription("Also check the API keys with the model providers (free)"),
   Flag.withDefault(false)
 )
 
@@ -59,16 +59,15 @@ export const doctorCommand = Command.make("doctor", { online }, ({ online }) =>
       )
     )
     const faults = findings.filter(({ state }) => state === "fault").length
-    if (faults > 0)
-      return yield* failure(faults === 1 ? "There is one fault." : `There are ${faults} faults.`)
+    if (faults > 0) return yield* failure(faults === 1 ? "1 problem found." : `${faults} problems found.`)
   })
 ).pipe(
-  Command.withShortDescription("Say what is wrong with this installation, and the remedy"),
+  Command.withShortDescription("Diagnose this installation and suggest fixes"),
   Command.withDescription(
-    "Look at everything that a server needs and say what mends it; exit code 1 where something is at fault"
+    "Check everything that a server needs and suggest fixes; exit code 1 if there is a problem"
   ),
   Command.withExamples([
-    { command: "tropism doctor", description: "Works while the server does not" },
-    { command: "tropism doctor --online", description: "Ask the models' providers, too" }
+    { command: "tropism doctor", description: "Check the installation; the server need not be running" },
+    { command: "tropism doctor --online", description: "Also check the model providers" }
   ])
 )

@@ -39,17 +39,18 @@ export const dumpCommand = Command.make(
         if (place.type === "output") return
         yield* printOr(
           { file, projectId: access.project.id, rows },
-          screen.print(
-            `The project "${printable(access.project.name)}" was dumped to ${file}: ${rows} rows of one moment.`
-          )
+          screen.print(`The project "${printable(access.project.name)}" was dumped to ${file}: ${rows} rows.`)
         )
       })
     )
 ).pipe(
-  Command.withShortDescription("Write a whole project into a file that restore reads"),
-  Command.withDescription("Write a whole project, as it is in one moment, into a file that restore reads"),
+  Command.withShortDescription("Dump a whole project to a file"),
+  Command.withDescription("Dump a whole project, as a consistent snapshot, to a file for restore"),
   Command.withExamples([
-    { command: "tropism dump --project shop -o shop.dump", description: "Everything but secrets and tokens" }
+    {
+      command: "tropism dump --project shop -o shop.dump",
+      description: "Includes everything except secrets and tokens"
+    }
   ])
 )
 
@@ -59,9 +60,9 @@ const fileNameOf = (name: string): string =>
 export const restoreCommand = Command.make(
   "restore",
   {
-    file: fileArgument("file").pipe(Argument.withDescription("The file that dump wrote")),
+    file: fileArgument("file").pipe(Argument.withDescription("The file written by dump")),
     name: Flag.String("name").pipe(
-      Flag.withDescription("What the new project is called (default: what the dumped one was)"),
+      Flag.withDescription("The name of the new project (default: the name in the dump)"),
       Flag.withSchema(ProjectInput.fields.name),
       Flag.optional
     )
@@ -84,23 +85,24 @@ export const restoreCommand = Command.make(
       yield* printOr(
         restored,
         screen.print(
-          `The project "${printable(project.name)}" was made of ${rows} rows: ${project.id}`,
-          keptIds
-            ? "All that is in it has the ids that it had."
-            : "All that is in it has new ids, because some were taken here.",
+          `The project "${printable(project.name)}" was restored from ${rows} rows: ${project.id}`,
+          keptIds ? "All ids are unchanged." : "All ids are new, because some already exist on this server.",
           ...(disabledAgents === 0
             ? []
             : [
-                `${disabledAgents} of its agents are disabled until you enable them, so nothing happens twice.`
+                `${disabledAgents} of its agents are disabled until you enable them, so that no action runs twice.`
               ])
         )
       )
     })
 ).pipe(
-  Command.withDescription("Make a new project of a dump: all of it, or nothing"),
+  Command.withDescription("Restore a dump as a new project, all or nothing"),
   Command.withExamples([
-    { command: "tropism restore shop.dump", description: "For the server's admin" },
-    { command: 'tropism restore shop.dump --name "shop, a copy"', description: "Beside the original" }
+    { command: "tropism restore shop.dump", description: "Restore it (server admin only)" },
+    {
+      command: 'tropism restore shop.dump --name "shop, a copy"',
+      description: "Restore it next to the original"
+    }
   ])
 )
 
@@ -112,11 +114,7 @@ const openFile = (file: string) =>
     yield* files
       .access(place, { readable: true })
       .pipe(
-        Effect.mapError(() =>
-          failure(
-            `There is no file ${file} that this user may read. Give the path of a file that dump wrote.`
-          )
-        )
+        Effect.mapError(() => failure(`File not found or not readable: ${file}. Give the path of a dump.`))
       )
     return Stream.orDie(files.stream(place))
   })
@@ -144,5 +142,5 @@ const follow = <E, R>(file: string, lines: Stream.Stream<RestoreLine, E, R>, id:
 
 const brokenOff = (id: ProjectId): Failure =>
   failure(
-    `The connection broke during the restore. It was done as a whole or not at all: "tropism projects" lists ${id} if it was; else run the same command again.`
+    `The connection was lost during the restore. It completed fully or not at all: "tropism projects" lists ${id} if it completed; otherwise run the command again.`
   )

@@ -25,11 +25,11 @@ export const explainCommand = Command.make(
   {
     event: Argument.String("event").pipe(
       Argument.withDescription(
-        'A graph event\'s id, or its place in the feed as "tropism tail" shows it; or the id under which "tropism mcp-servers show" tells what a foreign server told'
+        'A graph event\'s id or its position in the feed as shown by "tropism tail", or the id of an external event as shown by "tropism mcp-servers show"'
       )
     ),
     agent: Argument.String("agent").pipe(
-      Argument.withDescription("The agent's name or id; without it, all agents of the project"),
+      Argument.withDescription("The agent's name or id (default: all agents of the project)"),
       Argument.optional
     ),
     limit: limitFlag
@@ -44,10 +44,10 @@ export const explainCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Say why an event did or did not wake the agents"),
+  Command.withDescription("Explain why an event did or did not trigger agents"),
   Command.withExamples([
-    { command: "tropism explain 41", description: "Ask what event 41 of the feed was to each agent" },
-    { command: "tropism explain 41 license-review", description: "Ask about one agent" }
+    { command: "tropism explain 41", description: "Explain event 41 of the feed for all agents" },
+    { command: "tropism explain 41 license-review", description: "Explain it for one agent" }
   ])
 )
 
@@ -94,12 +94,12 @@ const explainAll = (access: Access, { event, id: eventId }: FoundEvent, limit: n
         printRecords({
           records: items.toSorted(byOutcome),
           hasMore,
-          nothing: "The project has no agent that the event could wake.",
+          nothing: "The project has no agents that the event could trigger.",
           columns: [
             { title: "AGENT", cell: (one) => one.agentName },
             { title: "OUTCOME", cell: (one) => one.outcome, paint: (one) => paintState(paint, one.outcome) },
             { title: "RULE", cell: (one) => one.rule ?? "", paint: () => paint.dim },
-            { title: "WHY", shrinks: "end", cell: (one) => one.reason }
+            { title: "REASON", shrinks: "end", cell: (one) => one.reason }
           ]
         })
       )

@@ -17,13 +17,13 @@ import { placeOf, writeWholeFile } from "../whole-file.ts"
 
 const flags = {
   agents: Argument.String("agent").pipe(
-    Argument.withDescription("Names or ids of the agents to export; without any, all of them"),
+    Argument.withDescription("Names or ids of the agents to export (default: all)"),
     Argument.variadic()
   ),
   output: fileFlag("output").pipe(
     Flag.withAlias("o"),
     Flag.withMetavar("<folder or ->"),
-    Flag.withDescription("The folder that gets one file for each agent; - is standard output, the default"),
+    Flag.withDescription("The folder for one file per agent (default: -, standard output)"),
     Flag.optional
   )
 }
@@ -56,9 +56,9 @@ export const exportCommand = Command.make("export", flags, ({ agents, output }) 
     })
   )
 ).pipe(
-  Command.withDescription("Write agents as YAML that applies back without a change"),
+  Command.withDescription("Export agents as YAML for apply"),
   Command.withExamples([
-    { command: "tropism agents export -o agents/", description: "One file for each agent of the project" }
+    { command: "tropism agents export -o agents/", description: "Write one file per agent" }
   ])
 )
 
@@ -67,7 +67,7 @@ const chooseAgents = (access: Access, references: ReadonlyArray<string>) =>
     if (references.length > 0)
       return yield* Effect.forEach(references, (reference) => findAgent(access, reference))
     const all = yield* readAgents(access)
-    if (all.length === 0) return yield* failure("The project has no agent to export.")
+    if (all.length === 0) return yield* failure("The project has no agents to export.")
     return all.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   })
 
@@ -82,7 +82,7 @@ const writeFiles = (folder: string, agents: ReadonlyArray<Agent>) =>
         const before = yield* Effect.orElseSucceed(files.readFileString(file), () => undefined)
         if (before === text) return { file, outcome: "unchanged" as const }
         yield* Effect.mapError(files.makeDirectory(folder, { recursive: true }), () =>
-          failure(`The folder ${folder} cannot be made. Check who may write there.`)
+          failure(`Cannot create the folder ${folder}. Check its permissions.`)
         )
         const content = Stream.make(new TextEncoder().encode(text))
         yield* writeWholeFile({ content, place: yield* placeOf(file) })

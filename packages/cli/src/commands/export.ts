@@ -22,12 +22,12 @@ export const exportCommand = Command.make(
     ),
     types: Flag.String("types").pipe(
       Flag.withMetavar("<types>"),
-      Flag.withDescription("Only these types, with a comma between them, and relationships between them"),
+      Flag.withDescription("Only these types (comma-separated) and the relationships between them"),
       Flag.optional
     ),
     asOf: Flag.String("as-of").pipe(
       Flag.withMetavar("<time>"),
-      Flag.withDescription("The graph as it was then, e.g. 2026-11-20T08:00:00Z"),
+      Flag.withDescription("The graph at this time, e.g. 2026-11-20T08:00:00Z"),
       Flag.withSchema(Instant),
       Flag.optional
     )
@@ -50,10 +50,10 @@ export const exportCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("Export objects and relationships as lines"),
-  Command.withDescription("Export objects and relationships as lines that import reads back"),
+  Command.withShortDescription("Export objects and relationships as JSON lines"),
+  Command.withDescription("Export objects and relationships as JSON lines for import"),
   Command.withExamples([
     { command: "tropism export -o graph.jsonl", description: "Write the whole project to a file" },
-    { command: "tropism export --types Person | jq .key", description: "Look at the keys of one type" }
+    { command: "tropism export --types Person | jq .key", description: "Print the keys of one type" }
   ])
 )

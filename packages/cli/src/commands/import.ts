@@ -18,38 +18,35 @@ export const importCommand = Command.make(
   "import",
   {
     files: fileArgument("file").pipe(
-      Argument.withDescription("A JSONL or CSV file or a package-lock.json; - is standard input"),
+      Argument.withDescription("A JSONL or CSV file or a package-lock.json; - reads standard input"),
       Argument.variadic({ min: 1 })
     ),
     format: Flag.Literals("format", ImportFormat.literals).pipe(
-      Flag.withDescription("What the files are (default: by name and content; standard input: jsonl)"),
+      Flag.withDescription("The file format (default: detected; standard input: jsonl)"),
       Flag.optional
     ),
     type: Flag.String("type").pipe(
-      Flag.withDescription("CSV: the type of rows that name none"),
+      Flag.withDescription("CSV: the type of rows without a type"),
       Flag.optional
     ),
-    key: Flag.String("key").pipe(
-      Flag.withDescription('CSV: the column whose values are the keys (default: "key")'),
-      Flag.optional
-    ),
+    key: Flag.String("key").pipe(Flag.withDescription('CSV: the key column (default: "key")'), Flag.optional),
     delimiter: Flag.String("delimiter").pipe(
       Flag.withDescription(
-        "CSV: what stands between fields, or its name: comma, semicolon, tab, pipe (default: as the first line shows)"
+        "CSV: the field separator or its name: comma, semicolon, tab, pipe (default: detected from the first line)"
       ),
       Flag.optional
     ),
     decimal: Flag.Literals("decimal", ["comma", "point"]).pipe(
-      Flag.withDescription("CSV: the decimal mark of all numbers (default: as each column shows)"),
+      Flag.withDescription("CSV: the decimal mark of all numbers (default: detected for each column)"),
       Flag.optional
     ),
     untrusted: Flag.Boolean("untrusted").pipe(
-      Flag.withDescription("Nobody vouches for what the files say: agents that read it may only suggest"),
+      Flag.withDescription("Mark the data as untrusted: agents that read it can only suggest"),
       Flag.withDefault(false)
     ),
     resume: Flag.String("resume").pipe(
       Flag.withMetavar("<import>"),
-      Flag.withDescription("Go on with this import: the same file, behind what is committed of it"),
+      Flag.withDescription("Resume this import with the same file, after the committed lines"),
       Flag.withSchema(ImportId),
       Flag.optional
     )
@@ -58,7 +55,7 @@ export const importCommand = Command.make(
     inProject((access) =>
       Effect.gen(function* () {
         if (Option.isSome(flags.resume) && files.length > 1)
-          return yield* failure("--resume goes on with one file. Name that file alone.", exitCodes.usage)
+          return yield* failure("--resume takes exactly one file.", exitCodes.usage)
         const results = yield* Effect.forEach(files, (file) =>
           importOne(
             access,
@@ -79,14 +76,14 @@ export const importCommand = Command.make(
         const failed = results.reduce((sum, { failed = 0 }) => sum + failed, 0)
         if (failed > 0)
           return yield* failure(
-            `${failed} ${failed === 1 ? "line was" : "lines were"} not imported. Mend ${failed === 1 ? "it" : "them"} and import the file again: what is there already is left as it is.`
+            `${failed} ${failed === 1 ? "line was" : "lines were"} not imported. Fix ${failed === 1 ? "it" : "them"} and import the file again; existing data is left unchanged.`
           )
       })
     )
 ).pipe(
   Command.withShortDescription("Import objects and relationships: JSON lines, CSV, lockfiles"),
   Command.withDescription(
-    "Import objects and relationships; importing a file again changes only what is different"
+    "Import objects and relationships; importing a file again only updates what differs"
   ),
   Command.withExamples([
     {

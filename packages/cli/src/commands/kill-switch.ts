@@ -11,12 +11,12 @@ import { printable } from "../terminal/text.ts"
 import { formatAge } from "../terminal/time.ts"
 
 const server = Flag.Boolean("server").pipe(
-  Flag.withDescription("The switch of the whole server instead of the project's"),
+  Flag.withDescription("The kill switch of the whole server, not of the project"),
   Flag.withDefault(false)
 )
 
 const reason = Flag.String("reason").pipe(
-  Flag.withDescription("Why; whoever meets the switch reads it"),
+  Flag.withDescription("The reason, shown to anyone who is blocked"),
   Flag.withSchema(StopReason)
 )
 
@@ -36,7 +36,7 @@ const print = ({ stopped }: { readonly stopped: Stop | null }) =>
     const now = yield* Clock.currentTimeMillis
     yield* printOr(
       { stopped },
-      screen.print(stopped === null ? "The agents may work." : sentenceOf(stopped, now))
+      screen.print(stopped === null ? "The kill switch is off." : sentenceOf(stopped, now))
     )
   })
 
@@ -46,23 +46,23 @@ const sentenceOf = (stop: Stop, now: number): string =>
 const status = Command.make("kill-switch", { server }, (flags) =>
   Effect.flatMap(turn(flags.server), print)
 ).pipe(
-  Command.withShortDescription("Stop all agents, let them go on, or say how it is"),
-  Command.withDescription("Say whether the agents are stopped, stop them, or let them go on"),
+  Command.withShortDescription("Stop all agents, resume them, or show the state"),
+  Command.withDescription("Show whether the agents are stopped, stop them, or resume them"),
   Command.withExamples([
     {
       command: 'tropism kill-switch on --reason "It deletes too much"',
       description: "Stop the project's agents"
     },
-    { command: "tropism kill-switch off", description: "Let them go on where they stopped" }
+    { command: "tropism kill-switch off", description: "Resume them" }
   ])
 )
 
 const on = Command.make("on", { server, reason }, (flags) =>
   Effect.flatMap(turn(flags.server, { stopped: true, reason: flags.reason }), print)
-).pipe(Command.withDescription("Stop every agent; events are recorded and wait"))
+).pipe(Command.withDescription("Stop all agents; events are recorded and queued"))
 
 const off = Command.make("off", { server }, (flags) =>
   Effect.flatMap(turn(flags.server, { stopped: false }), print)
-).pipe(Command.withDescription("Let the agents go on where they stopped"))
+).pipe(Command.withDescription("Resume the agents"))
 
 export const killSwitchCommand = status.pipe(Command.withSubcommands([on, off]))

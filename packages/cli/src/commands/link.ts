@@ -17,14 +17,14 @@ export const linkCommand = Command.make("link", {}, () =>
         ["link", link.url],
         [
           "note",
-          `It signs one browser in as the server's admin, once, within ${formatWait(link.expiresAt, now)}.`
+          `It signs in one browser as the server's admin, once, within ${formatWait(link.expiresAt, now)}.`
         ]
       ])
     )
   })
 ).pipe(
-  Command.withDescription("Make a link that signs the admin's browser in, once"),
+  Command.withDescription("Create a one-time login link for the admin"),
   Command.withExamples([
-    { command: "tropism link", description: "Get into the console of this machine's server" }
+    { command: "tropism link", description: "Sign in to the console of the local server" }
   ])
 )

@@ -40,7 +40,7 @@ const find = (access: Access, reference: string) =>
     if (found) return found
     const names = items.map(({ name }) => name).join(", ")
     return yield* failure(
-      `There is no MCP server "${printable(reference)}". ${names === "" ? `"tropism mcp-servers add" adds one.` : `There are: ${names}.`}`
+      `MCP server not found: "${printable(reference)}". ${names === "" ? `Add one with "tropism mcp-servers add".` : `Available: ${names}.`}`
     )
   })
 
@@ -50,7 +50,7 @@ const list = Command.make("list", {}, () =>
       const { items } = yield* read(access)
       yield* printRecords({
         records: items,
-        nothing: `The project has no MCP server. "tropism mcp-servers add NAME -- COMMAND" adds one.`,
+        nothing: `The project has no MCP servers. Add one with "tropism mcp-servers add NAME -- COMMAND".`,
         columns: [
           { title: "SERVER", cell: (one) => one.name },
           { title: "TOOLS", align: "right", cell: toolCount },
@@ -70,11 +70,12 @@ const stateOf = (one: McpServer): string => {
   const { enabled, lastError, tools } = one
   if (!enabled) return "disabled"
   const changed = tools.filter(({ changedAt }) => changedAt !== null).length
-  if (changed > 0) return `${changed} changed: look, then refresh`
+  if (changed > 0) return `${changed} changed: review, then refresh`
   if (wantsSignIn(one)) return "signed out: sign in"
   if (hasBadList(one)) return isHeard(one) ? "events heard, bad list of tools" : "bad list of tools"
-  if (!wasReached(one)) return isHeard(one) ? "events heard, tools failed when last tried" : "not reached"
-  return lastError === null ? "pinned" : "pinned, with tools left out"
+  if (!wasReached(one))
+    return isHeard(one) ? "events connected, tools failed at the last attempt" : "not reached"
+  return lastError === null ? "pinned" : "pinned, some tools left out"
 }
 
 /** Whether the server answered when it was last tried, and its list of tools could not be used. */
@@ -84,8 +85,8 @@ const hasBadList = ({ lastError }: McpServer): boolean =>
 /** What an admin has said of its trust; nothing where it is trusted. */
 const trustOf = ({ allowUntrusted, untrusted }: McpServer): string =>
   [
-    ...(untrusted === true ? ["what it answers"] : []),
-    ...(allowUntrusted === true ? ["runs that read such things may call it"] : [])
+    ...(untrusted === true ? ["its results"] : []),
+    ...(allowUntrusted === true ? ["can be called by untrusted runs"] : [])
   ].join("; ")
 
 const placeOf = ({ transport }: McpServer): string =>
@@ -94,8 +95,8 @@ const placeOf = ({ transport }: McpServer): string =>
 const show = Command.make("show", { server }, ({ server }) =>
   inProject((access) => Effect.flatMap(find(access, server), print))
 ).pipe(
-  Command.withDescription("Show a server and everything that it listed when somebody last looked"),
-  Command.withShortDescription("Show a server and everything that it lists")
+  Command.withDescription("Show a server and everything it listed at the last check"),
+  Command.withShortDescription("Show a server, its tools and its events")
 )
 
 const print = (one: McpServer) =>
@@ -141,8 +142,8 @@ const sourceText = ({
 }: EventSource): string =>
   printable(
     [
-      `${name} ${JSON.stringify(args)}: ${status}, heard by ${agents.join(", ")}`,
-      ...(lastOccurrence === null ? [] : [`last told ${lastOccurrence.id} at ${lastOccurrence.createdAt}`]),
+      `${name} ${JSON.stringify(args)}: ${status}, received by ${agents.join(", ")}`,
+      ...(lastOccurrence === null ? [] : [`last event ${lastOccurrence.id} at ${lastOccurrence.createdAt}`]),
       ...(lastFault === null ? [] : [lastFault])
     ].join("; ")
   )
@@ -154,44 +155,36 @@ const printLook = (one: McpServer) =>
     wasReached(one)
       ? Effect.void
       : failure(
-          `The MCP server ${one.name} ${hasBadList(one) ? "answered, and its list of tools was bad" : "was not reached"}: ${printable(one.lastError ?? "")}. It stays added: "tropism mcp-servers ${wantsSignIn(one) ? "sign-in" : "refresh"} ${one.name}" ${wantsSignIn(one) ? "signs in to it" : "tries again"}.`
+          `The MCP server ${one.name} ${hasBadList(one) ? "answered, and its list of tools was bad" : "was not reached"}: ${printable(one.lastError ?? "")}. The server is still added: "tropism mcp-servers ${wantsSignIn(one) ? "sign-in" : "refresh"} ${one.name}" ${wantsSignIn(one) ? "signs in to it" : "tries again"}.`
         )
   )
 
 const repeated = (name: string, metavar: string, description: string) =>
   Flag.String(name).pipe(Flag.withMetavar(metavar), Flag.withDescription(description), Flag.between(0, 50))
 
-const allow = repeated(
-  "allow",
-  "<tool>",
-  "A tool that agents may be given, with * as a wildcard; say it again for more"
-)
+const allow = repeated("allow", "<tool>", "Allow a tool for agents; * is a wildcard; repeatable")
 
-const events = repeated(
-  "events",
-  "<event>",
-  "An event that agents may listen to, with * as a wildcard; say it again for more"
-)
+const events = repeated("events", "<event>", "Allow an event for agents; * is a wildcard; repeatable")
 
 const idempotent = repeated(
   "idempotent",
   "<tool>",
-  "A tool that may be called again when nobody knows whether it was called"
+  "A tool that is safe to retry when the outcome of a call is unknown"
 )
 
 const untrusted = Flag.Boolean("untrusted").pipe(
-  Flag.withDescription("Nobody vouches for what it answers: runs that were told it may only suggest"),
+  Flag.withDescription("Mark results as untrusted: runs that read them can only suggest"),
   Flag.optional
 )
 
 const allowUntrusted = Flag.Boolean("allow-untrusted").pipe(
-  Flag.withDescription("Runs that have read something untrusted may call its tools all the same"),
+  Flag.withDescription("Allow runs that have read untrusted content to call its tools"),
   Flag.optional
 )
 
 const timeout = Flag.Int("timeout").pipe(
   Flag.withMetavar("<ms>"),
-  Flag.withDescription("How long one call may take (default: 30000)"),
+  Flag.withDescription("Timeout of a call in milliseconds (default: 30000)"),
   Flag.withSchema(Input.fields.callTimeoutMs),
   Flag.optional
 )
@@ -199,52 +192,48 @@ const timeout = Flag.Int("timeout").pipe(
 /** How a server at an address is signed in to. */
 const signInFlags = {
   perMember: Flag.Boolean("per-member").pipe(
-    Flag.withDescription(
-      "Each member signs in (OAuth), and runs act under the account of whom they work for"
-    ),
+    Flag.withDescription("Each member signs in (OAuth); runs use the account of the member they run for"),
     Flag.optional
   ),
   clientId: Flag.String("client-id").pipe(
     Flag.withMetavar("<id>"),
-    Flag.withDescription(
-      "A client that the authorization server knows (OAuth); without it one is registered"
-    ),
+    Flag.withDescription("The OAuth client id (default: register one automatically)"),
     Flag.optional
   ),
   clientSecret: Flag.String("client-secret").pipe(
     Flag.withMetavar("<variable>"),
-    Flag.withDescription("The client's secret, named: TROPISM_SECRET_X"),
+    Flag.withDescription("The name of the client secret: TROPISM_SECRET_X"),
     Flag.optional
   ),
-  scope: repeated("scope", "<scope>", "A scope to ask for (OAuth) instead of what the server names")
+  scope: repeated("scope", "<scope>", "An OAuth scope, overriding the scopes the server names")
 }
 
 const add = Command.make(
   "add",
   {
     name: Argument.String("name").pipe(
-      Argument.withDescription("What agents call it: its tools are NAME.tool"),
+      Argument.withDescription("The name for agents: tools are named NAME.tool"),
       Argument.withSchema(Input.fields.name)
     ),
     command: Argument.String("command").pipe(
-      Argument.withDescription("The program and its arguments, behind --"),
+      Argument.withDescription("The program and its arguments, after --"),
       Argument.variadic()
     ),
     url: Flag.String("address").pipe(
       Flag.withAlias("a"),
       Flag.withMetavar("<address>"),
-      Flag.withDescription("The address of a server that speaks Streamable HTTP, instead of a program"),
+      Flag.withDescription("The URL of a Streamable HTTP server, instead of a program"),
       Flag.optional
     ),
     env: repeated(
       "env",
       "<NAME=value>",
-      "A variable of the program; NAME=secret:TROPISM_SECRET_X names a secret"
+      "An environment variable; NAME=secret:TROPISM_SECRET_X uses a secret"
     ),
     header: repeated(
       "header",
       "<Name=value>",
-      "A header of each request; Authorization=Bearer secret:TROPISM_SECRET_X"
+      "A request header; Authorization=Bearer secret:TROPISM_SECRET_X"
     ),
     ...signInFlags,
     allow,
@@ -259,10 +248,7 @@ const add = Command.make(
       Effect.gen(function* () {
         const [program, ...args] = command
         if (Option.isSome(url) === (program !== undefined))
-          return yield* failure(
-            "Say one of the two: a program behind --, or its address with --address.",
-            exitCodes.usage
-          )
+          return yield* failure("Give either a program after --, or a URL with --address.", exitCodes.usage)
         const transport: McpServerInput["transport"] = Option.isSome(url)
           ? { type: "http", url: url.value, headers: yield* entriesOf("header", header) }
           : { type: "stdio", command: program ?? "", args, env: yield* entriesOf("env", env) }
@@ -281,17 +267,17 @@ const add = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Add a server, connect to it and pin what it lists"),
+  Command.withDescription("Add a server, connect to it and pin its tools"),
   Command.withExamples([
     {
       command:
         "tropism mcp-servers add files --allow 'read_*' -- npx -y @modelcontextprotocol/server-filesystem /srv",
-      description: "A program, of whose tools agents may be given those that read"
+      description: "A program, with its read tools allowed"
     },
     {
       command:
         "tropism mcp-servers add crm -a https://crm.example/mcp --header 'Authorization=Bearer secret:TROPISM_SECRET_CRM'",
-      description: "A server at an address; no tool is allowed yet"
+      description: "A server at a URL; no tools are allowed yet"
     }
   ])
 )
@@ -355,7 +341,7 @@ const refresh = Command.make("refresh", { server }, ({ server }) =>
       )
     })
   )
-).pipe(Command.withDescription("Connect again and pin what the server lists now"))
+).pipe(Command.withDescription("Reconnect and pin the current tools"))
 
 const set = Command.make(
   "set",
@@ -369,13 +355,11 @@ const set = Command.make(
     allowUntrusted,
     ...signInFlags,
     resetSignIn: Flag.Boolean("reset-sign-in").pipe(
-      Flag.withDescription(
-        "Forget what was said of signing in (OAuth): an admin signs in where the server wants it"
-      ),
+      Flag.withDescription("Reset the OAuth settings: an admin signs in if the server requires it"),
       Flag.withDefault(false)
     ),
     enabled: Flag.Boolean("enabled").pipe(
-      Flag.withDescription("Whether agents may call it; --no-enabled stops that at once"),
+      Flag.withDescription("Enable the server for agents; --no-enabled disables it immediately"),
       Flag.optional
     )
   },
@@ -403,10 +387,8 @@ const set = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription(
-    "Change which tools of a server are allowed, its time, or whether it may be called"
-  ),
-  Command.withShortDescription("Change what of a server is allowed, and how it is signed in to")
+  Command.withDescription("Change a server's allowed tools, timeout or state"),
+  Command.withShortDescription("Change a server's settings")
 )
 
 const signIn = Command.make(
@@ -414,9 +396,7 @@ const signIn = Command.make(
   {
     server,
     wait: Flag.Boolean("wait").pipe(
-      Flag.withDescription(
-        "Whether to wait until somebody has signed in (default); --no-wait prints the link"
-      ),
+      Flag.withDescription("Wait for the sign-in (default); --no-wait only prints the link"),
       Flag.optional
     )
   },
@@ -439,15 +419,13 @@ const signIn = Command.make(
           yield* Effect.sleep(limits.signInPollMs)
         }
         return yield* failure(
-          `Nobody has signed in to ${before.name} while the link was good: ask for another one.`
+          `The link expired before anyone signed in to ${before.name}. Run the command again.`
         )
       })
     )
 ).pipe(
-  Command.withDescription(
-    "Print the link at which somebody signs in to a server that wants OAuth, and wait until they have"
-  ),
-  Command.withShortDescription("Sign in to a server that wants OAuth")
+  Command.withDescription("Print the OAuth sign-in link of a server and wait for the sign-in"),
+  Command.withShortDescription("Sign in to a server with OAuth")
 )
 
 const signOut = Command.make("sign-out", { server }, ({ server }) =>
@@ -459,7 +437,7 @@ const signOut = Command.make("sign-out", { server }, ({ server }) =>
       yield* printOr({ signedOut: id }, screen.print(`Signed out of ${name}.`))
     })
   )
-).pipe(Command.withDescription("Sign out of a server; its tokens are forgotten"))
+).pipe(Command.withDescription("Sign out of a server and delete its tokens"))
 
 const remove = Command.make("remove", { server }, ({ server }) =>
   inProject((access) =>
@@ -470,10 +448,10 @@ const remove = Command.make("remove", { server }, ({ server }) =>
       yield* printOr({ removed: id }, screen.print(`The MCP server ${name} is removed.`))
     })
   )
-).pipe(Command.withDescription("Remove a server; nobody calls it any more"))
+).pipe(Command.withDescription("Remove a server"))
 
 export const mcpServersCommand = Command.make("mcp-servers").pipe(
-  Command.withDescription("Give agents tools of other MCP servers"),
+  Command.withDescription("Connect agents to MCP servers"),
   Command.withAlias("tools"),
   Command.withSubcommands([list, show, add, refresh, set, signIn, signOut, remove])
 )

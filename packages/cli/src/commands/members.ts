@@ -29,7 +29,7 @@ const list = Command.make("members", {}, () =>
       const { items } = yield* readPages((query) => client.members.list({ params, query }), Infinity)
       yield* printRecords({
         records: items,
-        nothing: `The project has no member yet. "tropism members add USER --role editor" lets somebody in.`,
+        nothing: `The project has no members yet. Add one with "tropism members add USER --role editor".`,
         columns: [
           { title: "USER", cell: (member) => member.userId },
           { title: "ROLE", cell: (member) => member.role },
@@ -39,29 +39,29 @@ const list = Command.make("members", {}, () =>
       })
     })
   )
-).pipe(Command.withDescription("List the members of the project; let people and programs in"))
+).pipe(Command.withDescription("List, add, change and remove members of the project"))
 
 const add = Command.make(
   "add",
-  { user, role: roleFlag.pipe(Flag.withDescription("What they may do in this project")) },
+  { user, role: roleFlag.pipe(Flag.withDescription("Their role in this project")) },
   ({ role, user }) =>
     inProject(({ client, params, project }) =>
       Effect.gen(function* () {
         const payload = yield* typed(MemberInput, { userId: user, role })
         const member = yield* client.members.add({ params, payload })
-        yield* printMember(member, `is a member of "${printable(project.name)}" now, as ${role}.`)
+        yield* printMember(member, `is now a member of "${printable(project.name)}" as ${role}.`)
       })
     )
 ).pipe(
-  Command.withDescription("Let somebody into the project"),
+  Command.withDescription("Add a member to the project"),
   Command.withExamples([
-    { command: "tropism members add ada@example.com --role reviewer", description: "Let Ada decide" }
+    { command: "tropism members add ada@example.com --role reviewer", description: "Add a reviewer" }
   ])
 )
 
 const change = Command.make(
   "change",
-  { user, role: roleFlag.pipe(Flag.withDescription("Their new role; it holds from their next request on")) },
+  { user, role: roleFlag.pipe(Flag.withDescription("Their new role, effective from their next request")) },
   ({ role, user }) =>
     inProject(({ client, params }) =>
       Effect.flatMap(
@@ -69,7 +69,7 @@ const change = Command.make(
         (member) => printMember(member, `is ${role} now.`)
       )
     )
-).pipe(Command.withDescription("Give a member another role"))
+).pipe(Command.withDescription("Change a member's role"))
 
 const remove = Command.make("remove", { user }, ({ user }) =>
   inProject(({ client, params }) =>
@@ -78,13 +78,15 @@ const remove = Command.make("remove", { user }, ({ user }) =>
       yield* client.members.remove({ params: { ...params, userId: user } })
       yield* printOr(
         { removed: user },
-        screen.print(`${printable(user)} is no member any more, and their tokens of this project have ended.`)
+        screen.print(
+          `${printable(user)} is no longer a member, and their tokens for this project are revoked.`
+        )
       )
     })
   )
 ).pipe(
-  Command.withDescription("End a membership, with the tokens and streams of that member in this project"),
-  Command.withShortDescription("End a membership, and the member's tokens here")
+  Command.withDescription("Remove a member and revoke their tokens and streams in this project"),
+  Command.withShortDescription("Remove a member and revoke their tokens")
 )
 
 const invite = Command.make("invite", { user }, ({ user }) =>
@@ -96,12 +98,12 @@ const invite = Command.make("invite", { user }, ({ user }) =>
         link,
         printFacts([
           ["link", link.url],
-          ["note", `It signs one browser in as ${user}, once, within ${formatWait(link.expiresAt, now)}.`]
+          ["note", `It signs in one browser as ${user}, once, within ${formatWait(link.expiresAt, now)}.`]
         ])
       )
     })
   )
-).pipe(Command.withDescription("Make a link that signs a member's browser in, once"))
+).pipe(Command.withDescription("Create a one-time login link for a member"))
 
 const printMember = (member: Member, sentence: string) =>
   Effect.flatMap(Screen, (screen) => printOr(member, screen.print(`${printable(member.userId)} ${sentence}`)))

@@ -13,7 +13,7 @@ export const migrateCommand = Command.make("migrate", {}, () =>
   Effect.gen(function* () {
     const screen = yield* Screen
     const { databaseUrl, dataFolder } = yield* readEnvironment
-    yield* showStatus("Bringing the database up to date …")
+    yield* showStatus("Migrating the database …")
     const { bringUpToDate } = yield* Effect.promise(() => import("@tropism/server/main"))
     const schema = yield* bringUpToDate({
       dataFolder,
@@ -26,16 +26,16 @@ export const migrateCommand = Command.make("migrate", {}, () =>
       schema,
       screen.print(
         schema.before === schema.now
-          ? `The database has the schema of this program already: ${schema.now}.`
-          : `The database has the schema ${schema.now} now; it had ${schema.before ?? "none"}.`
+          ? `The database schema is already up to date: ${schema.now}.`
+          : `The database was migrated to schema ${schema.now} from ${schema.before ?? "none"}.`
       )
     )
   })
 ).pipe(
-  Command.withShortDescription("Bring the database up to date, without the server"),
-  Command.withDescription("Bring the database to this program's schema without starting the server"),
+  Command.withShortDescription("Migrate the database without starting the server"),
+  Command.withDescription("Migrate the database to this version's schema without starting the server"),
   Command.withExamples([
-    { command: "tropism migrate", description: "The database of the data folder, while no server has it" },
-    { command: "DATABASE_URL=postgres://… tropism migrate", description: "A PostgreSQL that others run" }
+    { command: "tropism migrate", description: "The embedded database, while the server is stopped" },
+    { command: "DATABASE_URL=postgres://… tropism migrate", description: "An external PostgreSQL" }
   ])
 )

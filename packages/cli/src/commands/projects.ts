@@ -19,7 +19,7 @@ const list = Command.make("projects", {}, () =>
     )
     yield* printRecords({
       records: items,
-      nothing: `There is no project yet. "tropism projects create NAME" makes one.`,
+      nothing: `No projects yet. Create one with "tropism projects create NAME".`,
       columns: [
         { title: "PROJECT", cell: (project) => project.id, paint: () => paint.dim },
         { title: "NAME", cell: (project) => project.name },
@@ -32,13 +32,13 @@ const list = Command.make("projects", {}, () =>
       ]
     })
   })
-).pipe(Command.withDescription("List the projects; create or rename one"))
+).pipe(Command.withDescription("List, create and rename projects"))
 
 const create = Command.make(
   "create",
   {
     name: Argument.String("name").pipe(
-      Argument.withDescription("What the project is called"),
+      Argument.withDescription("The project's name"),
       Argument.withSchema(ProjectInput.fields.name)
     )
   },
@@ -54,7 +54,7 @@ const rename = Command.make(
   "rename",
   {
     name: Argument.String("name").pipe(
-      Argument.withDescription("What the project is called from now on"),
+      Argument.withDescription("The new name"),
       Argument.withSchema(ProjectInput.fields.name)
     )
   },
@@ -70,9 +70,9 @@ const rename = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Give the project another name"),
+  Command.withDescription("Rename the project"),
   Command.withExamples([
-    { command: 'tropism projects rename "Shop 2" --project Shop', description: "The id stays" }
+    { command: 'tropism projects rename "Shop 2" --project Shop', description: "The id does not change" }
   ])
 )
 

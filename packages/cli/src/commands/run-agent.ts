@@ -30,7 +30,7 @@ export const runCommand = Command.make(
     agent: Argument.String("agent").pipe(Argument.withDescription("The agent's name or id")),
     input: Flag.String("input").pipe(
       Flag.withMetavar("<json or text>"),
-      Flag.withDescription("What the agent's prompt sees as input"),
+      Flag.withDescription("The input for the agent's prompt"),
       Flag.withSchema(RunInput),
       Flag.optional
     ),
@@ -55,7 +55,7 @@ export const runCommand = Command.make(
             }),
           limits.triggerRetries
         )
-        yield* showStatus(`${name} is at work …`)
+        yield* showStatus(`${name} is running …`)
         const run = detach ? started : yield* awaitEnd(access, started)
         yield* screen.redraw(undefined)
         const toolCalls = yield* withinWait(
@@ -70,13 +70,13 @@ export const runCommand = Command.make(
         )
         yield* printOr(run, printFacts(runFacts(run, toolCalls.items.length, screen.paint)))
         if (run.status === "failed")
-          return yield* failure(`The run failed: ${run.errorMessage ?? "no reason was recorded"}`)
+          return yield* failure(`The run failed: ${run.errorMessage ?? "no reason recorded"}`)
         if (run.status === "cancelled") return yield* failure(cancelledSentence(run))
         if (run.status === "paused" && !detach)
           return yield* failure(
             run.pauseReason === "question"
-              ? `The run asks a question and rests until somebody answers: "tropism tasks" shows it.`
-              : `The run rests (${run.pauseReason ?? "nobody said why"}): "tropism runs resume ${run.id}" lets it go on.`,
+              ? `The run is paused and waits for an answer: see "tropism tasks".`
+              : `The run is paused (${run.pauseReason ?? "no reason given"}): "tropism runs resume ${run.id}" resumes it.`,
             exitCodes.waits
           )
       })

@@ -357,7 +357,7 @@ describe("tropism explain", () => {
       const { out } = yield* invoke(server, "explain", "1")
       expect(out).toEqual([
         expect.stringMatching(/^created Package node_modules\/p1 v1 .*user local$/),
-        expect.stringMatching(/^AGENT +OUTCOME +RULE +WHY$/),
+        expect.stringMatching(/^AGENT +OUTCOME +RULE +REASON$/),
         expect.stringMatching(/^awake +woke {10,}Woken\.$/),
         expect.stringMatching(/^digest +refused +selfTriggered +Its own change\.$/)
       ])

@@ -40,7 +40,7 @@ const list = Command.make(
   "runs",
   {
     status: Flag.Literals("status", RunStatus.literals).pipe(
-      Flag.withDescription("Only runs in this state"),
+      Flag.withDescription("Only runs with this status"),
       Flag.optional
     ),
     agent: Flag.String("agent").pipe(
@@ -48,18 +48,18 @@ const list = Command.make(
       Flag.optional
     ),
     parent: Flag.String("parent").pipe(
-      Flag.withDescription("Only runs that this run spawned"),
+      Flag.withDescription("Only sub-agent runs of this run"),
       Flag.withSchema(RunId),
       Flag.optional
     ),
     trigger: Flag.Literals("trigger", Trigger.fields.type.literals).pipe(
-      Flag.withDescription("Only runs that were woken in this way"),
+      Flag.withDescription("Only runs with this trigger"),
       Flag.optional
     ),
-    from: instant("from", "Only runs made at this instant or later, like 2026-11-20T23:30:00Z"),
-    to: instant("to", "Only runs made before this instant"),
+    from: instant("from", "Only runs created at or after this time, e.g. 2026-11-20T23:30:00Z"),
+    to: instant("to", "Only runs created before this time"),
     query: Flag.String("query").pipe(
-      Flag.withDescription("Only runs in whose summary or error all these words occur"),
+      Flag.withDescription("Only runs whose summary or error contains all these words"),
       Flag.optional
     ),
     limit: limitFlag
@@ -85,7 +85,7 @@ const list = Command.make(
         yield* printRecords({
           records: items,
           hasMore,
-          nothing: "There is no such run.",
+          nothing: "No runs found.",
           columns: [
             { title: "RUN", cell: (run) => run.id, paint: () => paint.dim },
             { title: "AGENT", cell: runAgentText },
@@ -105,10 +105,10 @@ const list = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("List runs, or show one step by step"),
+  Command.withDescription("List, show, cancel and resume runs"),
   Command.withExamples([
-    { command: "tropism runs --status failed", description: "List the runs that failed" },
-    { command: "tropism runs show 0197…", description: "Show what a run did" }
+    { command: "tropism runs --status failed", description: "List failed runs" },
+    { command: "tropism runs show 0197…", description: "Show one run" }
   ])
 )
 
@@ -157,7 +157,7 @@ const show = Command.make("show", { run: runArgument }, (input) =>
       )
     })
   )
-).pipe(Command.withDescription("Show one run: its steps, its log and what it cost"))
+).pipe(Command.withDescription("Show a run: its steps, log and cost"))
 
 const cancel = Command.make("cancel", { run: runArgument }, (input) =>
   inProject((access) =>
@@ -166,7 +166,7 @@ const cancel = Command.make("cancel", { run: runArgument }, (input) =>
       printOutcome
     )
   )
-).pipe(Command.withDescription("End a run; what it has said so far stays as its summary"))
+).pipe(Command.withDescription("Cancel a run; its output so far becomes its summary"))
 
 const wholeNumber = (name: string, description: string) =>
   Flag.Int(name).pipe(Flag.withDescription(description), Flag.optional)
@@ -175,15 +175,12 @@ const resume = Command.make(
   "resume",
   {
     run: runArgument,
-    message: Flag.String("message").pipe(
-      Flag.withDescription("What the agent is told as it goes on"),
-      Flag.optional
-    ),
-    maxSteps: wholeNumber("max-steps", "Steps that it may take from now on"),
-    timeoutMs: wholeNumber("timeout-ms", "Milliseconds that it may take from now on"),
-    maxTokens: wholeNumber("max-tokens", "Tokens that it may use in all"),
+    message: Flag.String("message").pipe(Flag.withDescription("A message to the agent"), Flag.optional),
+    maxSteps: wholeNumber("max-steps", "Max additional steps"),
+    timeoutMs: wholeNumber("timeout-ms", "Timeout from now in milliseconds"),
+    maxTokens: wholeNumber("max-tokens", "Max tokens in total"),
     maxCostUsd: Flag.Finite("max-cost-usd").pipe(
-      Flag.withDescription("Dollars that it may cost in all"),
+      Flag.withDescription("Max cost in total, in dollars"),
       Flag.optional
     )
   },
@@ -203,9 +200,12 @@ const resume = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Let a run go on that its steps, its time or a budget stopped"),
+  Command.withDescription("Resume a run that was paused by its step limit, timeout or budget"),
   Command.withExamples([
-    { command: 'tropism runs resume 0197… --message "Skip the tests"', description: "Go on, and say how" }
+    {
+      command: 'tropism runs resume 0197… --message "Skip the tests"',
+      description: "Resume it with a message"
+    }
   ])
 )
 
@@ -232,9 +232,9 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     run.pauseReason === null ? run.status : `${run.status} (${run.pauseReason})`,
     paintState(paint, run.status)
   ],
-  ["Waits for", waitText(run), paint.waiting],
+  ["Waiting for", waitText(run), paint.waiting],
   ["Cancelled by", run.cancelledBy ?? ""],
-  ["Spawned by", run.parentRunId ?? ""],
+  ["Parent run", run.parentRunId ?? ""],
   ["Trigger", triggerText(run)],
   ["Model", run.model ?? ""],
   [
@@ -242,7 +242,7 @@ export const runFacts = (run: Run, toolCallCount: number, paint: Paint): Readonl
     `${run.stepCount}, with ${toolCallCount} tool calls, ${run.usage.inputTokens} tokens in and ${run.usage.outputTokens} out`
   ],
   ["Untrusted", taintText(run.taintedBy), paint.bad],
-  ["Not offered", printable(run.missingTools.join(", ")), paint.waiting],
+  ["Unavailable tools", printable(run.missingTools.join(", ")), paint.waiting],
   ["Attempt", run.attempt > 1 ? String(run.attempt) : ""],
   ["Started", run.startedAt ?? "not yet"],
   ["Took", tookText(run)],
@@ -255,7 +255,7 @@ const waitText = ({ waitingFor }: Run): string =>
   waitingFor === null
     ? ""
     : printable(
-        `its model's provider, away since ${waitingFor.since}: ${waitingFor.message}${waitingFor.nextTryAt === null ? "" : `; next try ${waitingFor.nextTryAt}`}`
+        `the model provider, unavailable since ${waitingFor.since}: ${waitingFor.message}${waitingFor.nextTryAt === null ? "" : `; next attempt ${waitingFor.nextTryAt}`}`
       )
 
 export const tookText = (run: Run): string => (run.durationMs === null ? "" : formatDuration(run.durationMs))

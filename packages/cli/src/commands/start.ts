@@ -33,21 +33,21 @@ export class StandingBegan extends Context.Reference<() => void>("@tropism/cli/c
 
 const demoFlag = Flag.Boolean("demo").pipe(
   Flag.withDescription(
-    "On a new data folder: import the project's own dependencies and let three agents work on them"
+    "In a new data folder: import the project's own dependencies and run three agents on them"
   ),
   Flag.withDefault(false)
 )
 
 const clusterFlag = Flag.Boolean("cluster").pipe(
   Flag.withDescription(
-    "Work together with the other servers of the same DATABASE_URL that are started so; they reach this one at TROPISM_CLUSTER_ADDRESS"
+    "Form a cluster with the other servers of the same DATABASE_URL that use this flag; peers reach this server at TROPISM_CLUSTER_ADDRESS"
   ),
   Flag.withDefault(false)
 )
 
 const stoppedFlag = Flag.String("kill-switch").pipe(
   Flag.withDescription(
-    "Turn the server's kill switch on, for this reason, before anything works: a restored database then reaches nobody by itself"
+    "Turn the server's kill switch on for this reason before anything runs, e.g. after restoring a database"
   ),
   Flag.withSchema(StopReason),
   Flag.optional
@@ -60,7 +60,7 @@ export const startCommand = Command.make(
 ).pipe(
   Command.withDescription("Start the server, its database and its console"),
   Command.withExamples([
-    { command: "tropism start", description: "Start on http://127.0.0.1:4400 with the data in .tropism" },
+    { command: "tropism start", description: "Start on http://127.0.0.1:4400 with data in .tropism" },
     {
       command: "PORT=5000 TROPISM_DATA=/srv/tropism tropism start",
       description: "Start on another port with another data folder"
@@ -201,7 +201,7 @@ const prepareConsole = (checkout: Checkout) =>
     })
     yield* Effect.catch(build, (error) =>
       say(
-        `The console could not be built: ${error.message}. The server works without it, or with the one built before.`
+        `The console could not be built: ${error.message}. The server runs without it, or with the previous build.`
       )
     )
   })
@@ -215,7 +215,7 @@ const runDemo = (info: Ready, checkout: Checkout, block: Effect.Effect<void>) =>
         const demo = yield* openDemo(client, connection)
         if (Option.isNone(demo)) {
           yield* screen.print(
-            "The server has projects of its own, so the demo adds nothing. It needs a new data folder: set TROPISM_DATA."
+            "The server already has projects, so no demo data was added. Set TROPISM_DATA to a new folder."
           )
           return yield* block
         }
@@ -254,15 +254,15 @@ export const readyBlock = (
   "  Tropism is running.",
   "",
   `  Open    ${link(info.loginLink)}`,
-  "          It signs one browser in, once; npx tropism link makes another.",
+  "          The link signs in one browser, once; create another with npx tropism link.",
   `  API     ${info.url}/docs`,
   `  Data    ${Option.isSome(environment.databaseUrl) ? `${hostOf(environment.databaseUrl.value)}, ${environment.dataFolder}` : environment.dataFolder}`,
   `  Token   ${info.tokenFile ?? "as set in TROPISM_TOKEN"}`,
   ...(info.stopped === null
     ? []
     : [
-        `  Rests   All agents are stopped: ${printable(info.stopped)}`,
-        "          npx tropism kill-switch off --server lets them go on."
+        `  Paused  All agents are stopped: ${printable(info.stopped)}`,
+        "          npx tropism kill-switch off --server resumes them."
       ]),
   "  Stop    Ctrl-C",
   ""

@@ -31,7 +31,7 @@ export const tailCommand = Command.make(
   {
     after: Flag.String("after").pipe(
       Flag.withMetavar("<position>"),
-      Flag.withDescription("Begin after this place in the feed, at the start or now (default: now)"),
+      Flag.withDescription("Start after this position in the feed, at the start or now (default: now)"),
       Flag.withSchema(LogPlace),
       Flag.withDefault("now" as const)
     )
@@ -46,9 +46,9 @@ export const tailCommand = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Show graph events and runs while they happen"),
+  Command.withDescription("Follow graph events and runs live"),
   Command.withExamples([
-    { command: "tropism tail", description: "Watch the project" },
+    { command: "tropism tail", description: "Follow the project" },
     {
       command: "tropism tail --after start --json",
       description: "Print every event from the beginning, one JSON object per line"
@@ -66,8 +66,8 @@ const eventLines = (access: Access, after: LogPlace) =>
     const hear = (state: "waiting" | "back") =>
       say(
         state === "waiting"
-          ? `The server at ${access.connection.url} does not answer. Waiting for it; nothing is lost …`
-          : "The server is back: what happened meanwhile follows."
+          ? `The server at ${access.connection.url} does not respond. Reconnecting; no events are lost …`
+          : "The server is back. Missed events follow."
       )
     return followGraphEvents(access.connection, access.project.id, {
       after,

@@ -39,7 +39,7 @@ const approve = Command.make("approve", { tasks: Argument.atLeast(taskArgument, 
       payload: { digest: task.digest }
     })
   )
-).pipe(Command.withDescription("Approve suggestions: each change is made at once"))
+).pipe(Command.withDescription("Approve suggestions; the changes are applied immediately"))
 
 const reject = Command.make(
   "reject",
@@ -47,18 +47,18 @@ const reject = Command.make(
     tasks: Argument.variadic(taskArgument),
     allOf: Flag.String("all-of").pipe(
       Flag.withMetavar("<agent>"),
-      Flag.withDescription("All that this agent suggests, by name or id, also when it is deleted"),
+      Flag.withDescription("All suggestions of this agent, by name or id, even if it was deleted"),
       Flag.optional
     ),
     reason: Flag.String("reason").pipe(
-      Flag.withDescription("Why; the agent can learn from it"),
+      Flag.withDescription("The reason, visible to the agent"),
       Flag.optional
     )
   },
   ({ allOf, reason: why, tasks }) => {
     const reason = Option.getOrNull(why)
     if (Option.isSome(allOf) === tasks.length > 0)
-      return failure("Name the tasks to reject, or an agent with --all-of, not both.", exitCodes.usage)
+      return failure("Name either tasks or an agent with --all-of, not both.", exitCodes.usage)
     return Option.isSome(allOf)
       ? rejectAll(allOf.value, reason)
       : decideEach(tasks, (access, task) =>
@@ -66,12 +66,12 @@ const reject = Command.make(
         )
   }
 ).pipe(
-  Command.withDescription("Reject suggestions: nothing is changed"),
+  Command.withDescription("Reject suggestions; nothing is changed"),
   Command.withExamples([
     { command: "tropism tasks reject 4 5", description: "Reject two" },
     {
       command: 'tropism tasks reject --all-of tidy-up --reason "We do not need it"',
-      description: "Reject all that an agent suggests"
+      description: "Reject all suggestions of an agent"
     }
   ])
 )
@@ -110,7 +110,7 @@ const answer = Command.make(
   {
     task: taskArgument,
     answer: Argument.String("answer").pipe(
-      Argument.withDescription("What the agent is told; one of the options where there are any")
+      Argument.withDescription("The answer; one of the options if there are any")
     )
   },
   (input) =>
@@ -122,7 +122,7 @@ const answer = Command.make(
           return yield* failure(
             isTodo(task)
               ? `Task ${task.number} is a todo: complete it.`
-              : `Task ${task.number} is no question: approve or reject it.`
+              : `Task ${task.number} is not a question: approve or reject it.`
           )
         const payload = yield* typed(AnswerInput, { answer: input.answer, taskId: task.id })
         const run = yield* access.client.runs.answer({
@@ -132,12 +132,14 @@ const answer = Command.make(
         if (yield* JsonFlag) yield* screen.print(JSON.stringify(run, null, 2))
         else {
           const isWaiting = run.status === "paused" && run.pauseReason === "question"
-          const sequel = isWaiting ? "it waits for another answer" : "its run goes on"
-          yield* screen.print(`Answered ${task.number}: ${printable(task.agentName)} is told, and ${sequel}.`)
+          const sequel = isWaiting ? "it is waiting for another answer" : "its run continues"
+          yield* screen.print(
+            `Answered ${task.number}: ${printable(task.agentName)} has your answer; ${sequel}.`
+          )
         }
       })
     )
-).pipe(Command.withDescription("Answer a question that an agent asked: its run goes on"))
+).pipe(Command.withDescription("Answer an agent's question; its run continues"))
 
 const rerun = Command.make("rerun", { task: taskArgument }, (input) =>
   inProject((access) =>
@@ -145,7 +147,7 @@ const rerun = Command.make("rerun", { task: taskArgument }, (input) =>
       const { id } = yield* findTask(access, input.task)
       const task = yield* access.client.tasks.rerun({ params: { ...access.params, taskId: id } })
       const run = isSuggestion(task) ? task.rerun?.runId : undefined
-      const sequel = run === undefined ? "it was planned anew" : `the agent looks again, in run ${run}`
+      const sequel = run === undefined ? "the plan was refreshed" : `the agent re-evaluates it in run ${run}`
       yield* printOr(
         task,
         Effect.flatMap(Screen, (screen) => screen.print(`${taskName(task)}: ${sequel}.`))
@@ -153,8 +155,8 @@ const rerun = Command.make("rerun", { task: taskArgument }, (input) =>
     })
   )
 ).pipe(
-  Command.withDescription("Have it made anew: the agent looks again, or an undo is planned anew"),
-  Command.withShortDescription("Have a suggestion or an undo made anew")
+  Command.withDescription("Re-evaluate a suggestion, or refresh an undo plan"),
+  Command.withShortDescription("Re-evaluate a suggestion or refresh an undo plan")
 )
 
 const assign = Command.make(
@@ -162,21 +164,18 @@ const assign = Command.make(
   {
     task: taskArgument,
     user: Argument.String("user").pipe(
-      Argument.withDescription("Who is asked; me is whoever says so"),
+      Argument.withDescription("The assignee; me is you"),
       Argument.withSchema(UserId),
       Argument.optional
     ),
-    nobody: Flag.Boolean("nobody").pipe(
-      Flag.withDescription("Ask nobody in particular"),
-      Flag.withDefault(false)
-    )
+    nobody: Flag.Boolean("nobody").pipe(Flag.withDescription("Remove the assignee"), Flag.withDefault(false))
   },
   (input) =>
     inProject((access) =>
       Effect.gen(function* () {
         const screen = yield* Screen
         if (Option.isSome(input.user) === input.nobody)
-          return yield* failure("Say who is asked: a user, or --nobody.", exitCodes.usage)
+          return yield* failure("Name a user, or use --nobody.", exitCodes.usage)
         const { id } = yield* findTask(access, input.task)
         const task = yield* access.client.tasks.change({
           params: { ...access.params, taskId: id },
@@ -186,11 +185,11 @@ const assign = Command.make(
         const assignee = "assignee" in task ? task.assignee : null
         yield* printOr(
           task,
-          screen.print(`${taskName(task)}: ${printable(assignee ?? "nobody in particular")} is asked.`)
+          screen.print(`${taskName(task)}: ${printable(assignee ?? "no one")} is the assignee.`)
         )
       })
     )
-).pipe(Command.withDescription("Say who is asked to decide; anybody who may review still can"))
+).pipe(Command.withDescription("Assign a task; other reviewers can still decide"))
 
 /** The commands by which a person decides or answers. */
 export const decisionCommands = [approve, reject, answer, rerun, assign] as const
@@ -205,7 +204,7 @@ const decideEach = <E>(
       const screen = yield* Screen
       if (references.length > limits.tasksPerCommand) {
         return yield* failure(
-          `At most ${limits.tasksPerCommand} tasks can be decided by one command; these are ${references.length}.`,
+          `At most ${limits.tasksPerCommand} tasks can be decided at once; got ${references.length}.`,
           exitCodes.usage
         )
       }
@@ -235,7 +234,7 @@ const decideEach = <E>(
 type Decidable = Exclude<Task, TodoTask>
 
 const isOnesOwn = (todo: TodoTask): string =>
-  `${taskName(todo)} is a todo of your own: "tropism tasks complete ${taskName(todo)}" says that it is done.`
+  `${taskName(todo)} is your todo: complete it with "tropism tasks complete ${taskName(todo)}".`
 
 const undoneText = ({ outcome }: UndoTask): string => {
   const { expiredSuggestions: dropped, leftOut, undone } = outcome ?? nothingDone
@@ -252,12 +251,12 @@ const decisionLine = (task: Task): string => {
   const subject = printable(taskSubject(task))
   if (isPromotion(task))
     return task.status === "completed"
-      ? `Seen ${task.number}: ${printable(task.title)}.`
-      : `Taken back ${task.number}: ${printable(task.agentName)} asks again.`
+      ? `Acknowledged ${task.number}: ${printable(task.title)}.`
+      : `Revoked ${task.number}: ${printable(task.agentName)} needs approval again.`
   if (isUndo(task) && task.status !== "completed")
-    return `Rejected ${task.number}: ${printable(task.title)}: nothing is undone.`
-  if (task.status !== "completed") return `Rejected ${task.number}: ${subject} stays as it is.`
+    return `Rejected ${task.number}: ${printable(task.title)}: nothing was undone.`
+  if (task.status !== "completed") return `Rejected ${task.number}: ${subject} is unchanged.`
   if (isUndo(task)) return `Approved ${task.number}: ${printable(task.title)}: ${undoneText(task)}.`
   const outcome = isSuggestion(task) ? task.outcome : null
-  return `Approved ${task.number}: ${subject} ${outcome === null ? "was decided" : outcome.change === "unchanged" ? "was so already" : `is ${outcome.change} (version ${outcome.version})`}.`
+  return `Approved ${task.number}: ${subject} ${outcome === null ? "was decided" : outcome.change === "unchanged" ? "was already so" : `is ${outcome.change} (version ${outcome.version})`}.`
 }

@@ -108,7 +108,7 @@ describe("a suggestion that expires", () => {
         ]
       })
       const { out } = yield* invoke(server, "tasks", "--status", "all")
-      const [from, to] = [out[0]?.indexOf("NOTE"), out[0]?.indexOf("SURE")]
+      const [from, to] = [out[0]?.indexOf("NOTE"), out[0]?.indexOf("CONFIDENCE")]
       expect(out.slice(1).map((line) => line.slice(from, to).trim())).toEqual([
         "",
         expect.stringMatching(/^3 h .*\bada$/),
@@ -117,11 +117,11 @@ describe("a suggestion that expires", () => {
       ])
       const shown = (number: string) =>
         Effect.map(invoke(server, "tasks", "show", number), ({ out: lines }) =>
-          lines.filter((line) => line.startsWith("Until"))
+          lines.filter((line) => line.startsWith("Expires"))
         )
-      expect(yield* shown("3")).toEqual([expect.stringMatching(`^Until +${soon}, 3 h `)])
-      expect(yield* shown("2")).toEqual([expect.stringMatching(`^Until +${late}, 3 d `)])
-      expect(yield* shown("1")).toEqual([expect.stringMatching(`^Until +${over}$`)])
+      expect(yield* shown("3")).toEqual([expect.stringMatching(`^Expires +${soon}, 3 h `)])
+      expect(yield* shown("2")).toEqual([expect.stringMatching(`^Expires +${late}, 3 d `)])
+      expect(yield* shown("1")).toEqual([expect.stringMatching(`^Expires +${over}$`)])
       expect(yield* shown("4")).toEqual([])
     })
   )

@@ -31,17 +31,17 @@ const list = Command.make(
   "tasks",
   {
     status: Flag.Literals("status", [...TaskStatus.literals, "all"]).pipe(
-      Flag.withDescription("Which tasks to list"),
+      Flag.withDescription("Only tasks with this status"),
       Flag.withDefault("pending" as const)
     ),
     assignee: Flag.String("assignee").pipe(
       Flag.withMetavar("<user>"),
-      Flag.withDescription("Only what this user is asked to decide; me is whoever asks"),
+      Flag.withDescription("Only tasks assigned to this user; me is you"),
       Flag.withSchema(UserId),
       Flag.optional
     ),
     agent: Flag.String("agent").pipe(
-      Flag.withDescription("Only what this agent put before people, by name or id"),
+      Flag.withDescription("Only tasks from this agent, by name or id"),
       Flag.optional
     ),
     limit: limitFlag
@@ -65,10 +65,10 @@ const list = Command.make(
           records: items,
           hasMore,
           nothing: !isAll
-            ? "No such task is there."
+            ? "No tasks found."
             : status === "pending"
-              ? "Nothing waits for you."
-              : "No task is in that state.",
+              ? "No pending tasks."
+              : "No tasks with this status.",
           columns: [
             { title: "NO", align: "right", cell: taskName },
             ...(status === "pending"
@@ -96,7 +96,7 @@ const list = Command.make(
                   }
                 ]
               : []),
-            { title: "SURE", align: "right", cell: confidence },
+            { title: "CONFIDENCE", align: "right", cell: confidence },
             { title: "AGENT", cell: agentOf },
             {
               title: "AGE",
@@ -109,21 +109,21 @@ const list = Command.make(
       })
     )
 ).pipe(
-  Command.withShortDescription("List what waits for you, decide it, keep your todos"),
+  Command.withShortDescription("Review suggestions, answer questions, keep todos"),
   Command.withDescription(
-    "List what waits for you: suggestions to decide, questions to answer, todos of your own"
+    "List your pending tasks: suggestions to review, questions to answer, and your todos"
   ),
   Command.withExamples([
-    { command: "tropism tasks", description: "List what waits" },
-    { command: "tropism tasks --assignee me", description: "List what you are asked to decide" },
+    { command: "tropism tasks", description: "List pending tasks" },
+    { command: "tropism tasks --assignee me", description: "List tasks assigned to you" },
     { command: "tropism tasks approve 3", description: "Approve suggestion number 3" },
     {
       command: 'tropism tasks reject 4 --reason "The README says MIT"',
-      description: "Reject one and tell the agent why"
+      description: "Reject a suggestion with a reason"
     },
     { command: "tropism tasks answer 5 MIT", description: "Answer question number 5" },
-    { command: 'tropism tasks add "Call the licensor"', description: "Add a todo of your own" },
-    { command: "tropism tasks complete t1", description: "Say that todo t1 is done" }
+    { command: 'tropism tasks add "Call the licensor"', description: "Add a todo" },
+    { command: "tropism tasks complete t1", description: "Complete todo t1" }
   ])
 )
 
@@ -143,10 +143,10 @@ const show = Command.make("show", { task: taskArgument }, (input) =>
           ["About", isTodo(task) ? (task.description ?? "") : ""],
           ["Answer", isQuestion(task) ? (task.payload.answer ?? "") : ""],
           ["Reason", isSuggestion(task) ? (task.payload.reasoning ?? "none given") : ""],
-          ["Sure", confidence(task)],
+          ["Confidence", confidence(task)],
           ["Agent", agentOf(task)],
           ...(isSuggestion(task) && task.agentState !== "enabled"
-            ? [["", `is ${task.agentState}; what it suggested can be decided`] as const]
+            ? [["", `is ${task.agentState}; its suggestions can still be reviewed`] as const]
             : []),
           ["Run", isTodo(task) || isUndo(task) || isPromotion(task) ? "" : task.runId],
           [
@@ -167,8 +167,8 @@ const show = Command.make("show", { task: taskArgument }, (input) =>
     })
   )
 ).pipe(
-  Command.withDescription("Show one task: the change, the reason and what the agent had read"),
-  Command.withShortDescription("Show one task: the change, the reason, the evidence")
+  Command.withDescription("Show a task: the change, the reason and the evidence"),
+  Command.withShortDescription("Show a task: change, reason and evidence")
 )
 
 export const tasksCommand = list.pipe(Command.withSubcommands([show, ...decisionCommands, ...todoCommands]))

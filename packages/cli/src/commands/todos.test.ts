@@ -80,8 +80,8 @@ describe("tropism tasks, of todos", () => {
       expect(out[0]).toContain("NOTE")
       expect(out[1]).toContain("outdated, revision 2")
       const shown = (yield* invoke(server, "tasks", "show", "1")).out
-      expect(shown.find((line) => line.startsWith("Stale"))).toMatch(/yes: license, author › name moved$/)
-      expect(shown.find((line) => line.startsWith("Moved"))).toMatch(/Package v1 → v4$/)
+      expect(shown.find((line) => line.startsWith("Stale"))).toMatch(/yes: license, author › name changed$/)
+      expect(shown.find((line) => line.startsWith("Changed since"))).toMatch(/Package v1 → v4$/)
       expect(shown.find((line) => line.startsWith("Revision"))).toMatch(/ 2, .+ ago$/)
     })
   )

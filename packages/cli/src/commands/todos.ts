@@ -13,16 +13,14 @@ import { printable } from "../terminal/text.ts"
 import { typed } from "../typed-input.ts"
 
 const description = Flag.String("description").pipe(
-  Flag.withDescription("More about it, at most 1000 characters"),
+  Flag.withDescription("The description, max 1000 characters"),
   Flag.optional
 )
 
 const addTodo = Command.make(
   "add",
   {
-    title: Argument.String("title").pipe(
-      Argument.withDescription("What is to be done, at most 200 characters")
-    ),
+    title: Argument.String("title").pipe(Argument.withDescription("The title, max 200 characters")),
     description
   },
   (input) =>
@@ -35,22 +33,19 @@ const addTodo = Command.make(
         yield* tell("Added", yield* access.client.tasks.add({ params: access.params, payload }))
       })
     )
-).pipe(Command.withDescription("Add a todo of your own"))
+).pipe(Command.withDescription("Add a todo"))
 
 const completeTodo = Command.make("complete", { todo: todoArgument }, (input) =>
   withTodo(input.todo, ({ client }, params) =>
     Effect.flatMap(client.tasks.complete({ params }), (todo) => tell("Done", todo))
   )
-).pipe(Command.withDescription("Say that a todo is done"))
+).pipe(Command.withDescription("Complete a todo"))
 
 const editTodo = Command.make(
   "edit",
   {
     todo: todoArgument,
-    title: Flag.String("title").pipe(
-      Flag.withDescription("What is to be done, at most 200 characters"),
-      Flag.optional
-    ),
+    title: Flag.String("title").pipe(Flag.withDescription("The title, max 200 characters"), Flag.optional),
     description
   },
   (input) =>
@@ -66,15 +61,15 @@ const editTodo = Command.make(
       )
     })
 ).pipe(
-  Command.withDescription('Change the words of a todo; --description "" takes the description away'),
-  Command.withShortDescription("Change the words of a todo")
+  Command.withDescription('Edit a todo; --description "" removes the description'),
+  Command.withShortDescription("Edit a todo")
 )
 
 const deleteTodo = Command.make("delete", { todo: todoArgument }, (input) =>
   withTodo(input.todo, ({ client }, params, todo) =>
     Effect.andThen(client.tasks.remove({ params, headers: {} }), tell("Deleted", todo))
   )
-).pipe(Command.withDescription("Delete a todo; its number is not given again"))
+).pipe(Command.withDescription("Delete a todo; its number is not reused"))
 
 /** The commands that are about todos alone. */
 export const todoCommands = [addTodo, completeTodo, editTodo, deleteTodo] as const

@@ -22,7 +22,7 @@ import { formatAge, formatWait } from "../terminal/time.ts"
 import { roleFlag } from "./members.ts"
 
 const server = Flag.Boolean("server").pipe(
-  Flag.withDescription("Tokens that reach every project of the server, instead of this project's"),
+  Flag.withDescription("Use tokens for all projects of the server, not for this project"),
   Flag.withDefault(false)
 )
 
@@ -36,10 +36,8 @@ const list = Command.make("token", { server }, ({ server }) =>
     printTokens
   )
 ).pipe(
-  Command.withDescription(
-    "List tokens: an admin sees those of all members, everybody else their own; make and end them"
-  ),
-  Command.withShortDescription("List tokens; make one, or end one")
+  Command.withDescription("List, create and revoke tokens; admins see the tokens of all members"),
+  Command.withShortDescription("List, create and revoke tokens")
 )
 
 const printTokens = ({ items }: { readonly items: ReadonlyArray<Token> }) =>
@@ -48,7 +46,7 @@ const printTokens = ({ items }: { readonly items: ReadonlyArray<Token> }) =>
     const now = yield* Clock.currentTimeMillis
     yield* printRecords<Token>({
       records: items,
-      nothing: `There is no token yet. "tropism token create NAME" makes one.`,
+      nothing: `No tokens yet. Create one with "tropism token create NAME".`,
       columns: [
         { title: "TOKEN", cell: (token) => token.id, paint: () => paint.dim },
         { title: "NAME", cell: (token) => token.name ?? "", shrinks: "end" },
@@ -78,21 +76,21 @@ const create = Command.make(
   {
     server,
     name: Argument.String("name").pipe(
-      Argument.withDescription("What it is for (default: command line)"),
+      Argument.withDescription("Its purpose (default: command line)"),
       Argument.withDefault("command line")
     ),
     user: Flag.String("user").pipe(
-      Flag.withDescription("Whose it is (default: yours); an admin who names somebody new lets them in"),
+      Flag.withDescription("The owner (default: you); an admin can add a new member this way"),
       Flag.withSchema(UserId),
       Flag.optional
     ),
     role: roleFlag.pipe(
-      Flag.withDescription("What it may do at most (default: what its member may do)"),
+      Flag.withDescription("The highest role of the token (default: the owner's role)"),
       Flag.optional
     ),
     expires: Flag.String("expires").pipe(
       Flag.withMetavar("<12h | 90d | instant>"),
-      Flag.withDescription("When it ends (default: never)"),
+      Flag.withDescription("Expiry (default: never)"),
       Flag.optional
     )
   },
@@ -111,15 +109,15 @@ const create = Command.make(
       yield* printMade(made, undefined)
     })
 ).pipe(
-  Command.withDescription("Make a token, and show its secret once"),
+  Command.withDescription("Create a token and show its secret once"),
   Command.withExamples([
     {
       command: "tropism token create pipeline --user ci --role editor --expires 90d",
-      description: "For a program; lets the user ci in as an editor where that is somebody new"
+      description: "For a program; adds the user ci as an editor if new"
     },
     {
       command: "tropism token create prometheus --server",
-      description: "For what watches the server: reads every project"
+      description: "For monitoring: reads all projects"
     }
   ])
 )
@@ -142,17 +140,17 @@ const createInProject = (access: Access, payload: TokenInput) =>
     const role: Role | null = payload.role ?? (userId === me.userId ? me.role : null)
     if (role === null)
       return yield* failure(
-        `${userId} is no member of "${project.name}" yet: --role says what they may do there. Nothing was made.`,
+        `${userId} is not a member of "${project.name}" yet. Set their role with --role. No token was created.`,
         exitCodes.usage
       )
     // What bounds a token of one's own is no bound on oneself.
     const memberRole = userId === me.userId ? "admin" : role
-    const letIn = `${userId} was let into "${project.name}" as ${memberRole}.`
+    const letIn = `${userId} was added to "${project.name}" as ${memberRole}.`
     yield* client.members.add({ params, payload: { userId, role: memberRole } })
-    const undone = `${letIn} "tropism members remove ${userId}" undoes that.`
+    const undone = `${letIn} "tropism members remove ${userId}" removes them.`
     const made = yield* client.tokens.create({ params, payload: { ...payload, role } }).pipe(
       Effect.mapError((error) => sayingAlso(requestFailure(error, connection.url), undone)),
-      Effect.onInterrupt(() => say(`It is not known whether the token was made. ${undone}`))
+      Effect.onInterrupt(() => say(`Outcome unknown: the token may have been created. ${undone}`))
     )
     yield* printMade(made, letIn, true)
   })
@@ -161,7 +159,7 @@ const createInProject = (access: Access, payload: TokenInput) =>
 const lessThanAsked = (role: Role | undefined, made: typeof NewToken.Type, project: string) =>
   role === undefined || includesRole(role, made.role)
     ? undefined
-    : `${made.userId} is ${role} in "${project}", and while that is so the token does no more.`
+    : `${made.userId} is ${role} in "${project}", which limits the token.`
 
 const findMember = ({ client, params }: Access, userId: UserId) =>
   client.members
@@ -176,7 +174,7 @@ const printMade = (made: typeof NewToken.Type, note: string | undefined, addedMe
       ["id", made.id],
       ["user", `${made.userId}, ${made.role}`],
       ["expires", made.expiresAt ?? "never"],
-      ["note", `${note === undefined ? "" : `${note} `}The token is shown this once.`]
+      ["note", `${note === undefined ? "" : `${note} `}The token is shown only once.`]
     ])
   )
 
@@ -185,7 +183,7 @@ const revoke = Command.make(
   {
     server,
     token: Argument.String("token").pipe(
-      Argument.withDescription("The token's id, as list shows it"),
+      Argument.withDescription("The token's id, as shown by list"),
       Argument.withSchema(TokenId)
     )
   },
@@ -195,8 +193,8 @@ const revoke = Command.make(
       yield* server
         ? onServer((client) => client.serverTokens.revoke({ params: { tokenId: token } }))
         : inProject(({ client, params }) => client.tokens.revoke({ params: { ...params, tokenId: token } }))
-      yield* printOr({ revoked: token }, screen.print(`The token ${token} has ended.`))
+      yield* printOr({ revoked: token }, screen.print(`The token ${token} is revoked.`))
     })
-).pipe(Command.withDescription("End a token in this project, at once"))
+).pipe(Command.withDescription("Revoke a token in this project"))
 
 export const tokenCommand = list.pipe(Command.withSubcommands([create, revoke]))

@@ -23,7 +23,7 @@ import { Screen } from "../terminal/screen.ts"
 import { renderTable } from "../terminal/table.ts"
 
 const yes = Flag.Boolean("yes").pipe(
-  Flag.withDescription("Undo what the plan shows, without asking"),
+  Flag.withDescription("Apply the plan without asking"),
   Flag.withDefault(false)
 )
 
@@ -35,14 +35,14 @@ const run = Command.make(
   },
   (input) =>
     undo(input.yes, ({ client, params }) => client.undos.undoRun({ params: { ...params, runId: input.run } }))
-).pipe(Command.withDescription("Take back what a run and the runs that it spawned changed"))
+).pipe(Command.withDescription("Undo the changes of a run and its sub-agent runs"))
 
 const chain = Command.make(
   "chain",
   {
     event: Argument.String("event").pipe(
       Argument.withDescription(
-        'An event of the chain by its id or its place in the feed as "tropism tail" shows it, or the id of the run that began it'
+        'An event of the chain, by its id or its position in the feed as shown by "tropism tail", or the id of the run that started it'
       )
     ),
     yes
@@ -57,8 +57,8 @@ const chain = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Take back what agents changed in a chain; what began it stays"),
-  Command.withShortDescription("Take back what agents changed in a chain")
+  Command.withDescription("Undo agents' changes in a chain; the root event is kept"),
+  Command.withShortDescription("Undo agents' changes in a chain")
 )
 
 const agent = Command.make(
@@ -81,14 +81,14 @@ const agent = Command.make(
         })
       })
     )
-).pipe(Command.withDescription("Take back what all runs of one version of an agent changed"))
+).pipe(Command.withDescription("Undo the changes of one version of an agent"))
 
 export const undoCommand = Command.make("undo").pipe(
-  Command.withDescription("Take back what agents did; what people changed since stays"),
+  Command.withDescription("Undo agents' changes; later changes by people are kept"),
   Command.withSubcommands([run, chain, agent]),
   Command.withExamples([
-    { command: "tropism undo run 0197…", description: "Show what undoing a run means, and ask" },
-    { command: "tropism undo agent tidier 3 --yes", description: "Undo all that version 3 of an agent did" }
+    { command: "tropism undo run 0197…", description: "Show the undo plan of a run and ask" },
+    { command: "tropism undo agent tidier 3 --yes", description: "Undo all changes of version 3" }
   ])
 )
 
@@ -114,7 +114,7 @@ const undo = <E, R>(isAgreed: boolean, plan: (access: Access) => Effect.Effect<U
           screen.print(
             ready === 0
               ? `Nothing can be undone. Task ${number} keeps the plan; reject it with: tropism tasks reject ${number}`
-              : `Nothing was undone. The plan waits: tropism tasks approve ${number}, or reject it.`
+              : `Nothing was undone. The plan is pending: tropism tasks approve ${number}, or reject it.`
           )
         )
         // A person who was asked and said no has what was wanted; where none could be asked, nobody has.
@@ -145,7 +145,7 @@ const printPlan = (task: UndoTask, items: ReadonlyArray<UndoItem>) =>
           },
           { title: "WHAT", shrinks: "start", cell: itemSubject },
           { title: "CHANGE", shrinks: "end", cell: itemChange },
-          { title: "WHY", shrinks: "end", cell: (item) => item.reason }
+          { title: "REASON", shrinks: "end", cell: (item) => item.reason }
         ],
         { paint, width: yield* width }
       )

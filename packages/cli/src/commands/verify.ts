@@ -17,16 +17,16 @@ const verify = Command.make("verify", {}, () =>
       const found = yield* client.verification.verify({ params })
       yield* printOr(found, screen.print(linesOf(found).join("\n")))
       if (found.differenceCount > 0)
-        return yield* failure(`The records differ in ${found.differenceCount} places.`)
+        return yield* failure(`Differences found: ${found.differenceCount} places.`)
     })
   )
 )
 
 const linesOf = ({ checked, differenceCount, differences }: Verification): ReadonlyArray<string> => [
-  `Folded ${checked.objects} objects and ${checked.relationships} relationships from ${checked.versions} versions,`,
+  `Replayed ${checked.objects} objects and ${checked.relationships} relationships from ${checked.versions} versions,`,
   `and ${checked.contexts} contexts with ${checked.runs} runs from ${checked.contextEvents} events.`,
   ...(differenceCount === 0
-    ? ["Everything follows from the logs."]
+    ? ["All records match the logs."]
     : differences.map(
         ({ detail, id, kind, rule }) => `${kind} ${printable(id)}  ${rule}  ${printable(detail)}`
       )),
@@ -34,9 +34,7 @@ const linesOf = ({ checked, differenceCount, differences }: Verification): Reado
 ]
 
 export const verifyCommand = verify.pipe(
-  Command.withShortDescription("Check that all records follow from their logs"),
-  Command.withDescription(
-    "Fold every log of the project anew and tell where the records do not follow from it"
-  ),
-  Command.withExamples([{ command: "tropism verify", description: "Exit code 1 when anything differs" }])
+  Command.withShortDescription("Check that all records match their logs"),
+  Command.withDescription("Replay all logs of the project and report where the records differ"),
+  Command.withExamples([{ command: "tropism verify", description: "Exit code 1 if anything differs" }])
 )

@@ -30,7 +30,7 @@ const list = Command.make("list", { agent }, ({ agent }) =>
       const { items } = yield* readPages((query) => access.client.webhooks.list({ params, query }), Infinity)
       yield* printRecords({
         records: items,
-        nothing: `The agent ${name} has no webhook. "tropism webhooks create ${name}" makes one.`,
+        nothing: `The agent ${name} has no webhooks. Create one with "tropism webhooks create ${name}".`,
         columns: [
           { title: "WEBHOOK", cell: (one) => one.id, paint: () => paint.dim },
           { title: "NAME", cell: (one) => one.name, shrinks: "end" },
@@ -52,18 +52,18 @@ const create = Command.make(
   {
     agent,
     name: Flag.String("name").pipe(
-      Flag.withDescription("What it is for"),
+      Flag.withDescription("Its purpose"),
       Flag.withSchema(WebhookInput.fields.name),
       Flag.optional
     ),
     rate: Flag.Int("rate").pipe(
       Flag.withSchema(Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))),
       Flag.withMetavar("<per minute>"),
-      Flag.withDescription("Deliveries that are taken within a minute (default: 60)"),
+      Flag.withDescription("Max deliveries per minute (default: 60)"),
       Flag.optional
     ),
     untrusted: Flag.Boolean("untrusted").pipe(
-      Flag.withDescription("Nobody vouches for what it delivers: the runs that it begins may only suggest"),
+      Flag.withDescription("Mark deliveries as untrusted: runs they trigger can only suggest"),
       Flag.withDefault(false)
     )
   },
@@ -79,8 +79,8 @@ const create = Command.make(
       })
     )
 ).pipe(
-  Command.withDescription("Make a webhook for an agent whose trigger is webhook, and show its token once"),
-  Command.withShortDescription("Make a webhook, and show its token once")
+  Command.withDescription("Create a webhook for an agent with the trigger webhook, and show its token once"),
+  Command.withShortDescription("Create a webhook and show its token once")
 )
 
 const rotate = Command.make(
@@ -90,7 +90,7 @@ const rotate = Command.make(
     webhook,
     grace: Flag.Int("grace").pipe(
       Flag.withMetavar("<seconds>"),
-      Flag.withDescription("How long the old token stays good (default: 0, it ends at once)"),
+      Flag.withDescription("How long the old token stays valid (default: 0, revoked immediately)"),
       Flag.withSchema(RotationInput.fields.graceSeconds),
       Flag.optional
     )
@@ -106,7 +106,7 @@ const rotate = Command.make(
         yield* printOpened(rotated)
       })
     )
-).pipe(Command.withDescription("Give a webhook another token, and show it once"))
+).pipe(Command.withDescription("Rotate a webhook's token and show the new one once"))
 
 const revoke = Command.make("revoke", { agent, webhook }, ({ agent, webhook }) =>
   inProject((access) =>
@@ -117,7 +117,7 @@ const revoke = Command.make("revoke", { agent, webhook }, ({ agent, webhook }) =
       yield* printOr({ revoked: webhook }, screen.print(`The webhook ${webhook} is revoked.`))
     })
   )
-).pipe(Command.withDescription("End a webhook at once"))
+).pipe(Command.withDescription("Revoke a webhook"))
 
 const printOpened = (opened: OpenedWebhook) =>
   printOr(
@@ -127,8 +127,8 @@ const printOpened = (opened: OpenedWebhook) =>
       ["address", opened.url],
       ["token", opened.token],
       ["secret", opened.signingSecret],
-      ["rate", `${opened.ratePerMinute} deliveries a minute`],
-      ["note", "The token and the secret are shown this once."]
+      ["rate", `${opened.ratePerMinute} deliveries per minute`],
+      ["note", "The token and the secret are shown only once."]
     ])
   )
 

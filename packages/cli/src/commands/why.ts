@@ -14,12 +14,10 @@ export const whyCommand = Command.make(
   "why",
   {
     reference: Argument.String("reference").pipe(
-      Argument.withDescription(
-        "Type/key.property or id.property; without a property, every one of the object"
-      )
+      Argument.withDescription("Type/key.property or id.property; without a property, all properties")
     ),
     property: Flag.String("property").pipe(
-      Flag.withDescription("The property, where a dot could belong to the key as well"),
+      Flag.withDescription("The property, if the key contains dots"),
       Flag.optional
     )
   },
@@ -35,16 +33,16 @@ export const whyCommand = Command.make(
           screen.print(
             title,
             ...deletionLines(provenance),
-            ...(stories.length === 0 ? ["It has no properties."] : stories.flatMap((lines) => ["", ...lines]))
+            ...(stories.length === 0 ? ["No properties."] : stories.flatMap((lines) => ["", ...lines]))
           )
         )
       })
     )
 ).pipe(
-  Command.withShortDescription("Say why a value is what it is"),
-  Command.withDescription("Say why a value is what it is, back to the root event"),
+  Command.withShortDescription("Show where a value comes from"),
+  Command.withDescription("Show where a value comes from, back to the root event"),
   Command.withExamples([
-    { command: "tropism why Package/left-pad.license", description: "Who set the licence, and why" },
-    { command: "tropism why Package/left-pad", description: "Every property of the package" }
+    { command: "tropism why Package/left-pad.license", description: "Show who set the license, and why" },
+    { command: "tropism why Package/left-pad", description: "Show all properties of the package" }
   ])
 )

@@ -17,18 +17,18 @@ export const databaseFindings = (facts: Facts): ReadonlyArray<Finding> => [
   facts.version < oldestPostgres
     ? fault(
         "database",
-        `PostgreSQL ${facts.version} is too old; ${oldestPostgres} is the oldest that works.`,
+        `PostgreSQL ${facts.version} is too old; ${oldestPostgres} is the minimum.`,
         "unset DATABASE_URL"
       )
     : facts.isWritable
-      ? ok("database", `PostgreSQL ${facts.version} answers.`)
+      ? ok("database", `PostgreSQL ${facts.version} is reachable.`)
       : fault(
           "database",
-          "The database takes nothing that is written: it is a replica, or was set to read only.",
+          "The database is read-only: it is a replica, or default_transaction_read_only is set.",
           "psql \"$DATABASE_URL\" -c 'show default_transaction_read_only'"
         ),
   facts.roleFault === null
-    ? ok("database role", "The server's role owns nothing and passes no row-level security.")
+    ? ok("database role", "The server's role owns nothing and cannot bypass row-level security.")
     : fault(
         "database role",
         `The role tropism_server ${facts.roleFault}.`,
@@ -40,7 +40,7 @@ export const databaseFindings = (facts: Facts): ReadonlyArray<Finding> => [
       ),
   schemaFinding(facts),
   Math.abs(facts.aheadMs) < limits.clockSkewMs
-    ? ok("clock", "The database has the time that this machine has.")
+    ? ok("clock", "The clocks of the database and this machine agree.")
     : warn(
         "clock",
         `The database's clock is ${formatDuration(Math.abs(facts.aheadMs))} ${facts.aheadMs > 0 ? "ahead" : "behind"}.`,
@@ -49,17 +49,17 @@ export const databaseFindings = (facts: Facts): ReadonlyArray<Finding> => [
 ]
 
 const schemaFinding = ({ knownSchema, schema }: Facts): Finding => {
-  if (schema === null) return ok("schema", "The database is empty; the first start fills it.")
+  if (schema === null) return ok("schema", "The database is empty; the first start migrates it.")
   if (schema > knownSchema)
     return fault(
       "schema",
-      `The schema is ${schema} and this program knows ${knownSchema}: it is older than the database.`,
+      `The schema is ${schema} and this program has ${knownSchema}: the program is older than the database.`,
       "install the newer version: in a checkout git pull && npm ci, else npm install -g ./tropism-VERSION.tgz"
     )
   return schema < knownSchema
     ? warn(
         "schema",
-        `The schema is ${schema} and this program's is ${knownSchema}; the next start brings it up to date.`,
+        `The schema is ${schema} and this program's is ${knownSchema}; the next start migrates it.`,
         "tropism migrate"
       )
     : ok("schema", `${schema}, as this program has it`)
@@ -74,22 +74,22 @@ export const examineStore = (environment: Environment) =>
         return [
           fault(
             "database",
-            "DATABASE_URL is no address of a PostgreSQL.",
+            "DATABASE_URL is not a PostgreSQL URL.",
             "export DATABASE_URL=postgres://user:password@host:5432/database"
           )
         ]
       return databaseFindings(yield* examineDatabase(url, "another"))
     }
     const own = yield* findOwnDatabase(environment.dataFolder)
-    if (Option.isNone(own)) return [ok("database", "The first start makes one in the data folder.")]
+    if (Option.isNone(own)) return [ok("database", "The first start creates one in the data folder.")]
     return yield* Effect.map(examineDatabase(own.value, "own"), databaseFindings).pipe(
-      Effect.catch(() => Effect.succeed([ok("database", "It is not running; a start starts it.")]))
+      Effect.catch(() => Effect.succeed([ok("database", "Not running; it starts with the server.")]))
     )
   }).pipe(
     Effect.timeoutOrElse({
       duration: limits.doctorAnswerMs,
       orElse: () =>
-        Effect.succeed([fault("database", "It does not answer.", 'psql "$DATABASE_URL" -c "select 1"')])
+        Effect.succeed([fault("database", "It does not respond.", 'psql "$DATABASE_URL" -c "select 1"')])
     }),
     Effect.catch(({ message }) =>
       Effect.succeed([

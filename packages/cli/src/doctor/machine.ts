@@ -15,11 +15,7 @@ const examineRuntime = Effect.sync((): Finding => {
   const [major = 0, minor = 0] = Bun.version.split(".").map(Number)
   return major > oldestBun[0] || (major === oldestBun[0] && minor >= oldestBun[1])
     ? ok("runtime", `Bun ${Bun.version}`)
-    : fault(
-        "runtime",
-        `Bun ${Bun.version} is too old; ${oldestBun.join(".")} is the oldest that works.`,
-        "npm ci"
-      )
+    : fault("runtime", `Bun ${Bun.version} is too old; ${oldestBun.join(".")} is the minimum.`, "npm ci")
 })
 
 /** Says whether the folder and what is in it belong to us and to nobody else. */
@@ -32,22 +28,26 @@ const examineFolder = ({ dataFolder }: Environment) =>
       const parent = path.dirname(dataFolder)
       const isOpen = yield* Effect.isSuccess(files.access(parent, { writable: true }))
       return isOpen
-        ? ok("data folder", `${dataFolder} is not there yet; the first start makes it.`)
-        : fault("data folder", `${dataFolder} is not there and cannot be made.`, `mkdir -p ${dataFolder}`)
+        ? ok("data folder", `${dataFolder} does not exist yet; the first start creates it.`)
+        : fault(
+            "data folder",
+            `${dataFolder} does not exist and cannot be created.`,
+            `mkdir -p ${dataFolder}`
+          )
     }
     if (facts.value.type !== "Directory")
-      return fault("data folder", `${dataFolder} is no folder.`, "TROPISM_DATA=… tropism start")
+      return fault("data folder", `${dataFolder} is not a folder.`, "TROPISM_DATA=… tropism start")
     if (!(yield* Effect.isSuccess(files.access(dataFolder, { readable: true, writable: true }))))
       return fault(
         "data folder",
-        `${dataFolder} may not be written by this user.`,
+        `${dataFolder} is not writable by this user.`,
         `sudo chown -R "$USER" ${dataFolder}`
       )
     for (const name of ["token", "database.json", "encryption-key"]) {
       const file = path.join(dataFolder, name)
       const mode = yield* Effect.option(Effect.map(files.stat(file), (one) => one.mode & 0o077))
       if (Option.getOrElse(mode, () => 0) !== 0)
-        return fault("data folder", `${file} is a secret and others may read it.`, `chmod 600 ${file}`)
+        return fault("data folder", `${file} is a secret but readable by others.`, `chmod 600 ${file}`)
     }
     return ok("data folder", dataFolder)
   })
@@ -68,7 +68,7 @@ const examineDisk = ({ dataFolder }: Environment) =>
     const lines = Option.getOrElse(yield* saidBy("df", ["-Pk", place]), (): ReadonlyArray<string> => [])
     const free = Number((lines.at(-1) ?? "").split(/\s+/)[3]) * 1024
     if (!Number.isFinite(free) || (free === 0 && lines.length < 2))
-      return warn("disk", `How much room there is at ${place} could not be found out.`, `df -h ${place}`)
+      return warn("disk", `The free disk space at ${place} could not be determined.`, `df -h ${place}`)
     const detail = `${formatBytes(free)} are free at ${place}`
     if (free < limits.diskFaultBytes)
       return fault("disk", `Only ${detail}; PostgreSQL stops when it is full.`, `df -h ${place}`)
@@ -86,10 +86,10 @@ const examineHandles = Effect.gen(function* () {
   return count < limits.leastFileHandles
     ? warn(
         "file handles",
-        `A process may have ${count} files and connections open.`,
+        `A process can open ${count} files and connections.`,
         `ulimit -n ${limits.leastFileHandles}`
       )
-    : ok("file handles", Number.isFinite(count) ? `${count} at once` : "no bound is known")
+    : ok("file handles", Number.isFinite(count) ? `${count} at the same time` : "limit unknown")
 })
 
 const examineSettings = (environment: Environment) =>

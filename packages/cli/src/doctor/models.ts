@@ -73,10 +73,10 @@ const askOnline = Effect.fnUntraced(function* (provider: Listed) {
   ).pipe(
     Effect.map(({ status }): Finding => {
       if (status === 401 || status === 403)
-        return fault("model", `${provider} does not take the key (status ${status}).`, `export ${variable}=…`)
+        return fault("model", `${provider} rejects the key (status ${status}).`, `export ${variable}=…`)
       return status < 400
-        ? ok("model", `${provider} answers and takes the key.`)
-        : warn("model", `${provider} answers with status ${status}.`, "tropism doctor --online")
+        ? ok("model", `${provider} accepts the key.`)
+        : warn("model", `${provider} responds with status ${status}.`, "tropism doctor --online")
     }),
     Effect.orElseSucceed(() =>
       fault(
@@ -97,20 +97,20 @@ export const examineModels = (isOnline: boolean) =>
       return [
         warn(
           "model",
-          "No provider has a key, so agents without a script cannot think.",
+          "No provider has an API key, so only scripted agents can run.",
           "export OPENAI_API_KEY=… TROPISM_MODEL=openai:gpt-5.4"
         )
       ]
     return yield* Effect.forEach(usable, (name) =>
       isOnline && name in lists
         ? askOnline(name as Listed)
-        : Effect.succeed(ok("model", `${name} has what it needs; --online asks it.`))
+        : Effect.succeed(ok("model", `${name} is configured; check it with --online.`))
     )
   }).pipe(
     Effect.provide(FetchHttpClient.layer),
     Effect.catch(() =>
       Effect.succeed([
-        fault("model", "The settings of the models cannot be read.", "env | grep -E '_API_KEY|_BASE_URL'")
+        fault("model", "The model settings cannot be read.", "env | grep -E '_API_KEY|_BASE_URL'")
       ])
     )
   )

@@ -31,19 +31,19 @@ const examineAddress = (url: string, isGiven: boolean, { host, port }: Environme
         ? ok("server", `A server is ready at ${url}.`)
         : fault(
             "server",
-            `The server at ${url} answers and is not ready (status ${answer.value.status}).`,
+            `The server at ${url} responds but is not ready (status ${answer.value.status}).`,
             `curl -s ${url}/ready`
           )
-    if (isGiven) return fault("server", `No Tropism server answers at ${url}.`, "tropism start")
+    if (isGiven) return fault("server", `No Tropism server responds at ${url}.`, "tropism start")
     if (Option.isSome(answer))
-      return fault("port", `Another program answers at ${url}.`, `PORT=${port + 1} tropism start`)
+      return fault("port", `Another program responds at ${url}.`, `PORT=${port + 1} tropism start`)
     return yield* Effect.match(tryListening({ host, port }), {
-      onSuccess: () => ok("port", `${port} on ${host} is free, and no server runs there.`),
+      onSuccess: () => ok("port", `${port} on ${host} is free, and no server is running there.`),
       onFailure: ({ code, message }) =>
         fault(
           "port",
           code === "EADDRINUSE"
-            ? `Port ${port} on ${host} is held by another program.`
+            ? `Port ${port} on ${host} is in use by another program.`
             : `Nothing can listen at ${host}:${port} (${message}).`,
           code === "EADDRINUSE" ? `PORT=${port + 1} tropism start` : "HOST=127.0.0.1 tropism start"
         )
@@ -58,12 +58,12 @@ const examineProjects = (client: ApiClient) =>
       items.length === 0 && me.projectIds !== null
         ? warn(
             "token",
-            `The token of ${me.userId} is good and reaches no project.`,
+            `The token of ${me.userId} is valid but has no access to any project.`,
             "tropism members add USER --role viewer"
           )
         : ok(
             "token",
-            `It is good: ${me.userId}, ${me.role}, ${items.length === 1 ? "1 project" : `${items.length} projects`}.`
+            `Valid: ${me.userId}, ${me.role}, ${items.length === 1 ? "1 project" : `${items.length} projects`}.`
           )
     ]
     for (const project of items) {

@@ -54,12 +54,12 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
         </Button>
       )}
       {isAdmin && <Button onClick={() => setIsDeleting(true)}>Delete</Button>}
-      {!canAnswer && <span className="text-xs text-ink-faint">Editors may run it.</span>}
+      {!canAnswer && <span className="text-xs text-ink-faint">Only editors can run it.</span>}
       {toggle.error !== null && !isAsked && <Failure error={toggle.error} />}
       {isRunning && <RunDialog agent={agent} onClose={() => setIsRunning(false)} />}
       <ConfirmDialog
         isOpen={isAsked}
-        title="Enable it although no model can be asked?"
+        title="Enable without a model?"
         verb="Enable it"
         staying="Leave it disabled"
         isBusy={toggle.isBusy}
@@ -67,7 +67,7 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
         onConfirm={turn}
         onClose={() => setIsAsked(false)}
       >
-        Each run that wakes would fail. <Visible text={missing ?? ""} />
+        Every run would fail. <Visible text={missing ?? ""} />
       </ConfirmDialog>
       <ConfirmDialog
         isOpen={isDeleting}
@@ -79,7 +79,7 @@ export const AgentActions = ({ agent, missing }: AgentActionsProps): ReactNode =
         onConfirm={() => remove.run({ path: agentPath(agent.id), method: "DELETE", ifMatch: agent.version })}
         onClose={() => setIsDeleting(false)}
       >
-        It wakes for nothing any more. What it did stays, with its runs and its versions.
+        It is no longer triggered. Its changes, runs and versions are kept.
       </ConfirmDialog>
     </>
   )
@@ -114,7 +114,7 @@ const RunDialog = ({ agent, onClose }: RunDialogProps): ReactNode => {
     >
       <TextField
         label="Input"
-        hint="What it works on; it may be empty"
+        hint="Input for the run (optional)"
         pointer="/input"
         error={error}
         value={input}

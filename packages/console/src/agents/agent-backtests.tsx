@@ -25,24 +25,24 @@ export const AgentBacktests = ({ agent }: { readonly agent: Agent }): ReactNode 
   return (
     <>
       <p className="mb-4 max-w-prose text-sm text-ink-soft">
-        Its present version runs over events that would have woken it, or over the newest change of an object
-        that you choose, sees the graph as it was then, and may only say what it would do. Nothing is changed.
+        Runs the current version against past events that match its trigger, or against the latest change of
+        an object you choose. It reads the graph as it was then and only suggests; nothing is changed.
       </p>
       {canAnswer ? (
         <BeginDryRun agent={agent} onBegun={(id) => change({ backtest: id })} />
       ) : (
         <p data-testid="editors-only" className="mb-6 text-sm text-ink-soft">
-          Editors may begin one.
+          Only editors can start one.
         </p>
       )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
-      {data === undefined && error === null && <Skeleton label="Reading the dry runs …" />}
+      {data === undefined && error === null && <Skeleton label="Loading backtests …" />}
       {data?.items.length === 0 && (
         <p data-testid="no-dry-runs" className="mb-2 text-sm text-ink-soft">
-          There was none yet.
+          No backtests yet.
         </p>
       )}
-      <ul aria-label="Dry runs" className="m-0 list-none p-0">
+      <ul aria-label="Backtests" className="m-0 list-none p-0">
         {data?.items.map((backtest) => (
           <li key={backtest.id} className="border-b border-line py-2 text-sm">
             <Button
@@ -75,8 +75,7 @@ interface ReportProps {
 const Report = ({ agentId, backtestId }: ReportProps): ReactNode => {
   const { project } = useConsole()
   const { data, error } = useQuery(backtestQuery(project.id, agentId, backtestId))
-  if (data === undefined)
-    return error === null ? <Skeleton label="Reading it …" /> : <Failure error={error} />
+  if (data === undefined) return error === null ? <Skeleton label="Loading …" /> : <Failure error={error} />
   const { report } = data
   const { agreed, judged } = report.agreement
   return (
@@ -90,7 +89,10 @@ const Report = ({ agentId, backtestId }: ReportProps): ReactNode => {
         items={[
           {
             name: "Agreement",
-            value: judged === 0 ? "nothing to compare with yet" : `${agreed} of ${judged} as people decided`
+            value:
+              judged === 0
+                ? "no reviewed suggestions in this sample"
+                : `${agreed} of ${judged} match the reviewers' decisions`
           },
           { name: "New suggestions", value: String(report.newSuggestions) },
           {

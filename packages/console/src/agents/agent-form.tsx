@@ -104,23 +104,23 @@ export const AgentForm = (props: AgentFormProps): ReactNode => {
       </p>
       <ConfirmDialog
         isOpen={asked !== undefined}
-        title="Save it enabled although no model can be asked?"
-        verb="Save it enabled"
-        staying="Go on editing"
+        title="Enable without a model?"
+        verb="Save enabled"
+        staying="Keep editing"
         onConfirm={() => {
           setAsked(undefined)
           if (asked !== undefined) onSave(asked)
         }}
         onClose={() => setAsked(undefined)}
       >
-        Each run that wakes would fail. <Visible text={missing ?? ""} />
+        Every run would fail. <Visible text={missing ?? ""} />
       </ConfirmDialog>
       <AskBeforeLeaving isUnsaved={draft !== initial && !isMade} />
     </form>
   )
 }
 
-const unfitTitle = "It cannot be saved like this"
+const unfitTitle = "Fix the errors below to save"
 
 interface SectionsProps extends DraftFields {
   /** Why no model can be asked as the draft stands; null where one can. */
@@ -129,29 +129,29 @@ interface SectionsProps extends DraftFields {
 
 const Sections = ({ missing, ...fields }: SectionsProps): ReactNode => (
   <>
-    <FormSection title="Who it is">
+    <FormSection title="General">
       <IdentityFields {...fields} />
     </FormSection>
-    <FormSection title="What wakes it">
+    <FormSection title="Trigger">
       <TriggerFields {...fields} />
     </FormSection>
-    <FormSection title="How it goes about it">
+    <FormSection title="Workflow">
       <FlowFields {...fields} />
     </FormSection>
-    <FormSection title="What it may do">
+    <FormSection title="Permissions">
       <PowerFields {...fields} />
     </FormSection>
-    <FormSection title="How its suggestions wait">
+    <FormSection title="Review settings">
       <ReviewFields {...fields} />
     </FormSection>
-    <FormSection title="Who thinks for it">
+    <FormSection title="Model settings">
       <ModelFields {...fields} missing={missing} />
       <WindowFields {...fields} />
     </FormSection>
-    <FormSection title="What holds it back">
+    <FormSection title="Limits">
       <LimitFields {...fields} />
       <CheckField
-        label="Enabled: it wakes for what it listens to"
+        label="Enabled"
         pointer="/enabled"
         isChecked={fields.draft.enabled}
         onChange={(enabled) => fields.change({ enabled })}

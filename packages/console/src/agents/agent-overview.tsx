@@ -36,7 +36,7 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
   const autonomy = useQuery(autonomyQuery(project.id, agent.id))
   return (
     <>
-      <section aria-label="Definition in short" className="mb-8">
+      <section aria-label="Summary" className="mb-8">
         <DefinitionList items={facts(agent)} />
         {agent.cronSchedule !== null && agent.triggerType === "schedule" && (
           <div className="mt-4">
@@ -47,9 +47,7 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
       <section aria-label="Latest runs" className="mb-8">
         <h2 className="mb-2 text-sm font-semibold">Latest runs</h2>
         {runs.error !== null && <Failure error={runs.error} />}
-        {runs.rows.length === 0 && !runs.isPending && (
-          <p className="text-sm text-ink-soft">It has not run yet.</p>
-        )}
+        {runs.rows.length === 0 && !runs.isPending && <p className="text-sm text-ink-soft">No runs yet.</p>}
         <ul className="m-0 list-none p-0">
           {runs.rows.slice(0, runsShown).map((run) => (
             <li
@@ -72,13 +70,13 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
         </ul>
         <p className="mt-2 text-sm">
           <Link to="/runs" search={{ agentId: agent.id }} className={linkClass}>
-            All its runs
+            All runs
           </Link>
         </p>
       </section>
       <AgentUsage agent={agent} />
       <section aria-label="Suggestions">
-        <h2 className="mb-2 text-sm font-semibold">What people decided of its suggestions</h2>
+        <h2 className="mb-2 text-sm font-semibold">Review outcomes</h2>
         {autonomy.error !== null && <Failure error={autonomy.error} />}
         {autonomy.data !== undefined && <Reviews records={autonomy.data.records} />}
       </section>
@@ -87,14 +85,14 @@ export const AgentOverview = ({ agent }: { readonly agent: Agent }): ReactNode =
 }
 
 const facts = (agent: Agent): ReadonlyArray<Definition> => [
-  { name: "Woken by", value: triggerWord(agent.triggerType) },
+  { name: "Trigger", value: triggerWord(agent.triggerType) },
   ...(agent.triggerType === "reaction"
     ? [
         {
           name: "Reactions",
           value: (
             <Link to="/reactions/$agentId" params={{ agentId: agent.id }} className={linkClass}>
-              its queue, and why it did not wake
+              Queue and trigger log
             </Link>
           )
         }
@@ -111,16 +109,16 @@ const facts = (agent: Agent): ReadonlyArray<Definition> => [
       )
   },
   { name: "Tools", value: agent.tools.length === 0 ? "none" : <Visible text={agent.tools.join(", ")} /> },
-  { name: "Time of one run", value: timeText(agent.defaultTimeoutMs) },
-  { name: "Changed", value: <TimeAgo instant={agent.updatedAt} /> }
+  { name: "Run timeout", value: timeText(agent.defaultTimeoutMs) },
+  { name: "Last changed", value: <TimeAgo instant={agent.updatedAt} /> }
 ]
 
 const timeText = (timeoutMs: number | null): string =>
-  timeoutMs === null ? "unbounded" : durationText(timeoutMs)
+  timeoutMs === null ? "no limit" : durationText(timeoutMs)
 
 const Reviews = ({ records }: { readonly records: ReadonlyArray<ReviewRecord> }): ReactNode =>
   records.length === 0 ? (
-    <p className="text-sm text-ink-soft">Nobody has decided one of its present version yet.</p>
+    <p className="text-sm text-ink-soft">No suggestions from this version have been reviewed yet.</p>
   ) : (
     <table className="w-full text-left text-sm">
       <TableHead titles={["Change", "Accepted", "Edited", "Rejected", "Undone", "Rate", "Trust"]} />
@@ -135,9 +133,9 @@ const Reviews = ({ records }: { readonly records: ReadonlyArray<ReviewRecord> })
             <td className="pr-3">{record.rejected}</td>
             <td className="pr-3">{record.reverted}</td>
             <td className="pr-3">
-              {record.acceptanceRate === null ? "–" : `${Math.round(record.acceptanceRate * 100)} %`}
+              {record.acceptanceRate === null ? "–" : `${Math.round(record.acceptanceRate * 100)}%`}
             </td>
-            <td>{record.promotionId === null ? "asks" : "need not ask"}</td>
+            <td>{record.promotionId === null ? "Asks" : "Trusted (auto-approved)"}</td>
           </tr>
         ))}
       </tbody>

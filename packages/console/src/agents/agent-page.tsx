@@ -37,9 +37,7 @@ export const AgentPage = (): ReactNode => {
   const { data: agent, error } = useQuery(agentQuery(project.id, agentId))
   const { data: health } = useQuery(agentHealthQuery(project.id, agentId))
   if (agent === undefined)
-    return (
-      <NotShown title="Agent" error={error} reading="Reading the agent …" to="/agents" way="All agents" />
-    )
+    return <NotShown title="Agent" error={error} reading="Loading agent …" to="/agents" way="All agents" />
   const missing = health?.items[0]?.modelMissing ?? null
   const isGone = isMissing(error)
   return (
@@ -64,7 +62,7 @@ export const AgentPage = (): ReactNode => {
       {isGone && (
         <div className="mb-6">
           <MovedNotice>
-            It was deleted meanwhile. What you see is from before; its definition can become a new agent.
+            This agent was deleted. You see its last definition, which you can save as a new agent.
           </MovedNotice>
         </div>
       )}
@@ -75,7 +73,7 @@ export const AgentPage = (): ReactNode => {
           data-testid="agent-disabled"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
-          It is disabled and wakes for nothing. <Visible text={agent.disabledReason ?? ""} />
+          This agent is disabled and is not triggered. <Visible text={agent.disabledReason ?? ""} />
         </p>
       )}
       {missing !== null && (
@@ -84,7 +82,7 @@ export const AgentPage = (): ReactNode => {
           data-testid="model-missing"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
-          Nobody can think for it. <Visible text={missing} />
+          No model is available for this agent. <Visible text={missing} />
         </p>
       )}
       {!isGone && agent.warnings.length > 0 && <Warnings agent={agent} />}
@@ -119,7 +117,7 @@ const tabsOf = (agent: Agent, missing: string | null, isGone: boolean): Readonly
     content: () => <Definition agent={agent} missing={missing} isGone={isGone} />
   },
   { id: "versions", title: "Versions", count: agent.version, content: () => <AgentVersions agent={agent} /> },
-  { id: "backtests", title: "Dry runs", content: () => <AgentBacktests agent={agent} /> },
+  { id: "backtests", title: "Backtests", content: () => <AgentBacktests agent={agent} /> },
   ...(agent.triggerType === "webhook"
     ? [{ id: "webhooks", title: "Webhooks", content: () => <AgentWebhooks agent={agent} /> }]
     : [])
@@ -160,7 +158,7 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
   const { run, isBusy, error } = useWrite<Agent>(`Save ${visibleText(agent.name)}`, (after) => {
     if (after.id !== base.id) return goTo(after)
     follow(after, sentTouches.current)
-    show({ tone: "done", title: "Saved", sentence: `The agent is at version ${after.version}.` })
+    show({ tone: "done", title: "Saved", sentence: `Current version: ${after.version}.` })
   })
   const hasMoved = agent.version > seen && !isBusy
   // Where nothing was written, nothing is to be kept.
@@ -174,7 +172,7 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
   if (!isAdmin)
     return (
       <>
-        <p className="mb-4 text-sm text-ink-soft">Admins may change it.</p>
+        <p className="mb-4 text-sm text-ink-soft">Only admins can change it.</p>
         <JsonView value={leanAgent(definitionOf(agent))} label="Definition" />
       </>
     )
@@ -186,15 +184,15 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
             actions={
               <>
                 <Button data-testid="keep-mine" size="small" onClick={() => setSeen(agent.version)}>
-                  Keep mine, to be saved on top of it
+                  Keep mine, to save on top of it
                 </Button>
                 <Button data-testid="drop-mine" size="small" onClick={() => begin(agent)}>
-                  Drop mine and begin with version {agent.version}
+                  Discard mine and start from version {agent.version}
                 </Button>
               </>
             }
           >
-            Somebody has made version {agent.version} meanwhile; what is written here was begun on version{" "}
+            Someone saved version {agent.version} in the meantime; your edits are based on version{" "}
             {base.version}.
           </MovedNotice>
         </div>
@@ -203,7 +201,7 @@ const Definition = ({ agent, missing, isGone }: DefinitionProps): ReactNode => {
         key={form}
         initial={initial}
         missing={missing}
-        verb={isGone ? "Make a new agent of it" : "Save as a new version"}
+        verb={isGone ? "Save as new agent" : "Save as new version"}
         isBusy={isBusy || isMade}
         error={error}
         goes={isGone}

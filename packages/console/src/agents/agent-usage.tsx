@@ -25,8 +25,8 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
   const today = DateTime.formatIsoDateUtc(DateTime.makeUnsafe(now))
   const perDay = agent.budget?.perDay ?? null
   return (
-    <section aria-label="What it used" data-testid="usage" className="mb-8">
-      <h2 className="mb-2 text-sm font-semibold">What it used</h2>
+    <section aria-label="Usage" data-testid="usage" className="mb-8">
+      <h2 className="mb-2 text-sm font-semibold">Usage</h2>
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
       {data !== undefined && perDay !== null && (
         <p className="mb-2 text-sm text-ink-soft">
@@ -37,11 +37,11 @@ export const AgentUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
         </p>
       )}
       {data?.items.length === 0 && (
-        <p className="text-sm text-ink-soft">No model has answered it in the last {daysShown} days.</p>
+        <p className="text-sm text-ink-soft">No model requests in the last {daysShown} days.</p>
       )}
       {data !== undefined && data.items.length > 0 && (
         <table className="w-full text-left text-sm">
-          <TableHead titles={["Day (UTC)", "Runs", "Read", "From the cache", "Written", "Cost"]} />
+          <TableHead titles={["Day (UTC)", "Runs", "Input", "Cached input", "Output", "Cost"]} />
           <tbody>
             {data.items.map(({ date, runs, usage, costUsd }) => (
               <tr key={date} className="border-b border-line">
@@ -72,7 +72,7 @@ const ModelUsage = ({ agent }: { readonly agent: Agent }): ReactNode => {
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
       {data !== undefined && data.items.length > 0 && (
         <table data-testid="model-usage" className="mt-4 w-full text-left text-sm">
-          <TableHead titles={["Model", "Requests", "Read", "From the cache", "Written", "Cost"]} />
+          <TableHead titles={["Model", "Requests", "Input", "Cached input", "Output", "Cost"]} />
           <tbody>
             {data.items.map(({ provider, model, requests, usage, cacheHitRate, costUsd }) => (
               <tr key={`${provider}:${model}`} className="border-b border-line">
@@ -110,5 +110,5 @@ const leftText = ({ maxCostUsd, maxTokens }: SpendingLimit, day: AgentDay | unde
       ? [`${moneyText(Math.max(0, maxCostUsd - (day?.costUsd ?? 0)))} of ${moneyText(maxCostUsd)}`]
       : [])
   ]
-  return parts.length === 0 ? "Its day has no bound." : `Left of today's budget (UTC): ${parts.join(", ")}.`
+  return parts.length === 0 ? "No daily limit." : `Remaining today (UTC): ${parts.join(", ")}.`
 }

@@ -23,9 +23,9 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
   const { project, isAdmin } = useConsole()
   const [address, change] = useAddress()
   const { data, error } = useQuery(agentVersionsQuery(project.id, agent.id))
-  const { run, isBusy, error: refusal } = useWrite(`Go back to a version of ${visibleText(agent.name)}`)
+  const { run, isBusy, error: refusal } = useWrite(`Restore a version of ${visibleText(agent.name)}`)
   if (data === undefined)
-    return error === null ? <Skeleton label="Reading the versions …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading versions …" /> : <Failure error={error} />
   const wanted = address["version"]
   const isNone = wanted !== undefined && placeIn(wanted, agent.version) === undefined
   const shown = placeIn(wanted, agent.version) ?? agent.version
@@ -53,7 +53,7 @@ export const AgentVersions = ({ agent }: { readonly agent: Agent }): ReactNode =
           </li>
         ))}
         {data.nextCursor !== null && (
-          <li className="py-2 text-xs text-ink-soft">Older ones are in the API.</li>
+          <li className="py-2 text-xs text-ink-soft">Older versions are available in the API.</li>
         )}
       </ol>
       <div className="min-w-0">
@@ -88,10 +88,10 @@ interface NoVersionProps {
 const NoVersion = ({ wanted, newest, onNewest }: NoVersionProps): ReactNode => (
   <div role="status" className="grid justify-items-start gap-3 text-sm">
     <p>
-      There is no version <Visible text={wanted} />.
+      No version <Visible text={wanted} />.
     </p>
     <Button size="small" onClick={onNewest}>
-      Show version {newest}, the newest
+      Show version {newest} (latest)
     </Button>
   </div>
 )
@@ -112,13 +112,13 @@ const VersionLine = ({ version, isShown, isBusy, onShow, onRestore }: VersionLin
       </Button>
       {onRestore !== undefined && (
         <Button data-testid="restore" size="small" weight="quiet" disabled={isBusy} onClick={onRestore}>
-          Go back<span className="sr-only"> to version {version.version}</span>
+          Restore<span className="sr-only"> version {version.version}</span>
         </Button>
       )}
     </div>
     <p className="mt-1 text-xs text-ink-soft">
       by <Visible text={version.createdBy} />, <TimeAgo instant={version.createdAt} />
-      {version.restoredFrom !== null && `, as version ${version.restoredFrom} was`}
+      {version.restoredFrom !== null && `, restored from version ${version.restoredFrom}`}
     </p>
   </>
 )
@@ -140,7 +140,7 @@ const Difference = ({ agentId, version, from, newest, onFrom }: DifferenceProps)
         {data !== undefined && (
           <h2 data-from={data.from ?? undefined} data-to={data.to} className="text-sm font-semibold">
             {data.from === null
-              ? `Version ${data.to} was the first`
+              ? `Version ${data.to} is the first version`
               : `From version ${data.from} to ${data.to}`}
           </h2>
         )}

@@ -33,24 +33,24 @@ export const AgentWebhooks = ({ agent }: { readonly agent: Agent }): ReactNode =
   const [opened, setOpened] = useState<OpenedWebhook>()
   return (
     <>
-      <SectionHead lead="Other systems wake the agent by a signed delivery to one of these addresses, as Standard Webhooks says.">
+      <SectionHead lead="Other systems trigger the agent with a signed delivery to one of these addresses (Standard Webhooks).">
         {isAdmin ? (
           <Button weight="primary" onClick={() => setIsMaking(true)}>
-            Make a webhook
+            Create webhook
           </Button>
         ) : (
-          <OnlyAdmins>Admins make and end webhooks.</OnlyAdmins>
+          <OnlyAdmins>Only admins can create and revoke webhooks.</OnlyAdmins>
         )}
       </SectionHead>
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
-      {data === undefined && error === null && <Skeleton label="Reading the webhooks …" />}
+      {data === undefined && error === null && <Skeleton label="Loading webhooks …" />}
       {data?.items.length === 0 && (
         <EmptyState
-          title="No webhook yet"
+          title="No webhooks yet"
           command={`npx tropism webhooks create ${agent.name}`}
-          does="makes one and shows its secret"
+          does="creates a webhook and shows its secret"
         >
-          Nobody outside can wake this agent until it has one.
+          Other systems cannot trigger this agent until you create a webhook.
         </EmptyState>
       )}
       {data !== undefined && (
@@ -59,11 +59,11 @@ export const AgentWebhooks = ({ agent }: { readonly agent: Agent }): ReactNode =
         </Rows>
       )}
       {typeof data?.nextCursor === "string" && (
-        <p className="mt-3 text-xs text-ink-faint">The newest {data.items.length} are listed.</p>
+        <p className="mt-3 text-xs text-ink-faint">Showing the latest {data.items.length}.</p>
       )}
       <p className="mt-4 text-sm">
         <Link to="/runs" search={{ agentId: agent.id, trigger: "webhook" }} className={linkClass}>
-          What deliveries began
+          Runs from deliveries
         </Link>
       </p>
       {isMaking && (
@@ -90,7 +90,7 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
   const { isAdmin } = useConsole()
   const [asked, setAsked] = useState<"rotate" | "revoke">()
   const close = (): void => setAsked(undefined)
-  const revoke = useWrite(`End ${visibleText(webhook.name)}`, close)
+  const revoke = useWrite(`Revoke ${visibleText(webhook.name)}`, close)
   const path = agentPath(webhook.agentId, `/webhooks/${encodeURIComponent(webhook.id)}`)
   return (
     <Row
@@ -108,7 +108,7 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
                 setAsked("revoke")
               }}
             >
-              End it
+              Revoke
             </Button>
           </>
         )
@@ -118,11 +118,10 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
         <code className="min-w-0 font-mono select-all">{webhook.url}</code>
         <CopyButton text={webhook.url} label={`the address of ${visibleText(webhook.name)}`} />
       </span>
-      At most {webhook.ratePerMinute} a minute,{" "}
-      {webhook.untrusted && "untrusted, so what it begins may only suggest, "}made{" "}
-      <TimeAgo instant={webhook.createdAt} /> by <Visible text={webhook.createdBy} />,{" "}
+      Max {webhook.ratePerMinute} per minute, {webhook.untrusted && "untrusted (its runs can only suggest), "}
+      created <TimeAgo instant={webhook.createdAt} /> by <Visible text={webhook.createdBy} />,{" "}
       {webhook.lastDeliveryAt === null ? (
-        "nothing was delivered yet"
+        "no deliveries yet"
       ) : (
         <>
           last delivery <TimeAgo instant={webhook.lastDeliveryAt} />
@@ -130,7 +129,7 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
       )}
       {webhook.previousTokenUntil !== null && (
         <>
-          , the token before <Until instant={webhook.previousTokenUntil} />
+          , previous token <Until instant={webhook.previousTokenUntil} />
         </>
       )}
       {asked === "rotate" && (
@@ -145,15 +144,15 @@ const WebhookRow = ({ webhook, onOpened }: WebhookRowProps): ReactNode => {
       )}
       <ConfirmDialog
         isOpen={asked === "revoke"}
-        title={`End ${visibleText(webhook.name)}?`}
-        verb="End it"
+        title={`Revoke ${visibleText(webhook.name)}?`}
+        verb="Revoke"
         staying="Keep it"
         isBusy={revoke.isBusy}
         error={revoke.error}
         onConfirm={() => revoke.run({ path, method: "DELETE" })}
         onClose={close}
       >
-        Whoever delivers to it is refused from the next delivery on. It cannot be brought back.
+        Deliveries to this webhook are refused from now on. This cannot be undone.
       </ConfirmDialog>
     </Row>
   )
@@ -166,7 +165,7 @@ interface OpenedProps {
 
 const Opened = ({ webhook, onClose }: OpenedProps): ReactNode => (
   <ShownOnce
-    title="The webhook is open"
+    title="Webhook created"
     secrets={[
       { label: "the address", text: webhook.url },
       { label: "the signing secret", text: webhook.signingSecret },
@@ -174,7 +173,6 @@ const Opened = ({ webhook, onClose }: OpenedProps): ReactNode => (
     ]}
     onClose={onClose}
   >
-    <Visible text={webhook.name} />: give these to whoever delivers. Copy them now: nobody is shown the
-    secrets again.
+    <Visible text={webhook.name} />: give these to the sender. Copy them now: the secrets are not shown again.
   </ShownOnce>
 )

@@ -56,6 +56,6 @@ it("knows what happens with a change, and says how sure the agent must be", () =
     suggested: [outcomeWord("suggested", "")],
     doneIfSure: [outcomeWord("doneIfSure", "")]
   })
-  expect(outcomeWord("doneIfSure", "")).toContain("80 %")
-  expect(outcomeWord("doneIfSure", "0.955")).toContain("96 %")
+  expect(outcomeWord("doneIfSure", "")).toContain("80%")
+  expect(outcomeWord("doneIfSure", "0.955")).toContain("96%")
 })

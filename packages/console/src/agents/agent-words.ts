@@ -23,10 +23,10 @@ export const cronText = (expression: string): string | undefined => {
 }
 
 const triggerWords: Readonly<Record<Agent["triggerType"], string>> = {
-  reaction: "A change of the graph, or a foreign event",
-  schedule: "Its schedule",
-  manual: "A person",
-  webhook: "A webhook"
+  reaction: "Graph change or external event",
+  schedule: "Schedule",
+  manual: "Manual",
+  webhook: "Webhook"
 }
 
 export const triggerWord = (type: Agent["triggerType"]): string => triggerWords[type]
@@ -51,14 +51,14 @@ export const healthText = (health: AgentHealth): string => {
   if (state !== "failed") return healthSentences[state]
   const failures = health.latest.findIndex(({ status }) => status !== "failed")
   const row = failures === -1 ? health.latest.length : failures
-  return row === 1 ? "Its latest run failed." : `Its latest ${row} runs failed.`
+  return row === 1 ? "Last run failed." : `Last ${row} runs failed.`
 }
 
 const healthSentences: Readonly<Record<Exclude<HealthState, "disabled" | "failed">, string>> = {
-  running: "It works.",
-  paused: "A run of it waits.",
-  notRun: "It has not run yet.",
-  well: "It is well."
+  running: "Running",
+  paused: "Waiting for a person",
+  notRun: "No runs yet",
+  well: "Healthy"
 }
 
 /** How much an agent needs a look, the least number first: it disabled itself, it fails, nobody can think for it. */
@@ -93,11 +93,11 @@ export const outcomeOf = (isAllowed: boolean, mode: string, alwaysAsks: boolean)
 
 /** The same in words; an empty threshold is the default. */
 export const outcomeWord = (outcome: ChangeOutcome, threshold: string): string => {
-  if (outcome === "refused") return "is refused"
-  if (outcome === "done") return "is done at once"
-  if (outcome === "suggested") return "waits for a person"
+  if (outcome === "refused") return "Not allowed"
+  if (outcome === "done") return "Auto-applied"
+  if (outcome === "suggested") return "Needs review"
   const least = Number(threshold === "" ? "0.8" : threshold)
   return Number.isNaN(least)
-    ? "is done when it is sure"
-    : `is done when it is ${Math.round(least * 100)} % sure`
+    ? "Auto-applied at high confidence"
+    : `Auto-applied at ≥ ${Math.round(least * 100)}% confidence`
 }

@@ -34,10 +34,7 @@ export const AgentsPage = (): ReactNode => {
   const rows = useMemo(() => chosenAgents(list.rows, { words, enabled }), [list.rows, words, enabled])
   return (
     <>
-      <PageHeader
-        title="Agents"
-        lead="Who works here, what wakes them, and how they fare. Who needs a look comes first."
-      >
+      <PageHeader title="Agents" lead="Agents and their health. Agents that need attention are listed first.">
         {isAdmin && (
           <Link
             to="/agents/new"
@@ -55,25 +52,25 @@ export const AgentsPage = (): ReactNode => {
       )}
       {list.hasMore && list.rows.length >= limits.agentsToSort && (
         <p className="mb-3 text-sm text-ink-soft">
-          Of the newest {list.rows.length.toLocaleString()} agents only; older ones follow as you scroll.
+          Showing the latest {list.rows.length.toLocaleString()} agents; scroll to load older ones.
         </p>
       )}
       <PagedTable
         label="Agents"
         list={{ ...list, rows }}
-        reading="Reading the agents …"
+        reading="Loading agents …"
         columns={columns}
         linkTo={({ id }) => ({ to: "/agents/$agentId", params: { agentId: id } })}
         empty={
           list.rows.length > 0 ? (
-            <EmptyState title="No such agent">Of all agents none is as you look for.</EmptyState>
+            <EmptyState title="No matching agents">No agents match your search.</EmptyState>
           ) : (
             <EmptyState
-              title="There is no agent yet"
+              title="No agents yet"
               command="npx tropism agents apply -f agents.yaml"
-              does="makes agents of a file"
+              does="creates agents from a file"
             >
-              Each agent is listed here with its latest runs.
+              Agents appear here with their latest runs.
             </EmptyState>
           )
         }
@@ -114,7 +111,7 @@ const Now = ({ health }: { readonly health: AgentHealth }): ReactNode => {
 const columns: ReadonlyArray<Column<AgentHealth>> = [
   { title: "Agent", width: "minmax(0,1fr)", cell: ({ agentName }) => <Visible text={agentName} /> },
   {
-    title: "Now",
+    title: "Status",
     width: "minmax(0,1.6fr)",
     cell: (health) => <Now health={health} />
   },
@@ -143,7 +140,7 @@ const columns: ReadonlyArray<Column<AgentHealth>> = [
     )
   },
   {
-    title: "Woken by",
+    title: "Trigger",
     width: "10rem",
     cell: ({ triggerType, nextFireAt }) => (
       <span className="text-xs text-ink-soft">
@@ -158,20 +155,20 @@ const columns: ReadonlyArray<Column<AgentHealth>> = [
     )
   },
   {
-    title: "Accepted",
+    title: "Acceptance rate",
     width: "5.5rem",
     cell: ({ acceptance: { decided, rate } }) => (
       <span className="text-xs text-ink-soft">
-        {rate === null ? "–" : `${Math.round(rate * 100)} % of ${decided.toLocaleString("en")}`}
+        {rate === null ? "–" : `${Math.round(rate * 100)}% of ${decided.toLocaleString("en")}`}
       </span>
     )
   },
   {
-    title: "Latest, and cost of 7 days",
+    title: "Last run · Cost (7d)",
     width: "8rem",
     cell: ({ latest: [newest], weekCostUsd }) => (
       <span className="text-xs text-ink-soft">
-        {newest === undefined ? "never ran" : <TimeAgo instant={newest.createdAt} />}
+        {newest === undefined ? "no runs" : <TimeAgo instant={newest.createdAt} />}
         <br />
         {moneyText(weekCostUsd)}
       </span>

@@ -84,15 +84,15 @@ const OneEvent = ({ result }: ResultProps): ReactNode => (
 /** What it would do now. */
 const Now = ({ result: { event, now, runStatus } }: ResultProps): ReactNode =>
   now.length === 0 ? (
-    runStatus === "completed" && <p className="text-sm text-ink-soft">It would change nothing.</p>
+    runStatus === "completed" && <p className="text-sm text-ink-soft">No changes</p>
   ) : (
-    <ul aria-label="It would" className="m-0 grid list-none gap-3 p-0">
+    <ul aria-label="Suggested changes" className="m-0 grid list-none gap-3 p-0">
       {now.map(({ change, confidence, reasoning, isNew }, index) => (
         <li key={index} className="text-sm">
           <p className="mb-1">
             <Would change={change} changedId={event.objectId} />
             {confidence !== null && `, ${confidenceText(confidence)}`}
-            {isNew && <span className="text-ink-soft"> (nothing like it was suggested then)</span>}
+            {isNew && <span className="text-ink-soft"> (new: not suggested in the original run)</span>}
           </p>
           {reasoning !== null && (
             <p className="mb-1.5 text-ink-soft">
@@ -124,10 +124,10 @@ const Asked = ({ change }: { readonly change: Change }): ReactNode => {
 /** What it suggested when it happened, what became of that, and whether it would say it again. */
 const Earlier = ({ result: { earlier } }: ResultProps): ReactNode =>
   earlier.length > 0 && (
-    <ul aria-label="Then" className="m-0 mt-2 list-none p-0 text-sm text-ink-soft">
+    <ul aria-label="Original suggestions" className="m-0 mt-2 list-none p-0 text-sm text-ink-soft">
       {earlier.map(({ taskId, number, status, isEdited, now }) => (
         <li key={taskId}>
-          Then it suggested{" "}
+          The original run suggested{" "}
           <Link to="/tasks/$taskId" params={{ taskId }} className={linkClass}>
             #{number}
           </Link>
@@ -157,24 +157,22 @@ const Would = ({ change, changedId }: WouldProps): ReactNode => {
     <>
       {verb}{" "}
       <Link to="/objects/$objectId" params={{ objectId: change.objectId }} className={linkClass}>
-        {change.objectId === changedId
-          ? "the object that changed"
-          : `the object …${change.objectId.slice(-8)}`}
+        {change.objectId === changedId ? "the changed object" : `the object …${change.objectId.slice(-8)}`}
       </Link>
     </>
   )
 }
 
 const decisionWords: Readonly<Record<BacktestResult["earlier"][number]["status"], string>> = {
-  pending: "on which nobody has decided",
+  pending: "not reviewed",
   completed: "approved",
   rejected: "rejected",
   expired: "expired"
 }
 
 const likenessWords: Readonly<Record<Likeness, string>> = {
-  same: "it would say the same again",
-  edited: "it would say what a person made of it",
-  different: "it would say something else about the same",
-  none: "it would not say it again"
+  same: "same suggestion again",
+  edited: "suggests the edited version",
+  different: "different suggestion for the same target",
+  none: "no longer suggested"
 }

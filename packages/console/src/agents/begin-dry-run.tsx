@@ -23,7 +23,7 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
   const [maxEvents, setMaxEvents] = useState("20")
   const [days, setDays] = useState("30")
   const { objectId, fields } = useChosenObject("the object")
-  const begin = useWrite<Backtest>("Begin a dry run", ({ id }) => onBegun(id))
+  const begin = useWrite<Backtest>("Start backtest", ({ id }) => onBegun(id))
   const body =
     over === "object"
       ? { objectIds: [objectId] }
@@ -48,8 +48,8 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
           name="over"
           value={over}
           choices={[
-            { value: "events", label: "Events that would have woken it" },
-            { value: "object", label: "An object that I choose" }
+            { value: "events", label: "Past events that match its trigger" },
+            { value: "object", label: "One object" }
           ]}
           onChange={setOver}
         />
@@ -58,7 +58,7 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
         ) : (
           <>
             <TextField
-              label="Newest events"
+              label="Number of latest events"
               type="number"
               pointer="/maxEvents"
               error={begin.error}
@@ -66,7 +66,7 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
               onChange={setMaxEvents}
             />
             <TextField
-              label="Of the last days"
+              label="From the last (days)"
               type="number"
               pointer="/days"
               error={begin.error}
@@ -80,7 +80,7 @@ export const BeginDryRun = ({ agent, onBegun }: BeginDryRunProps): ReactNode => 
           weight="primary"
           disabled={begin.isBusy || (over === "object" && objectId === "")}
         >
-          Begin a dry run
+          Start backtest
         </Button>
       </form>
       {begin.error !== null && <Failure error={begin.error} />}

@@ -11,19 +11,19 @@ import { useWrite } from "../server/use-write.ts"
 export const CancelDryRun = ({ backtest }: { readonly backtest: Backtest }): ReactNode => {
   const { agentId, id, status } = backtest
   const [isAsked, setIsAsked] = useState(false)
-  const cancel = useWrite<Backtest>("Cancel a dry run", () => setIsAsked(false))
+  const cancel = useWrite<Backtest>("Cancel backtest", () => setIsAsked(false))
   if (!backtestTransitions[status].includes("cancelled")) return null
   return (
     <>
       {" "}
       <Button size="small" onClick={() => setIsAsked(true)}>
-        Cancel it
+        Cancel
       </Button>
       <ConfirmDialog
         isOpen={isAsked}
-        title="Cancel this dry run?"
-        verb="Cancel the dry run"
-        staying="Let it run"
+        title="Cancel this backtest?"
+        verb="Cancel backtest"
+        staying="Keep running"
         isBusy={cancel.isBusy}
         error={cancel.error}
         onConfirm={() =>
@@ -34,7 +34,7 @@ export const CancelDryRun = ({ backtest }: { readonly backtest: Backtest }): Rea
         }
         onClose={() => setIsAsked(false)}
       >
-        Its runs end where they are, and no further event is run. What it has found stays.
+        Its open runs are cancelled and no further events are run. Results so far are kept.
       </ConfirmDialog>
     </>
   )

@@ -16,8 +16,8 @@ export const ConditionFields = ({ draft, change, at }: DraftFields): ReactNode =
   const put = (index: number, changes: Partial<ConditionRow>) =>
     change({ conditions: conditions.map((row, each) => (each === index ? { ...row, ...changes } : row)) })
   return (
-    <div ref={list} role="group" aria-label="Only where" className="grid gap-3">
-      <p className="text-sm font-medium">Only where</p>
+    <div ref={list} role="group" aria-label="Conditions" className="grid gap-3">
+      <p className="text-sm font-medium">Conditions</p>
       {conditions.map((row, index) => (
         <ConditionFieldset
           // oxlint-disable-next-line react/no-array-index-key -- a row is its place: nothing else tells two alike apart
@@ -36,7 +36,7 @@ export const ConditionFields = ({ draft, change, at }: DraftFields): ReactNode =
       </p>
       <TextField
         label="Only if one of these properties changed"
-        hint="One a line; empty is any"
+        hint="One per line. Leave empty for any property."
         {...at("/reactionConfig/where/changedProperties")}
         value={draft.changedProperties}
         onChange={(changedProperties) => change({ changedProperties })}
@@ -69,7 +69,7 @@ const ConditionFieldset = ({ index, row, at, onChange, onRemove }: ConditionFiel
         isMono
       />
       <ChoiceField
-        label="Must be so"
+        label="Operator"
         {...at(`${pointer}/op`)}
         value={row.op}
         choices={operatorNames}

@@ -18,13 +18,13 @@ export const operatorNames: ReadonlyArray<{ readonly value: FilterOperator; read
   { value: "eq", label: "is" },
   { value: "ne", label: "is not" },
   { value: "in", label: "is one of" },
-  { value: "gt", label: "is more than" },
+  { value: "gt", label: "is greater than" },
   { value: "gte", label: "is at least" },
   { value: "lt", label: "is less than" },
   { value: "lte", label: "is at most" },
-  { value: "contains", label: "has in it" },
-  { value: "startsWith", label: "begins with" },
-  { value: "exists", label: "is there" }
+  { value: "contains", label: "contains" },
+  { value: "startsWith", label: "starts with" },
+  { value: "exists", label: "exists" }
 ]
 
 export const emptyRow: ConditionRow = { property: "", op: "eq", value: "" }

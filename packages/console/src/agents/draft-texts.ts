@@ -54,7 +54,10 @@ export const objectGiven = (
     Result.filterOrFail(isJsonObject, () => undefined),
     Result.mapBoth({
       onSuccess: (value): Sent => ({ [field]: value }),
-      onFailure: (): DraftFault => ({ pointer, message: `This is no JSON object, such as ${example}.` })
+      onFailure: (): DraftFault => ({
+        pointer,
+        message: `Invalid JSON. Expected an object, e.g. ${example}.`
+      })
     })
   )
 }

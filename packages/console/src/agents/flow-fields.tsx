@@ -17,20 +17,20 @@ export const FlowFields = (fields: DraftFields): ReactNode => {
       <div className="grid gap-4 sm:grid-cols-2">
         <ChoiceField
           label="Flow"
-          hint="How the prompts of a run follow one another"
+          hint="Order of the prompts in a run"
           {...at("/flowType")}
           value={draft.flowType}
           choices={[
-            { value: "single", label: "Single: its prompt, once" },
-            { value: "sequential", label: "Sequential: steps, one after the other" },
-            { value: "loop", label: "Loop: again and again, until it ends it" }
+            { value: "single", label: "Single: the prompt once" },
+            { value: "sequential", label: "Sequential: steps in order" },
+            { value: "loop", label: "Loop: repeat until the agent ends it" }
           ]}
           onChange={(flowType) => change({ flowType })}
         />
         {draft.flowType === "loop" && (
           <TextField
-            label="Iterations, at most"
-            hint="10 by itself"
+            label="Max iterations"
+            hint="Default: 10"
             {...at("/maxIterations")}
             value={draft.maxIterations}
             onChange={(maxIterations) => change({ maxIterations })}
@@ -59,8 +59,8 @@ const StepList = ({ draft, change, at }: DraftFields): ReactNode => {
         <p className="text-sm font-medium">Steps</p>
         <p className="text-xs text-ink-faint">
           {draft.flowType === "loop"
-            ? "Of each iteration; a loop without steps repeats the agent's prompt"
-            : "Each sees what those before it said: {{ steps.NAME.output }}"}
+            ? "Steps of each iteration. Without steps, the loop repeats the agent's prompt."
+            : "Each step can use the output of earlier steps: {{ steps.NAME.output }}"}
         </p>
       </div>
       {steps.map((row, index) => (
@@ -110,11 +110,11 @@ const StepFieldset = ({ index, row, at, onChange, onEarlier, onRemove }: StepFie
             isMono
           />
         </div>
-        {index > 0 && <Button onClick={onEarlier}>Earlier</Button>}
+        {index > 0 && <Button onClick={onEarlier}>Move up</Button>}
         <Button onClick={onRemove}>Remove</Button>
       </div>
       <TextField
-        label="Prompt of the step"
+        label="Step prompt"
         {...at(`${pointer}/prompt`)}
         value={row.prompt}
         onChange={(prompt) => onChange({ prompt })}
@@ -123,19 +123,19 @@ const StepFieldset = ({ index, row, at, onChange, onEarlier, onRemove }: StepFie
       />
       <div className="grid gap-4 sm:grid-cols-2">
         <ChoiceField
-          label="Tools of the step"
-          hint="What it may use meanwhile"
+          label="Step tools"
+          hint="Tools available in this step"
           value={row.toolsOf}
           choices={[
-            { value: "agent", label: "The agent's" },
-            { value: "own", label: "Only those named" }
+            { value: "agent", label: "Same as the agent" },
+            { value: "own", label: "Selected tools" }
           ]}
           onChange={(toolsOf) => onChange({ toolsOf })}
         />
         {row.toolsOf === "own" && (
           <TextField
-            label="Only these tools"
-            hint="One a line; empty is none"
+            label="Allowed tools"
+            hint="One per line. Leave empty for none."
             {...at(`${pointer}/tools`)}
             value={row.tools}
             onChange={(tools) => onChange({ tools })}
@@ -146,7 +146,7 @@ const StepFieldset = ({ index, row, at, onChange, onEarlier, onRemove }: StepFie
       </div>
       <ModelParts
         model={row.model}
-        unsaid="The agent's"
+        unsaid="Same as the agent"
         pointer={`${pointer}/model`}
         at={at}
         onChange={(changes) => onChange({ model: { ...row.model, ...changes } })}

@@ -10,35 +10,35 @@ export const HybridFields = ({ draft, change, at }: DraftFields): ReactNode => {
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <TextField
-        label="Sure from"
-        hint="From 0 to 1; 0.8 by itself"
+        label="Confidence threshold"
+        hint="0 to 1. Default: 0.8"
         {...at("/hybridPolicy/confidenceThreshold")}
         value={draft.threshold}
         onChange={(threshold) => change({ threshold })}
       />
       <ChoiceField
         label="Trust"
-        hint="Where it is not sure"
+        hint="Below the confidence threshold"
         name="promotion"
         value={promotion === null ? "" : "earned"}
         choices={[
-          { value: "", label: "It always asks" },
-          { value: "earned", label: "It need not ask once people have agreed often enough" }
+          { value: "", label: "Always ask" },
+          { value: "earned", label: "Stop asking after enough approvals" }
         ]}
         onChange={(said) => change({ promotion: said === "" ? null : { minReviews: "20", minRate: "0.95" } })}
       />
       {promotion !== null && (
         <>
           <TextField
-            label="After so many reviews"
-            hint="Of one kind of change and one type"
+            label="Min reviews"
+            hint="Per operation and type"
             {...at("/hybridPolicy/promotion/minReviews")}
             value={promotion.minReviews}
             onChange={(minReviews) => change({ promotion: { ...promotion, minReviews } })}
           />
           <TextField
-            label="With this share accepted as it was"
-            hint="From 0 to 1"
+            label="Min share accepted unchanged"
+            hint="0 to 1"
             {...at("/hybridPolicy/promotion/minRate")}
             value={promotion.minRate}
             onChange={(minRate) => change({ promotion: { ...promotion, minRate } })}

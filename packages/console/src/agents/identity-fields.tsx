@@ -18,7 +18,7 @@ export const IdentityFields = ({ draft, change, at }: DraftFields): ReactNode =>
     <TextField label="Role" {...at("/role")} value={draft.role} onChange={(role) => change({ role })} />
     <TextField
       label="Prompt"
-      hint="A Liquid template over event, object, input, agent and project: Greet {{ object.key }}."
+      hint="Liquid template with event, object, input, agent and project, e.g. Greet {{ object.key }}."
       {...at("/prompt")}
       value={draft.prompt}
       onChange={(prompt) => change({ prompt })}

@@ -23,50 +23,50 @@ export const LimitFields = ({ draft, change, at }: DraftFields): ReactNode => (
 const limitWords = [
   {
     field: "maxSteps",
-    label: "Steps of one run at most",
-    hint: "Empty is unbounded",
+    label: "Max steps per run",
+    hint: "Leave empty for no limit",
     pointer: "/maxSteps"
   },
   {
     field: "defaultTimeoutMs",
-    label: "Time of one run, in ms",
-    hint: "Then it is asked to stop; empty is unbounded, and 15 minutes for one that reacts",
+    label: "Run timeout (ms)",
+    hint: "The run is then paused. Leave empty for no limit; 15 minutes for triggered runs.",
     pointer: "/defaultTimeoutMs"
   },
   {
     field: "runTokens",
-    label: "Tokens of one run, at most",
-    hint: "With all the runs that it spawns",
+    label: "Max tokens per run",
+    hint: "Including sub-agent runs",
     pointer: "/budget/perRun/maxTokens"
   },
   {
     field: "runDollars",
-    label: "Dollars of one run, at most",
-    hint: "Where the model's price is known",
+    label: "Max cost per run ($)",
+    hint: "Only where the model's price is known",
     pointer: "/budget/perRun/maxCostUsd"
   },
   {
     field: "dayTokens",
-    label: "Tokens of one day, at most",
-    hint: "Of its own requests, in UTC",
+    label: "Max tokens per day",
+    hint: "This agent's own requests, UTC",
     pointer: "/budget/perDay/maxTokens"
   },
   {
     field: "dayDollars",
-    label: "Dollars of one day, at most",
-    hint: "Of its own requests, in UTC",
+    label: "Max cost per day ($)",
+    hint: "This agent's own requests, UTC",
     pointer: "/budget/perDay/maxCostUsd"
   },
   {
     field: "maxPendingRuns",
-    label: "Runs that wait or work, at most",
-    hint: "1000 by itself; one more that is asked for is refused",
+    label: "Max open runs",
+    hint: "Queued, running and paused. Default: 1000; further runs are refused.",
     pointer: "/maxPendingRuns"
   },
   {
     field: "disableAfterFailures",
-    label: "Failures in a row that disable it",
-    hint: "10 by itself",
+    label: "Disable after N consecutive failures",
+    hint: "Default: 10",
     pointer: "/disableAfterFailures"
   }
 ] as const

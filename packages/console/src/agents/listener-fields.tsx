@@ -29,11 +29,12 @@ export const ListenerFields = ({ draft, change, at }: DraftFields): ReactNode =>
     return { server: server?.name ?? "", name: "", args: "" }
   }
   return (
-    <div ref={group} role="group" aria-label="Events of foreign servers" className="grid gap-3">
+    <div ref={group} role="group" aria-label="External events" className="grid gap-3">
       <div>
-        <p className="text-sm font-medium">Events of foreign servers</p>
+        <p className="text-sm font-medium">External events</p>
         <p className="text-xs text-ink-faint">
-          What an MCP server tells wakes it, too. Such a run has read something foreign and may only suggest.
+          Events from MCP servers also trigger the agent. Such a run has read untrusted content and can only
+          suggest.
         </p>
       </div>
       {listeners.map((row, index) => (
@@ -103,15 +104,15 @@ const ListenerFieldset = ({
       <div className="grid gap-3 sm:grid-cols-[minmax(0,1fr)_minmax(0,2fr)_auto] sm:items-start">
         <ChoiceField
           label="Server"
-          hint="Of this project"
+          hint="In this project"
           {...at(`${pointer}/server`)}
           value={row.server}
-          choices={choices.map((name) => ({ value: name, label: name === "" ? "Choose one …" : name }))}
+          choices={choices.map((name) => ({ value: name, label: name === "" ? "Select …" : name }))}
           onChange={(name) => onChange({ server: name })}
         />
         <TextField
           label="Event"
-          hint={server === undefined ? "As its server calls it" : allowedWords(server)}
+          hint={server === undefined ? "Event name on the server" : allowedWords(server)}
           {...at(`${pointer}/name`)}
           value={row.name}
           onChange={(name) => onChange({ name })}
@@ -124,8 +125,8 @@ const ListenerFieldset = ({
       </div>
       <div>
         <TextField
-          label="Narrowed by"
-          hint='A JSON object of the arguments that the server takes, e.g. {"type": "Order"}; empty is everything'
+          label="Arguments"
+          hint='JSON object of event arguments, e.g. {"type": "Order"}. Leave empty for all events.'
           {...at(`${pointer}/arguments`)}
           value={row.args}
           onChange={(args) => onChange({ args })}

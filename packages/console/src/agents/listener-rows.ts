@@ -44,5 +44,5 @@ export const knownEvents = ({ allowedEvents = [], eventSources }: Server): Reado
 /** What agents may hear of a server, in a sentence. */
 export const allowedWords = ({ allowedEvents = [] }: Pick<Server, "allowedEvents">): string =>
   allowedEvents.length === 0
-    ? "Agents may hear none of its events; an admin allows them in the settings"
-    : `Agents may hear ${allowedEvents.join(", ")}`
+    ? "Agents cannot receive events from this server. An admin can allow them in the settings"
+    : `Allowed events: ${allowedEvents.join(", ")}`

@@ -19,11 +19,11 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
   const [name, setName] = useState("")
   const [rate, setRate] = useState(String(webhookBounds.ratePerMinute))
   const [untrusted, setUntrusted] = useState(true)
-  const { run, isBusy, error } = useWrite<OpenedWebhook>("Make a webhook", onMade)
+  const { run, isBusy, error } = useWrite<OpenedWebhook>("Create webhook", onMade)
   return (
     <FormDialog
-      title="Make a webhook"
-      verb="Make"
+      title="Create webhook"
+      verb="Create"
       isBusy={isBusy}
       error={error}
       pointers={["/name", "/ratePerMinute"]}
@@ -42,7 +42,7 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
     >
       <TextField
         label="Name"
-        hint="Who delivers to it, so that somebody knows later whether it is still needed."
+        hint="The sending system, so you can tell later whether it is still needed."
         pointer="/name"
         error={error}
         value={name}
@@ -50,7 +50,7 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
         hasFirstFocus
       />
       <TextField
-        label="Deliveries taken within a minute"
+        label="Max deliveries per minute"
         type="number"
         pointer="/ratePerMinute"
         error={error}
@@ -58,8 +58,8 @@ export const MakeWebhook = ({ agentId, onMade, onClose }: MakeWebhookProps): Rea
         onChange={setRate}
       />
       <CheckField
-        label="What it delivers is untrusted"
-        hint="The runs that it begins may only suggest."
+        label="Treat deliveries as untrusted"
+        hint="Runs it triggers can only suggest."
         isChecked={untrusted}
         onChange={setUntrusted}
       />

@@ -71,7 +71,7 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
       {(model.provider === "scripted" || model.script !== "") && (
         <TextField
           label="Script"
-          hint="A JSON object of rules; empty is the built-in script of the model's or the agent's name"
+          hint="JSON object of rules. Leave empty for the built-in script named after the model or the agent."
           {...at(`${pointer}/script`)}
           value={model.script}
           onChange={(script) => onChange({ script })}
@@ -82,42 +82,42 @@ const AskedFields = (props: ModelPartsProps): ReactNode => {
       <div className="grid gap-4 sm:grid-cols-2">
         <TextField
           label="Temperature"
-          hint="From 0 to 2; empty is the provider's"
+          hint="0 to 2. Leave empty for the provider's default."
           {...at(`${pointer}/temperature`)}
           value={model.temperature}
           onChange={(temperature) => onChange({ temperature })}
         />
         <TextField
-          label="Tokens of one answer, at most"
-          hint="Empty is the provider's"
+          label="Max output tokens"
+          hint="Leave empty for the provider's default"
           {...at(`${pointer}/maxOutputTokens`)}
           value={model.maxOutputTokens}
           onChange={(maxOutputTokens) => onChange({ maxOutputTokens })}
         />
         <TextField
-          label="Open requests on one server, at most"
-          hint="Of this agent; empty is as many as the server allows for the model"
+          label="Max concurrent requests per server"
+          hint="This agent only. Leave empty for the server's limit for the model."
           {...at(`${pointer}/maxConcurrency`)}
           value={model.maxConcurrency}
           onChange={(maxConcurrency) => onChange({ maxConcurrency })}
         />
         <ReasoningFields {...props} />
         <TextField
-          label="Context window, in tokens"
-          hint="Empty is what is known of the model, or what it says when a prompt is too long"
+          label="Context window (tokens)"
+          hint="Leave empty to detect it"
           {...at(`${pointer}/contextWindow`)}
           value={model.contextWindow}
           onChange={(contextWindow) => onChange({ contextWindow })}
         />
         <TextField
-          label="Longest pause of an answer, in milliseconds"
-          hint="Empty is 120,000; before its first piece an answer may take twice as long"
+          label="Max pause in a response (ms)"
+          hint="Default: 120,000. The first output may take twice as long."
           {...at(`${pointer}/silenceTimeoutMs`)}
           value={model.silenceTimeoutMs}
           onChange={(silenceTimeoutMs) => onChange({ silenceTimeoutMs })}
         />
         <PriceFields
-          label="Price of the model"
+          label="Model price"
           price={model.price}
           pointer={`${pointer}/price`}
           at={at}
@@ -137,15 +137,15 @@ const ReasoningFields = ({ model, pointer, at, onChange }: ModelPartsProps): Rea
     <>
       <ChoiceField
         label="Reasoning"
-        hint="How much the model thinks before it answers"
+        hint="Reasoning effort before the model answers"
         {...at(`${pointer}/reasoning`)}
         value={model.reasoning}
         choices={[{ value: "", label: "The model's default" }, ...efforts]}
         onChange={(reasoning) => onChange({ reasoning })}
       />
       <TextField
-        label="Options of the provider"
-        hint="A JSON object of options that its API has; no keys, no addresses"
+        label="Provider options"
+        hint="JSON object of provider API options. No keys or URLs."
         {...at(`${pointer}/providerOptions`)}
         value={model.providerOptions}
         onChange={(providerOptions) => onChange({ providerOptions })}
@@ -161,10 +161,10 @@ const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): Reac
   return (
     <>
       <ChoiceField
-        label="Asked where it cannot answer"
+        label="Fallback model"
         {...at(`${place}/provider`)}
         value={fallback?.provider ?? ""}
-        choices={[{ value: "", label: "Nobody" }, ...providers]}
+        choices={[{ value: "", label: "None" }, ...providers]}
         onChange={(provider) =>
           onChange(
             provider === ""
@@ -187,7 +187,7 @@ const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): Reac
       ) : (
         <>
           <TextField
-            label="Its model"
+            label="Fallback model name"
             {...at(`${place}/name`)}
             value={fallback.name}
             onChange={(name) => onChange({ fallback: { ...fallback, name } })}
@@ -195,14 +195,14 @@ const FallbackFields = ({ model, pointer, at, onChange }: ModelPartsProps): Reac
           />
           <div className="sm:col-span-2">
             <CheckField
-              label="Both are asked at the same time"
-              hint="Whoever speaks first is heard"
+              label="Send to both models at once"
+              hint="The first response is used"
               isChecked={model.race}
               onChange={(race) => onChange({ race })}
             />
           </div>
           <PriceFields
-            label="Its price"
+            label="Fallback model price"
             price={fallback.price}
             pointer={`${place}/price`}
             at={at}
@@ -220,11 +220,11 @@ const GuardFields = ({ model: { guard }, pointer, at, onChange }: ModelPartsProp
   return (
     <>
       <ChoiceField
-        label="Guarded by"
-        hint="A second model that judges what this one is about to read"
+        label="Guardrail model"
+        hint="A second model that checks the input of this one"
         {...at(`${place}/provider`)}
         value={guard?.provider ?? ""}
-        choices={[{ value: "", label: "Nobody" }, ...providers]}
+        choices={[{ value: "", label: "None" }, ...providers]}
         onChange={(provider) =>
           onChange({
             guard:
@@ -235,8 +235,8 @@ const GuardFields = ({ model: { guard }, pointer, at, onChange }: ModelPartsProp
       {guard !== null && (
         <>
           <TextField
-            label="The guard's model"
-            hint="As its provider calls it"
+            label="Guardrail model name"
+            hint="Model name at the provider"
             {...at(`${place}/name`)}
             value={guard.name}
             onChange={(name) => onChange({ guard: { ...guard, name } })}
@@ -244,8 +244,8 @@ const GuardFields = ({ model: { guard }, pointer, at, onChange }: ModelPartsProp
           />
           <div className="sm:col-span-2">
             <TextField
-              label="What the guard looks for besides"
-              hint="Empty is what every guard looks for"
+              label="Additional guardrail instructions"
+              hint="Leave empty for the default checks"
               {...at(`${place}/instructions`)}
               value={guard.instructions}
               onChange={(instructions) => onChange({ guard: { ...guard, instructions } })}

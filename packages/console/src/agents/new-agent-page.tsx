@@ -14,14 +14,14 @@ import { useMade } from "./use-made.ts"
 export const NewAgentPage = (): ReactNode => {
   const { isAdmin } = useConsole()
   const { isMade, goTo } = useMade()
-  const { run, isBusy, error } = useWrite<Agent>("Make an agent", goTo)
+  const { run, isBusy, error } = useWrite<Agent>("Create an agent", goTo)
   return (
     <>
       <PageHeader above={<Link to="/agents">Agents</Link>} title="New agent" />
       {isAdmin ? (
         <AgentForm
           initial={emptyDraft}
-          verb="Make the agent"
+          verb="Create agent"
           isBusy={isBusy || isMade}
           error={error}
           goes
@@ -29,7 +29,7 @@ export const NewAgentPage = (): ReactNode => {
           onSave={(body) => run({ path: "agents", method: "POST", body })}
         />
       ) : (
-        <p className="text-sm text-ink-soft">Admins may make agents.</p>
+        <p className="text-sm text-ink-soft">Only admins can create agents.</p>
       )}
     </>
   )

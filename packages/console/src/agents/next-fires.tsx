@@ -29,7 +29,10 @@ export const NextFires = ({ cron, zone }: NextFiresProps): ReactNode => {
   return (
     <div className="text-sm">
       <p>{cronText(cron)}</p>
-      <ol aria-label="Next fires" className="m-0 mt-1 list-none p-0 text-xs text-ink-soft tabular-nums">
+      <ol
+        aria-label="Next scheduled runs"
+        className="m-0 mt-1 list-none p-0 text-xs text-ink-soft tabular-nums"
+      >
         {data?.fires.map(({ at, localTime }) => (
           <li key={at}>
             <ShownTime instant={at}>{wallClockText(localTime, now)}</ShownTime> in{" "}

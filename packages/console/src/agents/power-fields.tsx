@@ -14,12 +14,12 @@ import { SubAgentFields } from "./sub-agent-fields.tsx"
 
 /** What a capability is about, and the change that it is the capability for. */
 const kinds: Readonly<Record<CapabilityFlag, { readonly title: string; readonly kind: ChangeKind }>> = {
-  canCreateObjects: { title: "Creates an object", kind: "create" },
-  canUpdateObjects: { title: "Updates an object", kind: "update" },
-  canDeleteObjects: { title: "Deletes an object", kind: "delete" },
-  canCreateRelationships: { title: "Creates a relationship", kind: "createRelationship" },
-  canUpdateRelationships: { title: "Updates a relationship", kind: "updateRelationship" },
-  canDeleteRelationships: { title: "Deletes a relationship", kind: "deleteRelationship" }
+  canCreateObjects: { title: "Create object", kind: "create" },
+  canUpdateObjects: { title: "Update object", kind: "update" },
+  canDeleteObjects: { title: "Delete object", kind: "delete" },
+  canCreateRelationships: { title: "Create relationship", kind: "createRelationship" },
+  canUpdateRelationships: { title: "Update relationship", kind: "updateRelationship" },
+  canDeleteRelationships: { title: "Delete relationship", kind: "deleteRelationship" }
 }
 
 export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
@@ -29,9 +29,9 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
       {...at("/executionMode")}
       value={draft.executionMode}
       choices={[
-        { value: "suggest", label: "Suggest: a person decides each change" },
-        { value: "hybrid", label: "Hybrid: it acts where it is sure, and asks where not" },
-        { value: "execute", label: "Execute: it acts by itself" }
+        { value: "suggest", label: "Suggest: a person reviews each change" },
+        { value: "hybrid", label: "Hybrid: apply high-confidence changes, ask for the rest" },
+        { value: "execute", label: "Execute: apply all permitted changes" }
       ]}
       onChange={(executionMode) => change({ executionMode })}
     />
@@ -39,19 +39,19 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
     <ChangeTable draft={draft} change={change} />
     <div className="grid gap-4 sm:grid-cols-2">
       <ChoiceField
-        label="Types that it may touch"
+        label="Writable object types"
         name="touches"
         value={draft.touches}
         choices={[
           { value: "all", label: "All types" },
-          { value: "these", label: "Only those named" }
+          { value: "these", label: "Selected types" }
         ]}
         onChange={(touches) => change({ touches })}
       />
       {draft.touches === "these" && (
         <TextField
-          label="Only these types of objects"
-          hint="Parted by commas; empty is none"
+          label="Writable types"
+          hint="Comma-separated. Leave empty for none."
           {...at("/capabilities/allowedObjectTypes")}
           value={draft.allowedObjectTypes}
           onChange={(allowedObjectTypes) => change({ allowedObjectTypes })}
@@ -60,7 +60,7 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
     </div>
     <TextField
       label="Tools"
-      hint="One a line, with * as a wildcard: graph.*, tasks.add_task, github.search_*"
+      hint="One per line; * is a wildcard: graph.*, tasks.add_task, github.search_*"
       {...at("/tools")}
       value={draft.tools}
       onChange={(tools) => change({ tools })}
@@ -69,8 +69,8 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
     />
     <SubAgentFields draft={draft} change={change} at={at} />
     <TextField
-      label="Tools that it may call again and again"
-      hint="With the same arguments, such as one that polls; one a line, with * as a wildcard"
+      label="Tools exempt from loop detection"
+      hint="May be called repeatedly with the same arguments, e.g. to poll. One per line; * is a wildcard."
       {...at("/repeatableTools")}
       value={draft.repeatableTools}
       onChange={(repeatableTools) => change({ repeatableTools })}
@@ -83,10 +83,10 @@ export const PowerFields = ({ draft, change, at }: DraftFields): ReactNode => (
 /** What becomes of each kind of change. */
 const ChangeTable = ({ draft, change }: Pick<DraftFields, "draft" | "change">): ReactNode => {
   const isHybrid = draft.executionMode === "hybrid"
-  const titles = ["Change", "Allowed", ...(isHybrid ? ["Always asks"] : []), "What becomes of it"]
+  const titles = ["Change", "Allowed", ...(isHybrid ? ["Always asks"] : []), "Outcome"]
   return (
     <table className="w-full text-left text-sm">
-      <caption className="sr-only">What becomes of each kind of change</caption>
+      <caption className="sr-only">Outcome by operation</caption>
       <TableHead titles={titles} />
       <tbody>
         {capabilityFlags.map((flag) => {

@@ -23,8 +23,8 @@ export const PriceFields = ({ label, price, pointer, at, onChange }: PriceFields
       apart={[...rateWords.map(({ name }) => `${pointer}/${name}`), `${pointer}/longPrompts`]}
       value={price === null ? "" : "own"}
       choices={[
-        { value: "", label: "As the server knows it" },
-        { value: "own", label: "As it is said here" }
+        { value: "", label: "Server's price" },
+        { value: "own", label: "Custom price" }
       ]}
       onChange={(said) => onChange(said === "" ? null : emptyPrice)}
     />
@@ -38,8 +38,8 @@ export const PriceFields = ({ label, price, pointer, at, onChange }: PriceFields
         />
         <div className="sm:col-span-3">
           <CheckField
-            label="Long prompts cost something else"
-            hint="The whole request then"
+            label="Different price for long prompts"
+            hint="Applies to the whole request"
             isChecked={price.long !== null}
             onChange={(isLong) => onChange({ ...price, long: isLong ? emptyLong : null })}
           />
@@ -68,7 +68,7 @@ const LongFields = ({ long, pointer, at, onChange }: LongFieldsProps): ReactNode
   <div role="group" aria-label="Long prompts" className="grid gap-4 sm:col-span-3 sm:grid-cols-3">
     <div className="sm:col-span-3 sm:max-w-xs">
       <TextField
-        label="Long is over so many tokens"
+        label="Long prompts: more than (tokens)"
         {...at(`${pointer}/overTokens`)}
         value={long.overTokens}
         onChange={(overTokens) => onChange({ ...long, overTokens })}
@@ -103,18 +103,18 @@ const RateFields = ({ rates, pointer, at, onChange }: RateFieldsProps): ReactNod
   ))
 
 const rateWords = [
-  { field: "input", label: "Input", hint: "Dollars for a million tokens", name: "inputPerMillion" },
-  { field: "output", label: "Output", hint: "Dollars for a million tokens", name: "outputPerMillion" },
+  { field: "input", label: "Input", hint: "$ per million tokens", name: "inputPerMillion" },
+  { field: "output", label: "Output", hint: "$ per million tokens", name: "outputPerMillion" },
   {
     field: "cached",
-    label: "Input it still had",
-    hint: "Empty costs what other input does",
+    label: "Cached input",
+    hint: "Leave empty for the input price",
     name: "cachedInputPerMillion"
   },
   {
     field: "cacheWrite",
-    label: "Input it caches",
-    hint: "Empty costs what other input does",
+    label: "Cache writes",
+    hint: "Leave empty for the input price",
     name: "cacheWritePerMillion"
   }
 ] as const

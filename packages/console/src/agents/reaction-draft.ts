@@ -98,7 +98,7 @@ const relationshipTypesOf = ({
     ? Result.succeed({ relationshipTypes: types })
     : Result.fail({
         pointer: "/reactionConfig/relationshipTypes",
-        message: "Name at least one, or choose all types."
+        message: "Enter at least one type, or choose all types."
       })
 }
 

@@ -16,8 +16,8 @@ export const ReactionFields = (fields: DraftFields): ReactNode => {
     <>
       <TypesField
         of="objects"
-        label="Types of objects"
-        hint="Parted by commas; empty is all"
+        label="Object types"
+        hint="Comma-separated. Leave empty for all types."
         place={at("/reactionConfig/objectTypes")}
         value={draft.objectTypes}
         onChange={(objectTypes) => change({ objectTypes })}
@@ -26,17 +26,17 @@ export const ReactionFields = (fields: DraftFields): ReactNode => {
       <ChangeFields {...fields} />
       <ConditionFields {...fields} />
       <ListenerFields {...fields} />
-      <div role="group" aria-label="Whose changes" className="grid gap-2">
+      <div role="group" aria-label="Changes by" className="grid gap-2">
         <CheckField
-          label="It ignores its own changes"
-          hint="And what takes them back"
+          label="Ignore its own changes"
+          hint="Includes undos"
           pointer="/reactionConfig/ignoreSelfTriggered"
           isChecked={draft.ignoresItself}
           onChange={(ignoresItself) => change({ ignoresItself })}
         />
         <CheckField
-          label="It ignores the changes of all agents"
-          hint="People, imports and programs wake it"
+          label="Ignore changes by all agents"
+          hint="Only people, imports and programs trigger it"
           pointer="/reactionConfig/ignoreAgentTriggered"
           isChecked={draft.ignoresAgents}
           onChange={(ignoresAgents) => change({ ignoresAgents })}
@@ -52,12 +52,12 @@ const RelationshipFields = ({ draft, change, at }: DraftFields): ReactNode => (
     <div className="grid gap-4 sm:grid-cols-2">
       <ChoiceField
         label="Relationships"
-        hint="Their changes wake it as those of objects do"
+        hint="Relationship changes that trigger it"
         name="relationships"
         value={draft.relationships}
         choices={[
-          { value: "none", label: "None: it hears objects alone" },
-          { value: "these", label: "Only types that are named" },
+          { value: "none", label: "None (objects only)" },
+          { value: "these", label: "Selected types" },
           { value: "all", label: "All types" }
         ]}
         onChange={(relationships) => change({ relationships })}
@@ -66,8 +66,8 @@ const RelationshipFields = ({ draft, change, at }: DraftFields): ReactNode => (
     {draft.relationships === "these" && (
       <TypesField
         of="relationships"
-        label="Only these types of relationships"
-        hint="Parted by commas"
+        label="Relationship types"
+        hint="Comma-separated"
         place={at("/reactionConfig/relationshipTypes")}
         value={draft.relationshipTypes}
         onChange={(relationshipTypes) => change({ relationshipTypes })}
@@ -81,7 +81,7 @@ const changeTypes = ["created", "updated", "deleted"]
 const ChangeFields = ({ draft, change, at }: DraftFields): ReactNode => (
   <div role="group" aria-label="Changes">
     <p className="text-sm font-medium">Changes</p>
-    <p className="text-xs text-ink-faint">None, where it hears foreign servers alone</p>
+    <p className="text-xs text-ink-faint">None (external events only)</p>
     <div className="mt-1.5 flex flex-wrap gap-4 text-sm">
       {changeTypes.map((type) => (
         <label key={type} className="flex min-h-6 items-center gap-2">

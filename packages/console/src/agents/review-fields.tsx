@@ -14,23 +14,23 @@ export const ReviewFields = ({ draft, change, at }: DraftFields): ReactNode => {
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <TextField
-        label="Who is asked to decide"
-        hint="Anybody else with the role may, too"
+        label="Default reviewer"
+        hint="Anyone with the reviewer's role can still decide"
         {...at("/reviewPolicy/assignee")}
         value={draft.assignee}
         onChange={(assignee) => change({ assignee })}
         offered={members?.items.map(({ userId }) => userId) ?? []}
       />
       <TextField
-        label="Suggestions that wait, at most"
-        hint="1000 by itself; one more is refused"
+        label="Max pending suggestions"
+        hint="Default: 1000; further suggestions are refused"
         {...at("/reviewPolicy/maxPending")}
         value={draft.maxPending}
         onChange={(maxPending) => change({ maxPending })}
       />
       <TextField
-        label="They expire after, in ms"
-        hint="Empty is never; 86400000 is a day"
+        label="Suggestions expire after (ms)"
+        hint="Leave empty for never. 86400000 is one day."
         {...at("/reviewPolicy/expiresAfterMs")}
         value={draft.expiresAfterMs}
         onChange={(expiresAfterMs) => change({ expiresAfterMs })}

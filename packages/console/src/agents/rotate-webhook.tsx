@@ -11,7 +11,7 @@ const graces = [
   { value: "3600", label: "an hour" },
   { value: "86400", label: "a day" },
   { value: "604800", label: "a week" },
-  { value: "0", label: "no time: it leaked" }
+  { value: "0", label: "not at all (leaked)" }
 ]
 
 interface RotateWebhookProps {
@@ -23,11 +23,11 @@ interface RotateWebhookProps {
 
 export const RotateWebhook = ({ path, onMade, onClose }: RotateWebhookProps): ReactNode => {
   const [grace, setGrace] = useState("3600")
-  const { run, isBusy, error } = useWrite<OpenedWebhook>("Give a webhook a new token", onMade)
+  const { run, isBusy, error } = useWrite<OpenedWebhook>("Rotate webhook token", onMade)
   return (
     <FormDialog
-      title="Give it a new token"
-      verb="Make the token"
+      title="Rotate token"
+      verb="Rotate token"
       isBusy={isBusy}
       error={error}
       pointers={["/graceSeconds"]}
@@ -35,7 +35,7 @@ export const RotateWebhook = ({ path, onMade, onClose }: RotateWebhookProps): Re
       onClose={onClose}
     >
       <ChoiceField
-        label="The token before stays good for"
+        label="Previous token stays valid for"
         pointer="/graceSeconds"
         error={error}
         value={grace}

@@ -17,8 +17,8 @@ export const SubAgentFields = ({ draft, change, at }: DraftFields): ReactNode =>
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <TextField
-        label="Agents that it may spawn"
-        hint="One a line, with * as a wildcard: researcher, research-*; empty is none"
+        label="Sub-agents"
+        hint="One per line; * is a wildcard: researcher, research-*. Leave empty for none."
         {...at("/subAgents")}
         value={draft.subAgents}
         onChange={(subAgents) => change({ subAgents })}
@@ -27,11 +27,11 @@ export const SubAgentFields = ({ draft, change, at }: DraftFields): ReactNode =>
       />
       <ChoiceField
         label="Add an agent"
-        hint="Of this project"
+        hint="In this project"
         name="addSubAgent"
         value=""
         choices={[
-          { value: "", label: "Choose one …" },
+          { value: "", label: "Select …" },
           ...offered.toSorted().map((name) => ({ value: name, label: name }))
         ]}
         onChange={(name) => change({ subAgents: [...named, name].filter((each) => each !== "").join("\n") })}

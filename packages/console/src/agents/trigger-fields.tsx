@@ -16,7 +16,7 @@ export const TriggerFields = (fields: DraftFields): ReactNode => {
   return (
     <>
       <ChoiceField
-        label="Woken by"
+        label="Trigger type"
         {...at("/triggerType")}
         value={draft.triggerType}
         choices={triggerTypes}
@@ -26,7 +26,7 @@ export const TriggerFields = (fields: DraftFields): ReactNode => {
       {draft.triggerType === "schedule" && <ScheduleFields {...fields} />}
       {draft.triggerType === "webhook" && (
         <p className="text-sm text-ink-soft">
-          Once it is saved, its webhooks are made in its tab “Webhooks”, or by{" "}
+          After saving, create webhooks on the “Webhooks” tab or with{" "}
           <InlineCommand text={`npx tropism webhooks create ${draft.name === "" ? "AGENT" : draft.name}`} />.
         </p>
       )}
@@ -64,27 +64,27 @@ const ScheduleFields = ({ draft, change, at }: DraftFields): ReactNode => {
       <NextFires cron={asked.cron} zone={asked.zone} />
       <div className="grid gap-4 sm:grid-cols-2">
         <ChoiceField
-          label="Fires that were missed"
-          hint="While no server was there"
+          label="Missed schedules"
+          hint="While the server was offline"
           {...at("/catchUp")}
           value={draft.catchUp}
           choices={[
             { value: "", label: "The server's default" },
-            { value: "one", label: "One run for all of them" },
-            { value: "all", label: "A run for each" },
-            { value: "none", label: "None" }
+            { value: "one", label: "One run for all" },
+            { value: "all", label: "One run each" },
+            { value: "none", label: "Skip" }
           ]}
           onChange={(catchUp) => change({ catchUp })}
         />
         <ChoiceField
-          label="While its earlier run is at work"
-          hint="When it fires again"
+          label="Overlapping runs"
+          hint="When the previous run is still open"
           {...at("/overlapPolicy")}
           value={draft.overlapPolicy}
           choices={[
             { value: "", label: "The server's default" },
-            { value: "skip", label: "Skip the fire" },
-            { value: "allow", label: "Run beside it" }
+            { value: "skip", label: "Skip" },
+            { value: "allow", label: "Run in parallel" }
           ]}
           onChange={(overlapPolicy) => change({ overlapPolicy })}
         />

@@ -32,12 +32,12 @@ export const TypesField = ({ of, label, hint, place, value, onChange }: TypesFie
     <div className="grid gap-4 sm:grid-cols-2">
       <TextField label={label} hint={hint} {...place} value={value} onChange={onChange} />
       <ChoiceField
-        label={of === "objects" ? "Add a type of objects" : "Add a type of relationships"}
-        hint="Of this project"
+        label={of === "objects" ? "Add object type" : "Add relationship type"}
+        hint="In this project"
         name={of === "objects" ? "addObjectType" : "addRelationshipType"}
         value=""
         choices={[
-          { value: "", label: offered.length === 0 ? "No other is known" : "Choose one …" },
+          { value: "", label: offered.length === 0 ? "No other types" : "Select …" },
           ...offered.map((type) => ({ value: type, label: type }))
         ]}
         onChange={(type) => onChange([...named, type].filter((each) => each !== "").join(", "))}

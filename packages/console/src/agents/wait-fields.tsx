@@ -10,16 +10,16 @@ export const WaitFields = (fields: DraftFields): ReactNode => {
   return (
     <div className="grid gap-4 sm:grid-cols-2">
       <ChoiceField
-        label="While it is at work on the object"
-        hint="What becomes of another event of it"
+        label="Concurrency (same object)"
+        hint="What to do with a new event while a run is in progress"
         {...at("/reactionConfig/concurrencyStrategy")}
         value={draft.concurrencyStrategy}
         choices={[
           { value: "", label: "The server's default" },
           { value: "skip", label: "Skip the event" },
-          { value: "latest", label: "Run once more at its end" },
-          { value: "queue", label: "Queue it" },
-          { value: "parallel", label: "Run beside it" }
+          { value: "latest", label: "Run again with the latest state" },
+          { value: "queue", label: "Queue" },
+          { value: "parallel", label: "Run in parallel" }
         ]}
         onChange={(concurrencyStrategy) => change({ concurrencyStrategy })}
       />
@@ -47,24 +47,24 @@ interface NumberWords {
 }
 
 const numbers: ReadonlyArray<NumberWords> = [
-  { field: "debounceMs", label: "Wait until quiet, in ms", hint: "0 is at once" },
+  { field: "debounceMs", label: "Debounce (ms)", hint: "0 runs immediately" },
   {
     field: "maxWaitMs",
-    label: "Wait at most, in ms",
-    hint: "Of what waits until it is quiet, or for a batch"
+    label: "Max wait (ms)",
+    hint: "For debounced and batched events"
   },
-  { field: "batchSize", label: "Events for one run, at most", hint: "1 by itself" },
-  { field: "maxConcurrency", label: "Runs at once, at most", hint: "Empty is unbounded" },
+  { field: "batchSize", label: "Batch size", hint: "Default: 1" },
+  { field: "maxConcurrency", label: "Max concurrent runs", hint: "Leave empty for no limit" },
   {
     field: "maxRuns",
-    label: "Runs begun, at most",
-    hint: "What is beyond waits; empty is unbounded",
+    label: "Rate limit: max runs",
+    hint: "Further events wait. Leave empty for no limit.",
     pointer: "rateLimit/maxRuns"
   },
   {
     field: "perSeconds",
-    label: "Within so many seconds",
-    hint: "Of the runs begun",
+    label: "Per (seconds)",
+    hint: "Rate limit window",
     pointer: "rateLimit/perSeconds"
   }
 ]
@@ -72,28 +72,28 @@ const numbers: ReadonlyArray<NumberWords> = [
 const RetryFields = ({ draft: { retry }, change, at }: DraftFields): ReactNode => (
   <>
     <ChoiceField
-      label="When a run fails"
-      hint="Of its reaction; a person may always try it again"
+      label="On failure"
+      hint="Triggered runs only. Anyone can retry manually."
       name="retries"
       value={retry === null ? "" : "again"}
       choices={[
-        { value: "", label: "A person looks at it" },
-        { value: "again", label: "Try it again" }
+        { value: "", label: "Move to dead letters" },
+        { value: "again", label: "Retry" }
       ]}
       onChange={(said) => change({ retry: said === "" ? null : { maxAttempts: "2", backoffMs: "60000" } })}
     />
     {retry !== null && (
       <>
         <TextField
-          label="Tries in all"
-          hint="From 2 to 5, the first included"
+          label="Max attempts"
+          hint="2 to 5, including the first"
           {...at("/retryPolicy/maxAttempts")}
           value={retry.maxAttempts}
           onChange={(maxAttempts) => change({ retry: { ...retry, maxAttempts } })}
         />
         <TextField
-          label="Pause before the second, in ms"
-          hint="It doubles with each"
+          label="Retry delay (ms)"
+          hint="Doubles with each attempt"
           {...at("/retryPolicy/backoffMs")}
           value={retry.backoffMs}
           onChange={(backoffMs) => change({ retry: { ...retry, backoffMs } })}

@@ -8,21 +8,21 @@ import type { DraftFields } from "./draft-fields.ts"
 export const WindowFields = ({ draft, change, at }: DraftFields): ReactNode => (
   <div className="grid gap-4 sm:grid-cols-2">
     <ChoiceField
-      label="When a conversation or run grows long"
+      label="Long conversations and runs"
       {...at("/reducer/type")}
       value={draft.reducer}
       choices={[
-        { value: "", label: "Default: sum up above 100,000 tokens" },
-        { value: "summarizing", label: "Sum up the oldest messages" },
+        { value: "", label: "Default: summarize above 100,000 tokens" },
+        { value: "summarizing", label: "Summarize the oldest messages" },
         { value: "truncating", label: "Drop the oldest messages" },
-        { value: "whole", label: "Show everything" }
+        { value: "whole", label: "Keep everything" }
       ]}
       onChange={(reducer) => change({ reducer })}
     />
     {(draft.reducer === "summarizing" || draft.reducer === "truncating") && (
       <TextField
-        label="Tokens shown, at most"
-        hint="Estimated; such as 100000"
+        label="Max tokens"
+        hint="Estimated, e.g. 100000"
         {...at("/reducer/maxTokens")}
         value={draft.windowTokens}
         onChange={(windowTokens) => change({ windowTokens })}
@@ -30,8 +30,8 @@ export const WindowFields = ({ draft, change, at }: DraftFields): ReactNode => (
     )}
     {draft.reducer === "truncating" && (
       <TextField
-        label="Messages shown, at most"
-        hint="Empty is unbounded"
+        label="Max messages"
+        hint="Leave empty for no limit"
         {...at("/reducer/maxMessages")}
         value={draft.windowMessages}
         onChange={(windowMessages) => change({ windowMessages })}
@@ -40,15 +40,15 @@ export const WindowFields = ({ draft, change, at }: DraftFields): ReactNode => (
     {draft.reducer === "summarizing" && (
       <>
         <TextField
-          label="Tokens of the newest messages kept"
-          hint="At most half of the tokens shown"
+          label="Tokens of recent messages to keep"
+          hint="Max half of max tokens"
           {...at("/reducer/keepTokens")}
           value={draft.keepTokens}
           onChange={(keepTokens) => change({ keepTokens })}
         />
         <TextField
-          label="Instructions for the summary"
-          hint="Empty is a general one"
+          label="Summary instructions"
+          hint="Leave empty for the default"
           {...at("/reducer/instructions")}
           value={draft.summaryInstructions}
           onChange={(summaryInstructions) => change({ summaryInstructions })}

@@ -55,7 +55,7 @@ const actorLane = (link: ChainLink, names: ReadonlyMap<string, string>): Lane =>
     case "run":
       return agentLane(link.run.agentId, link.run.agentName)
     case "task":
-      return { key: "tasks", name: "Tasks for people", type: "tasks" }
+      return { key: "tasks", name: "Tasks", type: "tasks" }
   }
 }
 

@@ -27,9 +27,7 @@ export const ChainPage = (): ReactNode => {
   const { chain, links, error, hasMore, readMore } = useChain(project.id, rootEventId)
   const { data: names = noNames } = useQuery(agentNamesQuery(project.id))
   if (chain === undefined)
-    return (
-      <NotShown title="Chain" error={error} reading="Reading the chain …" to="/chains" way="All chains" />
-    )
+    return <NotShown title="Chain" error={error} reading="Loading chain …" to="/chains" way="All chains" />
   return (
     <>
       <PageHeader
@@ -37,11 +35,11 @@ export const ChainPage = (): ReactNode => {
         title={<Visible text={titleOf(chain, links)} />}
         lead={chain.rootEvent && <TimeAgo instant={chain.rootEvent.createdAt} />}
       >
-        <UndoButton path={`chains/${encodeURIComponent(chain.rootEventId)}/undo`} word="Undo this cause" />
+        <UndoButton path={`chains/${encodeURIComponent(chain.rootEventId)}/undo`} word="Undo this chain" />
       </PageHeader>
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       <Stops chain={chain} names={names} />
-      <section aria-label="What it has used" className="mb-8">
+      <section aria-label="Usage" className="mb-8">
         <DefinitionList
           items={budgetsOf(chain).map((budget) => ({ name: budget.name, value: <Used budget={budget} /> }))}
         />
@@ -50,7 +48,7 @@ export const ChainPage = (): ReactNode => {
       <LinkList links={links} names={names} />
       {hasMore && (
         <p className="mt-4">
-          <Button onClick={readMore}>Show more of it</Button>
+          <Button onClick={readMore}>Load more</Button>
         </p>
       )}
       <div className="mt-8 max-w-xl">
@@ -90,16 +88,16 @@ const Stops = ({
   if (chain.stops.length === 0) return null
   return (
     <section
-      aria-label="What stopped it"
+      aria-label="Limits reached"
       className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
     >
-      <h2 className="font-semibold">It was stopped</h2>
+      <h2 className="font-semibold">Limit reached</h2>
       <ul className="m-0 mt-1 list-none p-0">
         {chain.stops.map(({ agentId, eventId, reason }) => (
           <li key={`${eventId} ${agentId}`} className="[overflow-wrap:anywhere]">
-            <Visible text={`${names.get(agentId) ?? "An agent"} did not wake: ${reason}`} />{" "}
+            <Visible text={`${names.get(agentId) ?? "An agent"} was not triggered: ${reason}`} />{" "}
             <Link to="/events/$eventId" params={{ eventId }} className="font-medium underline">
-              the event
+              View event
             </Link>
           </li>
         ))}

@@ -25,12 +25,12 @@ export const beginningText = ({
   agents = []
 }: Pick<Chain, "rootEvent"> & { readonly agents?: ReadonlyArray<string> }): string => {
   if (rootEvent !== null) return eventText(rootEvent)
-  return agents.length === 0 ? "A run began it" : `A run of ${agents.join(" or ")}`
+  return agents.length === 0 ? "Started by a run" : `Run of ${agents.join(" or ")}`
 }
 
 /** What is going on in a chain, in a word or two. */
 export const stateText = ({ isStopped, openRuns }: Pick<ChainSummary, "isStopped" | "openRuns">): string =>
-  [openRuns > 0 ? "goes on" : "at rest", ...(isStopped ? ["stopped by a cap"] : [])].join(", ")
+  [openRuns > 0 ? "Running" : "Completed", ...(isStopped ? ["limit reached"] : [])].join(", ")
 
 export interface Budget {
   readonly name: string
@@ -45,15 +45,15 @@ export const budgetsOf = ({
   limits,
   use
 }: Pick<Chain, "counts" | "limits" | "use">): ReadonlyArray<Budget> => [
-  budget("Agents in a row", use.depth, limits.maxDepth, String),
+  budget("Depth", use.depth, limits.maxDepth, String),
   runsBudget(counts.runs, use.runs, limits.maxRuns),
   budget("Tokens", use.inputTokens + use.outputTokens, limits.maxTokens, shortCount),
-  budget("Money", use.costUsd, limits.maxCostUsd, moneyText)
+  budget("Cost", use.costUsd, limits.maxCostUsd, moneyText)
 ]
 
 const budget = (name: string, used: number, most: number | null, text: (amount: number) => string): Budget =>
   most === null
-    ? { name, text: `${text(used)}, without a bound`, share: null }
+    ? { name, text: `${text(used)}, no limit`, share: null }
     : {
         name,
         text: `${text(used)} of ${text(most)}, ${text(Math.max(0, most - used))} left`,
@@ -63,7 +63,7 @@ const budget = (name: string, used: number, most: number | null, text: (amount: 
 /** The run with which a chain began is one of its runs, and none that it led to. */
 const runsBudget = (all: number, used: number, most: number): Budget => {
   const led = budget("Runs", used, most, shortCount)
-  return all === used ? led : { ...led, text: `${shortCount(all)} in all; it led to ${led.text}` }
+  return all === used ? led : { ...led, text: `${shortCount(all)} total, triggered: ${led.text}` }
 }
 
 /** One link as a sentence. */

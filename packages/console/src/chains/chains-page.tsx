@@ -21,21 +21,21 @@ export const ChainsPage = (): ReactNode => {
     <>
       <PageHeader
         title="Chains"
-        lead="What followed from what: each change or run that agents answered, and all that came of it."
+        lead="Cause and effect: every change or run that triggered agents, and everything that followed."
       />
       <PagedTable
         label="Chains"
         list={list}
-        reading="Reading the chains …"
+        reading="Loading chains …"
         columns={columns}
         linkTo={({ id }) => ({ to: "/chains/$rootEventId", params: { rootEventId: id } })}
         empty={
           <EmptyState
-            title="Nothing has followed from anything yet"
+            title="No chains yet"
             command="npx tropism import objects.jsonl"
-            does="puts objects of a file into the graph, for agents to react to"
+            does="imports objects from a file for agents to react to"
           >
-            A chain begins when an agent wakes, and grows with what other agents make of its work.
+            A chain starts when an event triggers an agent and grows as other agents react to its changes.
           </EmptyState>
         }
       />
@@ -45,7 +45,7 @@ export const ChainsPage = (): ReactNode => {
 
 const columns: ReadonlyArray<Column<ChainSummary>> = [
   {
-    title: "Began with",
+    title: "Started by",
     width: "minmax(0,2fr)",
     cell: (chain) => <Visible text={beginningText(chain)} />
   },
@@ -72,7 +72,7 @@ const columns: ReadonlyArray<Column<ChainSummary>> = [
     )
   },
   {
-    title: "Used",
+    title: "Usage",
     width: "11rem",
     cell: ({ events, runs, use }) => (
       <span data-events={events} data-runs={runs} className="text-xs text-ink-soft">
@@ -83,11 +83,11 @@ const columns: ReadonlyArray<Column<ChainSummary>> = [
     )
   },
   {
-    title: "Began",
+    title: "Started",
     width: "6rem",
     cell: ({ beganAt }) => (
       <span className="text-xs text-ink-soft">
-        {beganAt === null ? "no longer known" : <TimeAgo instant={beganAt} />}
+        {beganAt === null ? "no longer available" : <TimeAgo instant={beganAt} />}
       </span>
     )
   }

@@ -36,7 +36,7 @@ export const LanePicture = ({ links }: { readonly links: ReadonlyArray<ChainLink
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls can be reached by keyboard
         tabIndex={0}
         role="group"
-        aria-label="Swim lanes"
+        aria-label="Chain diagram"
         className="min-w-0 grow overflow-x-auto"
       >
         <svg {...size} aria-hidden="true" className="block min-w-full">

@@ -20,7 +20,7 @@ interface LinkListProps {
 }
 
 export const LinkList = ({ links, names }: LinkListProps): ReactNode => (
-  <DataList label="What came of it" rows={links} keyOf={({ id }) => id} estimatedHeightPx={52}>
+  <DataList label="Events, runs and tasks" rows={links} keyOf={({ id }) => id} estimatedHeightPx={52}>
     {(link) => (
       <div
         data-link={link.type}
@@ -55,7 +55,7 @@ export const LinkList = ({ links, names }: LinkListProps): ReactNode => (
         {link.type === "event" &&
           link.event.refusals.map(({ agentId, reason }) => (
             <p key={agentId} className="mt-0.5 text-xs [overflow-wrap:anywhere] text-caution-ink">
-              <Visible text={`${names.get(agentId) ?? "An agent"} did not wake: ${reason}`} />
+              <Visible text={`${names.get(agentId) ?? "An agent"} was not triggered: ${reason}`} />
             </p>
           ))}
       </div>

@@ -32,10 +32,10 @@ export const ChatPage = (): ReactNode => {
       void navigate({ to: "/chat/$conversationId", params: { conversationId: id }, resetScroll: false })
   })
   const begin = () => navigate({ to: "/chat" })
-  useKeys("Chat", [{ key: "n", shown: ["N"], means: "Begin a conversation", run: begin }])
+  useKeys("Chat", [{ key: "n", shown: ["N"], means: "Start a conversation", run: begin }])
   return (
     <>
-      <PageHeader title="Chat" lead="Speak with agents, and see what they do for you.">
+      <PageHeader title="Chat" lead="Chat with agents. Tool calls appear with each reply.">
         {canAnswer && (
           <Button shortcut="N" onClick={begin}>
             New conversation
@@ -44,7 +44,7 @@ export const ChatPage = (): ReactNode => {
       </PageHeader>
       <div className="grid gap-8 lg:grid-cols-[minmax(0,1fr)_18rem]">
         <section aria-label="Conversation" className="min-w-0">
-          {agents.data === undefined && agents.error === null && <Skeleton label="Reading the agents …" />}
+          {agents.data === undefined && agents.error === null && <Skeleton label="Loading agents …" />}
           {agents.error !== null && <Failure error={agents.error} triesAgain />}
           {agents.data !== undefined &&
             (conversationId === undefined ? (
@@ -71,11 +71,15 @@ const Conversations = ({ current }: { readonly current: string | undefined }): R
   const { project } = useConsole()
   const { data, error } = useQuery(conversationsQuery(project.id))
   if (data === undefined)
-    return error === null ? <Skeleton label="Reading your conversations …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading your conversations …" /> : <Failure error={error} />
   if (data.items.length === 0)
     return (
-      <EmptyState title="None yet" command="npx tropism chat" does="talks in a terminal">
-        What you say to agents is listed here.
+      <EmptyState
+        title="No conversations yet"
+        command="npx tropism chat"
+        does="starts a chat in the terminal"
+      >
+        Your conversations with agents appear here.
       </EmptyState>
     )
   return (

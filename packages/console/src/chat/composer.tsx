@@ -60,7 +60,7 @@ export const Composer = (props: ComposerProps): ReactNode => {
         className="w-full rounded-xl border border-line-strong bg-surface px-3.5 py-2.5 text-sm"
       />
       <div className="flex items-center justify-end gap-2">
-        <span className="mr-auto text-2xs text-ink-faint">Enter sends, Shift + Enter begins a line.</span>
+        <span className="mr-auto text-2xs text-ink-faint">Enter sends, Shift + Enter adds a line.</span>
         {isAtWork && onStop !== undefined && <Button onClick={onStop}>Stop</Button>}
         <Button type="submit" weight="primary" disabled={isAtWork || text.trim() === ""}>
           Send

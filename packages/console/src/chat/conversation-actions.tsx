@@ -55,14 +55,14 @@ const RenameDialog = ({ path, title, onClose }: RenameDialogProps): ReactNode =>
   const { project } = useConsole()
   const [text, setText] = useState(title)
   const rename = useAct({
-    what: "Rename the conversation",
+    what: "Rename conversation",
     act: (wanted: string) => call<Conversation>(path, { method: "PATCH", body: { title: wanted } }),
     touches: [[project.id, "conversations"]],
     onDone: onClose
   })
   return (
     <FormDialog
-      title="Rename the conversation"
+      title="Rename conversation"
       verb="Save"
       isBusy={rename.isBusy}
       error={rename.error}
@@ -94,7 +94,7 @@ const DeleteDialog = ({ path, isOpen, onClose }: DeleteDialogProps): ReactNode =
   const queryClient = useQueryClient()
   const navigate = useNavigate()
   const remove = useAct({
-    what: "Delete the conversation",
+    what: "Delete conversation",
     act: () => call<null>(path, { method: "DELETE" }),
     // What is on the page is gone: the page is left before its list is read again.
     touches: [],
@@ -115,7 +115,7 @@ const DeleteDialog = ({ path, isOpen, onClose }: DeleteDialogProps): ReactNode =
       onConfirm={() => remove.run(null)}
       onClose={onClose}
     >
-      It leaves every list and nobody can go on with it. What its agent did stays on record.
+      The conversation is removed and cannot be continued. The agent's changes and runs are kept.
     </ConfirmDialog>
   )
 }

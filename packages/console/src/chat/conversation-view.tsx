@@ -40,20 +40,20 @@ export const NewConversation = ({ agents, turns }: ViewProps): ReactNode => {
     agents.find(({ name }) => name === "TodoAssistant") ??
     agents[0]
   if (agent === undefined)
-    return <p className="text-sm text-ink-soft">There is no agent to speak with. Make one first.</p>
+    return <p className="text-sm text-ink-soft">No agent can chat yet. Create one first.</p>
   return (
     <>
       <h2 data-testid="new-conversation" className="mb-1 text-base font-semibold">
-        A new conversation
+        New conversation
       </h2>
       <p className="mb-4 text-sm text-ink-soft">
         {canAnswer
-          ? "Say something, and the agent answers. What it does for you is shown with each answer."
-          : "Whoever says something is answered by the agent, with what it does for them."}
+          ? "Send a message to start. Tool calls appear with each reply."
+          : "The agent replies to each message. Tool calls appear with each reply."}
       </p>
       <div className="max-w-xs">
         <ChoiceField
-          label="With"
+          label="Agent"
           value={agent.id}
           choices={agents.map(({ id, name }) => ({ value: id, label: name }))}
           onChange={(agentId) => change({ agentId })}
@@ -84,7 +84,7 @@ export const ConversationView = ({ conversationId, agents, turns }: Conversation
   // Of one that has just begun is known enough to go on writing.
   const agentId = conversation?.agentId ?? turn?.saying.agentId
   if (agentId === undefined)
-    return error === null ? <Skeleton label="Reading the conversation …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading conversation …" /> : <Failure error={error} />
   const agent = agents.find(({ id }) => id === agentId)
   const agentName = agent?.name ?? "the agent"
   const messages = before(said.data?.messages ?? [], turn)
@@ -94,7 +94,9 @@ export const ConversationView = ({ conversationId, agents, turns }: Conversation
       {agent !== undefined && <ScriptNotice agent={agent} />}
       {said.error !== null && <Failure error={said.error} hasOlder={said.data !== undefined} triesAgain />}
       {said.data?.isWhole === false && (
-        <p className="mb-3 text-xs text-caution-ink">More was said than fits here; Export has all of it.</p>
+        <p className="mb-3 text-xs text-caution-ink">
+          Older messages are not shown here. Export includes all of them.
+        </p>
       )}
       <Spoken
         agentName={agentName}
@@ -176,7 +178,7 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
         )
       ),
     onSuccess: (later) => {
-      if (later !== null) show({ tone: "done", title: "It will be stopped", sentence: later.detail })
+      if (later !== null) show({ tone: "done", title: "Stopping", sentence: later.detail })
     }
   })
   const isHere =
@@ -219,7 +221,7 @@ const Spoken = ({ agentName, messages, turns, turn, start, canSpeak }: SpokenPro
           data-testid="may-not-speak"
           className="mt-4 rounded-xl border border-line bg-sunken px-4 py-3 text-sm text-ink-soft"
         >
-          Your role may read but not speak: editors, reviewers and admins may. An admin of the project gives
+          Your role is read-only. Editors, reviewers and admins can send messages. A project admin can change
           roles in the settings.
         </p>
       )}

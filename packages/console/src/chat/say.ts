@@ -57,7 +57,7 @@ export const say = Effect.fnUntraced(function* (projectId: string, saying: Sayin
     inVain = answer === undefined ? inVain + 1 : 0
     listener.onLost()
     if (inVain === limits.maxChatTries)
-      return yield* new Unreachable({ cause: "Nothing came of any try", isOpen: true })
+      return yield* new Unreachable({ cause: "No attempt succeeded", isOpen: true })
     yield* Effect.sleep(pauseMs)
     pauseMs = Math.min(pauseMs * 2, limits.maxChatRetryMs)
   }
@@ -99,7 +99,7 @@ const hear = Effect.fnUntraced(function* (projectId: string, saying: Saying, lis
     )
   )
   if (refusal !== undefined) return yield* new Problem({ status: 500, document: refusal })
-  if (answer === undefined) return yield* new Unreachable({ cause: "The answer is not there yet" })
+  if (answer === undefined) return yield* new Unreachable({ cause: "The reply is not ready yet" })
   return answer
 })
 

@@ -18,7 +18,7 @@ type Outcome = "worked" | "failed" | "open"
 const looks: Readonly<Record<Outcome, { readonly word: string; readonly colour: string }>> = {
   worked: { word: "worked", colour: "bg-leaf-soft text-leaf" },
   failed: { word: "failed", colour: "bg-removed text-removed-ink" },
-  open: { word: "no outcome yet", colour: "bg-caution text-caution-ink" }
+  open: { word: "in progress", colour: "bg-caution text-caution-ink" }
 }
 
 const outcomeOf = ({ result }: ShownCall): Outcome => {

@@ -28,7 +28,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
   const end = useNewestInView(size, turn?.saying.key)
   return (
     <>
-      <ol aria-label="What was said" data-testid="transcript" className="grid gap-4">
+      <ol aria-label="Messages" data-testid="transcript" className="grid gap-4">
         {linesOf(messages, turn).map(({ isOwn, at, calls, cut, firstCall, isKept, key, question, text }) => (
           <Said key={key} isOwn={isOwn} agentName={agentName} at={at}>
             <ToolCalls
@@ -44,8 +44,10 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
       </ol>
       <p role="status" data-connection={turn?.connection} className="mt-3 min-h-5 text-xs text-ink-soft">
         {turn !== undefined && connectionWords(agentName)[turn.connection]}
-        {turn === undefined && ending?.answer?.status === "waiting" && "Your next message is the answer."}
-        {turn === undefined && ending?.answer?.status === "interrupted" && "It was stopped."}
+        {turn === undefined &&
+          ending?.answer?.status === "waiting" &&
+          "Your next message answers this question."}
+        {turn === undefined && ending?.answer?.status === "interrupted" && "Stopped."}
       </p>
       {turn?.connection === "left" && (
         <Button size="small" onClick={onTryAgain}>
@@ -60,7 +62,7 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
           size="small"
           onClick={() => onRetry(ending.saying.message)}
         >
-          Say it again
+          Retry
         </Button>
       )}
       {/* The field below stays in view and would cover the newest words. */}
@@ -70,9 +72,9 @@ export const Transcript = (props: TranscriptProps): ReactNode => {
 }
 
 const connectionWords = (agentName: string) => ({
-  open: `${agentName} works …`,
-  lost: "The connection is lost; what you said is kept. Trying again.",
-  left: "The server does not answer; what you said is kept."
+  open: `${agentName} is replying …`,
+  lost: "Connection lost. Your message is kept; reconnecting.",
+  left: "The server does not respond. Your message is kept."
 })
 
 const noPlaces: ReadonlySet<number> = new Set()
@@ -108,7 +110,7 @@ interface Line {
 }
 
 const cutSentences: Readonly<Record<CutReason, string>> = {
-  length: "Cut off at the model's limit of output tokens.",
+  length: "Truncated at the model's output token limit.",
   "content-filter": "Stopped by the content filter of the model's provider.",
   pause: "Paused by the model's provider."
 }

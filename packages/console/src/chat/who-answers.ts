@@ -11,12 +11,12 @@ export const scriptNotice = (
   { model, name }: Pick<Agent, "model" | "name">,
   models: Pick<ModelsState, "default" | "providers">
 ): string | undefined => {
-  if (model?.provider === "scripted") return `A script answers for ${name}, and no language model.`
+  if (model?.provider === "scripted") return `Replies from ${name} are scripted.`
   const isMissing =
     model !== null && models.providers.some((one) => one.provider === model.provider && one.missing !== null)
   const usesDefault = model === null || isMissing
   const defaultIsScript = models.default === null || models.default.provider === "scripted"
   return usesDefault && defaultIsScript
-    ? `No key of a model is set on this server: a script answers for ${name}, and no language model.`
+    ? `No model API key configured. Replies from ${name} are scripted.`
     : undefined
 }

@@ -33,9 +33,7 @@ export const EventPage = (): ReactNode => {
   const back = () => navigate({ to: "/live" })
   useKeys("Event", [{ key: "Escape", shown: ["Esc"], means: "Back to the feed", run: back }])
   if (event === undefined)
-    return (
-      <NotShown title="Event" error={error} reading="Reading the event …" to="/live" way="The live feed" />
-    )
+    return <NotShown title="Event" error={error} reading="Loading event …" to="/live" way="Live feed" />
   return <KnownEvent key={event.id} event={event} />
 }
 
@@ -58,8 +56,8 @@ const KnownEvent = ({ event }: { readonly event: GraphEvent }): ReactNode => {
             { name: "By", value: <EventActor event={event} nameOf={nameOf} /> },
             { name: "When", value: <TimeAgo instant={event.createdAt} /> },
             {
-              name: "Place",
-              value: `${event.position === null ? "not in the feed yet" : `event ${event.position} of the feed`}, version ${event.version}, depth ${event.depth} of its chain`
+              name: "Position",
+              value: `${event.position === null ? "not in the feed yet" : `event ${event.position} of the feed`}, version ${event.version}, chain depth ${event.depth}`
             },
             {
               name: "Leads to",
@@ -80,13 +78,13 @@ const KnownEvent = ({ event }: { readonly event: GraphEvent }): ReactNode => {
       </section>
       <section aria-labelledby="woke" className="mb-8">
         <h2 id="woke" className="mb-3 text-base font-semibold">
-          Who woke
+          Triggered agents
         </h2>
         <WokenList eventId={event.id} />
       </section>
       <details className="mb-6">
         <summary className="mb-2 w-fit text-xs text-ink-faint underline-offset-2 hover:underline">
-          The event as JSON
+          Event as JSON
         </summary>
         <JsonView label="Event" value={event} />
       </details>
@@ -112,14 +110,14 @@ const Changed = ({ event }: { readonly event: GraphEvent }): ReactNode => {
     enabled: isUpdate
   })
   if (isPurged(event))
-    return <p className="text-sm text-ink-soft">It was purged: what this event said is removed for good.</p>
+    return <p className="text-sm text-ink-soft">Purged: the content of this event was deleted permanently.</p>
   const told = propertiesOf(event)
   if (event.type === "created") return <DifferenceList rows={versionDifferences({}, told)} />
   if (event.type === "deleted") return <DifferenceList rows={versionDifferences(told, {})} />
   if (before.data !== undefined)
     return <DifferenceList rows={versionDifferences(before.data.properties, told)} />
   return before.error === null ? (
-    <Skeleton label="Reading the version before …" />
+    <Skeleton label="Loading previous version …" />
   ) : (
     <Failure error={before.error} />
   )

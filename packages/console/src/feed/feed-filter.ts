@@ -22,15 +22,15 @@ export interface FeedFilter {
 
 /** Each name with what it means, as the page tells it. */
 export const filterWords = {
-  type: "the type of the object or relationship: type:Person",
-  actor: "who caused it: user, agent, system, or an id: actor:agent",
-  agent: "the agent that did it or ran, by name or id: agent:tidy",
-  op: "what happened: created, updated, deleted, began or ended: op:updated",
-  status: "how a run is: status:failed",
-  prop: "a property that changed: prop:license",
-  object: "one object, by key or id: object:ada",
-  run: "one run, by id",
-  chain: "one chain, by the id of its root event",
+  type: "object or relationship type: type:Person",
+  actor: "actor: user, agent, system, or an id: actor:agent",
+  agent: "agent name or id: agent:tidy",
+  op: "operation: created, updated, deleted, began or ended: op:updated",
+  status: "run status: status:failed",
+  prop: "changed property: prop:license",
+  object: "object key or id: object:ada",
+  run: "run id",
+  chain: "chain, by root event id",
   is: "event or run: is:run"
 } as const
 
@@ -47,7 +47,7 @@ export const parseFilter = (text: string): FeedFilter => {
     const values = quoted === undefined ? plain.split(",").filter((value) => value !== "") : [quoted]
     const lower = name?.toLowerCase()
     if (lower !== undefined && !isName(lower))
-      faults.push(`"${whole}" is no filter: a name is one of ${Object.keys(filterWords).join(", ")}.`)
+      faults.push(`"${whole}" is not a valid filter. Use one of ${Object.keys(filterWords).join(", ")}.`)
     else if (values.length > 0) terms.push({ name: lower, values, isTurned: minus === "-" })
   }
   return { terms, faults }

@@ -155,11 +155,11 @@ const RunCells = ({ run, op }: { readonly run: Run; readonly op: "began" | "ende
       )}
       <p className="mt-0.5 flex flex-wrap gap-x-3 text-xs text-ink-soft">
         <span className="min-w-0 [overflow-wrap:anywhere]">
-          woken by <Waker run={run} />
+          trigger: <Waker run={run} />
         </span>
         {op === "ended" && (
           <span className="min-w-0 truncate">
-            <Visible text={cutText(run.errorMessage ?? run.summary ?? "It said nothing.", 1, 160)} />
+            <Visible text={cutText(run.errorMessage ?? run.summary ?? "No summary", 1, 160)} />
           </span>
         )}
         {run.rootEventId !== null && (

@@ -44,19 +44,19 @@ export const LivePage = (): ReactNode => {
   const waiting = fitting.length - shown.length
   const isPaused = held !== undefined
   const pause = () => setHeld(isPaused ? undefined : new Set(all.map(({ id }) => id)))
-  useKeys("Live", [{ key: "p", shown: ["P"], means: "Pause the feed, or let it go on", run: pause }])
+  useKeys("Live", [{ key: "p", shown: ["P"], means: "Pause or resume the feed", run: pause }])
   return (
     <>
-      <PageHeader title="Live" lead="What is committed to the graph, and the runs that come of it.">
+      <PageHeader title="Live" lead="Live stream of graph changes and runs.">
         {canAnswer ? (
-          <Button onClick={() => change({ send: "1" })}>Send an event</Button>
+          <Button onClick={() => change({ send: "1" })}>Send event</Button>
         ) : (
           <span data-testid="editors-only" className="text-xs text-ink-faint">
-            Editors may send events.
+            Only editors can send events.
           </span>
         )}
         <Button shortcut="P" aria-pressed={isPaused} onClick={pause}>
-          {isPaused ? "Go on" : "Pause"}
+          {isPaused ? "Resume" : "Pause"}
         </Button>
       </PageHeader>
       <p
@@ -67,7 +67,7 @@ export const LivePage = (): ReactNode => {
         className="mb-4 text-sm text-ink-soft"
       >
         {stateWords[shownState(state, isPaused)]}
-        {isPaused && ` ${countText(waiting, "row")} came meanwhile.`}
+        {isPaused && ` ${countText(waiting, "row")} new while paused.`}
       </p>
       <FilterBar label="Filter the feed" filters={filters} />
       <FilterHelp />
@@ -77,7 +77,7 @@ export const LivePage = (): ReactNode => {
         </p>
       ))}
       {error !== null && <Failure error={error} hasOlder={events.length > 0} triesAgain />}
-      {isPending && error === null && <Skeleton label="Reading the feed …" />}
+      {isPending && error === null && <Skeleton label="Loading feed …" />}
       {!isPending && shown.length === 0 && <NoRows isFiltered={text !== ""} />}
       {shown.length > 0 && (
         <DataList label="Live feed" rows={shown} keyOf={({ id }) => id} estimatedHeightPx={64}>
@@ -86,7 +86,7 @@ export const LivePage = (): ReactNode => {
       )}
       {hasOlder && !isPaused && (
         <div className="mt-4">
-          <Button onClick={readOlder}>Read older events</Button>
+          <Button onClick={readOlder}>Load older events</Button>
         </div>
       )}
       <SendEvent isOpen={send !== undefined && canAnswer} onClose={() => change({ send: undefined })} />
@@ -99,15 +99,15 @@ const shownState = (state: StreamState, isPaused: boolean): StreamState | "pause
   isPaused && state !== "lost" ? "paused" : state
 
 const stateWords: Readonly<Record<StreamState | "paused", string>> = {
-  lost: "The connection is lost. What happens meanwhile is not lost: trying again.",
+  lost: "Connection lost. Reconnecting; no events are lost.",
   paused: "Paused.",
-  live: "Live: rows appear as they happen.",
+  live: "Live",
   connecting: "Connecting …"
 }
 
 const FilterHelp = (): ReactNode => (
   <details className="mb-5 text-xs text-ink-soft">
-    <summary className="w-fit text-ink-faint underline-offset-2 hover:underline">Words of the filter</summary>
+    <summary className="w-fit text-ink-faint underline-offset-2 hover:underline">Filter syntax</summary>
     <dl className="mt-2 grid gap-x-4 gap-y-1 sm:grid-cols-[5rem_minmax(0,1fr)]">
       {Object.entries(filterWords).map(([name, means]) => (
         <div key={name} className="contents">
@@ -117,23 +117,19 @@ const FilterHelp = (): ReactNode => (
       ))}
     </dl>
     <p className="mt-2">
-      Different names must all hold; of one name, or parted by commas, any. A minus before a word turns it:
-      -actor:agent. Any other word is looked for in what happened.
+      Filters with different names are combined with AND. Values of the same name, or separated by commas, are
+      combined with OR. A leading minus excludes: -actor:agent. Other words search the event text.
     </p>
   </details>
 )
 
 const NoRows = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
   isFiltered ? (
-    <EmptyState title="No row is like that">
-      What fits the filter appears here as it happens. Older events may fit: read them, or show all.
+    <EmptyState title="No matching events">
+      New events that match the filter appear here. Load older events, or show all.
     </EmptyState>
   ) : (
-    <EmptyState
-      title="Nothing has happened yet"
-      command="npx tropism tail"
-      does="follows the same in a terminal"
-    >
-      Each change of the graph appears here as it is committed. Send an event to see one.
+    <EmptyState title="No events yet" command="npx tropism tail" does="follows the feed in the terminal">
+      Each graph change appears here when it is committed. Send an event to try it.
     </EmptyState>
   )

@@ -38,13 +38,13 @@ const SendDialog = ({ onClose }: Pick<SendEventProps, "onClose">): ReactNode => 
   const [draft, setDraft] = useState<Draft>({ type: "Note", key: "", properties: '{\n  "text": "Hello"\n}' })
   const [eventId, setEventId] = useState<string>()
   const { run, isBusy, error } = useAct({
-    what: "Send an event",
+    what: "Send event",
     act: (written: Draft, key) => send(project.id, written, key),
     touches: [],
     onDone: setEventId
   })
   return (
-    <DialogFrame isOpen title="Send an event" onClose={onClose} isBusy={isBusy} returnsFocus>
+    <DialogFrame isOpen title="Send event" onClose={onClose} isBusy={isBusy} returnsFocus>
       {eventId === undefined ? (
         <SendForm
           draft={draft}
@@ -75,7 +75,7 @@ const SendForm = ({ draft, isBusy, error, onChange, onSend }: SendFormProps): Re
     }}
   >
     <p className="text-sm text-ink-soft">
-      Writes an object into the graph, as you. Agents that react to it wake for real.
+      Creates or updates an object in the graph as you. It triggers agents as any other change.
     </p>
     {error !== null && <Failure error={error} />}
     <Fields draft={draft} error={error} onChange={onChange} />
@@ -106,7 +106,7 @@ const Fields = ({ draft, error, onChange }: FieldsProps): ReactNode => (
     />
     <TextField
       label="Key"
-      hint="A name that finds it again. An object that has it already is changed; without one a new object is made."
+      hint="Unique key (optional). An existing object with this key is updated; otherwise a new object is created."
       value={draft.key}
       onChange={(key) => onChange({ key })}
       pointer="/key"
@@ -114,7 +114,7 @@ const Fields = ({ draft, error, onChange }: FieldsProps): ReactNode => (
     />
     <TextField
       label="Properties"
-      hint="A JSON object."
+      hint="JSON object"
       value={draft.properties}
       onChange={(properties) => onChange({ properties })}
       lines={6}
@@ -133,7 +133,7 @@ interface SentProps {
 const Sent = ({ eventId, onAnother }: SentProps): ReactNode => (
   <div className="mt-3 grid gap-4">
     <p className="text-sm text-ink-soft">
-      The object is written, and this is its{" "}
+      The object was saved. Its{" "}
       <Link to="/events/$eventId" params={{ eventId }} className="text-leaf underline underline-offset-2">
         event
       </Link>
@@ -161,7 +161,8 @@ const send = Effect.fnUntraced(function* (projectId: string, written: Draft, req
     inProject(projectId, `objects/${encodeURIComponent(object.id)}/history?limit=20`)
   )
   const version = items.find((one) => one.version === object.version) ?? items[0]
-  if (version === undefined) return yield* sayFault("", "The object was deleted before its event was read")
+  if (version === undefined)
+    return yield* sayFault("", "The object was deleted before its event could be loaded")
   return version.eventId
 })
 
@@ -177,7 +178,8 @@ const change = Effect.fnUntraced(function* (
     inProject(projectId, `objects${queryText({ type, key, limit: 1 })}`)
   )
   const [object] = items
-  if (object === undefined) return yield* sayFault("/key", "The object with this key is gone; send it again")
+  if (object === undefined)
+    return yield* sayFault("/key", "The object with this key was deleted. Send it again.")
   return yield* call<GraphObject>(inProject(projectId, `objects/${encodeURIComponent(object.id)}`), {
     method: "PATCH",
     body: { properties },
@@ -195,5 +197,5 @@ const sayFault = (pointer: string, message: string) =>
 
 const parsed = (text: string): Effect.Effect<unknown, Problem> =>
   Effect.catch(Effect.try({ try: (): unknown => JSON.parse(text), catch: () => "no JSON" as const }), () =>
-    sayFault("/properties", 'This is no JSON: write an object like {"name": "Ada"}')
+    sayFault("/properties", 'Invalid JSON. Expected an object, e.g. {"name": "Ada"}')
   )

@@ -16,10 +16,10 @@ import { countText } from "../words/amounts.ts"
 const outcomes: ReadonlyArray<Explanation["outcome"]> = ["woke", "waiting", "skipped", "refused"]
 
 const words: Readonly<Record<Explanation["outcome"], string>> = {
-  woke: "woke",
-  waiting: "waits",
-  skipped: "was busy",
-  refused: "did not wake"
+  woke: "triggered",
+  waiting: "waiting",
+  skipped: "busy",
+  refused: "not triggered"
 }
 
 const colours: Readonly<Record<Explanation["outcome"], string>> = {
@@ -33,7 +33,11 @@ export const WokenList = ({ eventId }: { readonly eventId: string }): ReactNode 
   const { project } = useConsole()
   const { data, error } = useQuery(explanationsQuery(project.id, eventId))
   if (data === undefined)
-    return error === null ? <Skeleton label="Asking whom it woke …" /> : <Failure error={error} triesAgain />
+    return error === null ? (
+      <Skeleton label="Loading triggered agents …" />
+    ) : (
+      <Failure error={error} triesAgain />
+    )
   const all = data.items.toSorted((a, b) => outcomes.indexOf(a.outcome) - outcomes.indexOf(b.outcome))
   return (
     <>
@@ -84,14 +88,14 @@ export const WokenList = ({ eventId }: { readonly eventId: string }): ReactNode 
 }
 
 const headline = (all: ReadonlyArray<Explanation>): string => {
-  if (all.length === 0) return "The project has no agent that it could wake."
+  if (all.length === 0) return "The project has no agents that it could trigger."
   const woken = all.filter(({ outcome }) => outcome === "woke").length
   const waiting = all.filter(({ outcome }) => outcome === "waiting").length
   const others = all.length - woken - waiting
   return [
-    woken === 0 ? "It woke nobody." : `It woke ${countText(woken, "agent")}.`,
-    waiting === 0 ? "" : `${countText(waiting, "agent")} may wake yet.`,
-    others === 0 ? "" : `${countText(others, "agent")} did not wake; each says why.`
+    woken === 0 ? "No agents triggered." : `${countText(woken, "agent")} triggered.`,
+    waiting === 0 ? "" : `${countText(waiting, "agent")} waiting.`,
+    others === 0 ? "" : `${countText(others, "agent")} not triggered; see the reasons.`
   ]
     .filter((part) => part !== "")
     .join(" ")

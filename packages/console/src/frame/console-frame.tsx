@@ -109,7 +109,7 @@ const ProjectFrame = ({ projects, project, principal }: ProjectFrameProps): Reac
               href="#content"
               className="sr-only z-50 rounded-lg bg-surface px-4 py-2 text-sm shadow-raised focus:not-sr-only focus:fixed focus:top-3 focus:left-3"
             >
-              To the content
+              Skip to content
             </a>
             <Header
               projects={projects}
@@ -167,8 +167,8 @@ const Content = ({ state }: { readonly state: ConsoleState }): ReactNode => {
         >
           Your role is {role}:{" "}
           {canAnswer
-            ? "you can change the graph and decide what agents suggest, and reviewers undo what agents did."
-            : "you can read everything here, and editors decide."}
+            ? "you can edit the graph and review suggestions. Reviewers can undo agents' changes."
+            : "you have read access. Editors can review suggestions."}
         </p>
       )}
       <Outlet />
@@ -188,20 +188,18 @@ const ProjectChoice = ({ projects, wanted, advice }: ProjectChoiceProps): ReactN
     <Header projects={projects} project={undefined} />
     <main className="mx-auto max-w-md px-4 py-16">
       <h1 className="text-xl font-semibold">
-        {projects.length === 0 ? "No project yet" : "Choose a project"}
+        {projects.length === 0 ? "No projects yet" : "Choose a project"}
       </h1>
       {wanted !== undefined && (
         <p className="mt-2 text-sm text-caution-ink">
-          There is no project with the id in this address, or it is not yours.
+          The project in this address does not exist, or you are not a member.
         </p>
       )}
       {projects.length === 0 && advice !== undefined ? (
         <p className="mt-2 text-sm text-ink-soft">{advice}.</p>
       ) : projects.length === 0 ? (
         <div className="mt-2">
-          <p className="mb-5 text-sm text-ink-soft">
-            Everything belongs to a project. This makes one with agents and something for them to do:
-          </p>
+          <p className="mb-5 text-sm text-ink-soft">Start with a demo project that has agents and data:</p>
           <Command text="npx tropism demo" />
         </div>
       ) : (
@@ -238,9 +236,9 @@ interface CentredProps {
 
 /** No screen has the address, whichever project is shown. */
 export const NoSuchPage = (): ReactNode => (
-  <Centred fault="noSuchPage" title="There is no such page">
+  <Centred fault="noSuchPage" title="Page not found">
     <Link to="/" className="font-medium text-leaf underline-offset-2 hover:underline">
-      To the inbox
+      Go to inbox
     </Link>
   </Centred>
 )

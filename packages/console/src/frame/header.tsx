@@ -24,7 +24,7 @@ export const Header = ({ projects, project, navigation, children }: HeaderProps)
   <header className="sticky top-0 z-20 border-b border-line bg-canvas/90 backdrop-blur">
     <div className="mx-auto flex h-15 max-w-[100rem] items-center gap-2.5 px-4 sm:gap-3.5 sm:px-6">
       {navigation}
-      <Link to="/" aria-label="Tropism, to the inbox" className="flex items-center gap-2.5">
+      <Link to="/" aria-label="Tropism, go to inbox" className="flex items-center gap-2.5">
         <Mark />
         <span className="hidden font-semibold tracking-tight sm:inline">Tropism</span>
       </Link>
@@ -96,9 +96,9 @@ export const Waiting = ({ project }: { readonly project: Project }): ReactNode =
 }
 
 const feedWords: Readonly<Record<StreamState, string>> = {
-  live: "Live: changes appear at once",
+  live: "Live: changes appear immediately",
   connecting: "Connecting to the live feed",
-  lost: "The live feed is interrupted; the page is read again every few seconds"
+  lost: "The live feed is interrupted; the page refreshes every few seconds"
 }
 
 /** A lost connection is also said in words. */

@@ -21,11 +21,10 @@ export const lazyPage = <Name extends string>(
 ): LazyPage => {
   const Part = lazyPart(load, name, {
     isPage: true,
-    fetching: () => <Skeleton label="Fetching the page …" />,
+    fetching: () => <Skeleton label="Loading page …" />,
     missing: (_, again) => (
-      <PageFault fault="notFetched" title="This page is not here yet" onAgain={again}>
-        The code of this page could not be fetched from the server. Either the server does not answer, or it
-        has another version by now: then reload the console.
+      <PageFault fault="notFetched" title="Page not loaded" onAgain={again}>
+        The page could not be loaded. The server may be unreachable or updated; reload the console.
       </PageFault>
     )
   })

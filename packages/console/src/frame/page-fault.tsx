@@ -29,7 +29,7 @@ export const PageFailed = ({ reset }: ErrorComponentProps): ReactNode => {
   return (
     <PageFault
       fault="failed"
-      title="This page has failed."
+      title="This page has crashed."
       onAgain={() => {
         // What the page could not show is asked for anew; what the frame reads stays.
         queryClient.removeQueries({ type: "inactive" })
@@ -37,7 +37,7 @@ export const PageFailed = ({ reset }: ErrorComponentProps): ReactNode => {
         void router.invalidate()
       }}
     >
-      This is a fault of the console, not of your data. All other pages work on.
+      This is a bug in the console; your data is not affected. Other pages still work.
     </PageFault>
   )
 }

@@ -47,8 +47,8 @@ export const pageAt = (path: string): PageEntry | undefined =>
 export const consoleKeys = {
   title: "Everywhere",
   keys: [
-    { shown: [commandKey, "K"], means: "Go to anything; / does the same" },
-    { shown: ["?"], means: "Show these keys" },
+    { shown: [commandKey, "K"], means: "Go to anything (also /)" },
+    { shown: ["?"], means: "Show keyboard shortcuts" },
     ...pages.map(({ title, letter }) => ({ shown: ["G", letter.toUpperCase()], means: `Go to ${title}` }))
   ]
 }

@@ -14,9 +14,9 @@ import { lazyPart } from "../parts/lazy-part.tsx"
 const Palette = lazyPart(() => import("../palette/palette.tsx"), "Palette", {
   fetching: () => null,
   missing: ({ onClose }, again) => (
-    <DialogFrame isOpen title="Not here yet" onClose={onClose} returnsFocus>
+    <DialogFrame isOpen title="Not loaded" onClose={onClose} returnsFocus>
       <p data-fault="notFetched" className="mt-2 text-sm text-ink-soft">
-        What finds anything could not be fetched: the server does not answer.
+        Search could not be loaded: the server does not respond.
       </p>
       <p className="mt-4">
         <Button data-first-focus onClick={again}>

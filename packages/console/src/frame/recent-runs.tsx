@@ -24,14 +24,14 @@ export const RecentRuns = ({ projectId }: { readonly projectId: string }): React
       </h2>
       {runs?.length === 0 && (
         <p className="mt-3 rounded-xl border border-dashed border-line-strong px-4 py-5 text-xs text-pretty text-ink-soft">
-          No agent has run yet. A run appears here as soon as an agent wakes. To wake one yourself:
+          No runs yet. Runs appear here when an agent is triggered. To trigger one yourself:
           <span className="mt-2 block text-ink">
             <InlineCommand text="npx tropism run AGENT" />
           </span>
         </p>
       )}
       {isError && !data && (
-        <p className="mt-3 px-1 text-xs text-ink-faint">The runs cannot be read at the moment.</p>
+        <p className="mt-3 px-1 text-xs text-ink-faint">Runs cannot be loaded at the moment.</p>
       )}
       <ol className="mt-3 grid grid-cols-1">
         {runs?.map((run) => (

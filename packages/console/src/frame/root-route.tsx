@@ -13,8 +13,8 @@ export interface ConsoleAddress extends Address {
 }
 
 const Broken = (): ReactNode => (
-  <Centred fault="failed" title="The console has failed">
-    This is a fault of the console, not of your data. Reload the page to go on.
+  <Centred fault="failed" title="The console has crashed">
+    This is a bug in the console; your data is not affected. Reload the page.
   </Centred>
 )
 

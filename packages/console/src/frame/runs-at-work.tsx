@@ -12,7 +12,7 @@ export const RunsAtWork = ({ projectId }: { readonly projectId: string }): React
   if (count === 0) return null
   const isMore = data?.nextCursor !== null
   const number = `${count}${isMore ? "+" : ""}`
-  const words = `${count === 1 && !isMore ? "run" : "runs"} at work`
+  const words = `${count === 1 && !isMore ? "run" : "runs"} running`
   return (
     <Link
       to="/runs"

@@ -29,8 +29,8 @@ export const SignIn = ({ hadOpenSecret }: SignInProps): ReactNode => (
       <Mark className="size-10" />
       <h1 className="mt-5 text-2xl font-semibold tracking-tight">Sign in to Tropism</h1>
       <p className="mt-2 text-sm text-pretty text-ink-soft">
-        Open the link that the server prints when it starts, or a login link that an admin of your project
-        makes for you. It signs this browser in. Where the server runs on this machine, this prints another:
+        Open the login link that the server prints at startup, or one from a project admin. If the server runs
+        on this machine, this prints a new link:
       </p>
     </header>
     <Command text="npx tropism link" />
@@ -48,8 +48,8 @@ const LostSecret = ({ hadOpenSecret }: SignInProps): ReactNode => {
         role="alert"
         className="rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
       >
-        The session ended while something was open that is shown once. If it was not copied, sign in, make it
-        anew, and end the one that nobody has.
+        Your session ended while a secret was shown. If you did not copy it, sign in, create a new one and
+        revoke the old one.
       </p>
     )
   )
@@ -131,7 +131,7 @@ const TokenForm = (): ReactNode => {
           </span>
         ) : (
           <>
-            The server's own lies in the file <code className="font-mono">token</code> of its data folder.
+            The server's own token is in the file <code className="font-mono">token</code> of its data folder.
           </>
         )}
       </p>
@@ -141,5 +141,5 @@ const TokenForm = (): ReactNode => {
 
 const signInSentence = (error: unknown): string =>
   isUnauthorized(error) || (error instanceof Problem && error.status < 500)
-    ? "The server does not know this token, or it has expired."
+    ? "This token is invalid or has expired."
     : failureSentence(error)

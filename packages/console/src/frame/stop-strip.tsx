@@ -23,7 +23,7 @@ export const StopStrip = ({ projectId }: { readonly projectId: string }): ReactN
         <p role="status" className="min-w-0 grow basis-80 [overflow-wrap:anywhere]">
           <CautionIcon size="small" className="mr-2 inline" />
           <strong className="font-semibold">
-            All agents of this {stop.scope} are stopped, by <Visible text={stop.stoppedBy} />
+            All agents of this {stop.scope} were stopped by <Visible text={stop.stoppedBy} />
           </strong>{" "}
           <TimeAgo instant={stop.stoppedAt} />:{" "}
           <q>
@@ -35,7 +35,7 @@ export const StopStrip = ({ projectId }: { readonly projectId: string }): ReactN
           search={{ tab: "project" }}
           className="font-medium whitespace-nowrap underline underline-offset-2"
         >
-          To the kill switch
+          Go to kill switch
         </Link>
       </div>
     </section>

@@ -7,9 +7,9 @@ import { limits } from "../limits.ts"
 
 export const tokenFault = (text: string): string | undefined => {
   if (text.length > limits.maxTokenCharacters)
-    return `This is not a token: it has ${text.length.toLocaleString("en")} characters.`
+    return `Not a token: it has ${text.length.toLocaleString("en")} characters.`
   // What a header may carry without quotes: printable ASCII, no spaces.
   return /^[\x21-\x7e]*$/.test(text)
     ? undefined
-    : "This is not a token: a token has only Latin letters without accents, digits and signs, and no spaces."
+    : "Not a token: only unaccented Latin letters, digits and symbols are allowed, without spaces."
 }

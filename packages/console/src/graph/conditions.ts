@@ -16,12 +16,12 @@ export interface Conditions {
 
 /** Each operator with what it means, as the page tells it. */
 export const operatorWords = {
-  "=": "is: license=MIT",
-  "!=": "is not, or is missing: license!=MIT",
-  ">": "is more than: size>10, and so >=, < and <=",
-  "~": "has in it: name~left",
-  "^": "begins with: name^@types/",
-  "?": "is there: author?, and !author where it is not"
+  "=": "equals: license=MIT",
+  "!=": "does not equal, or is missing: license!=MIT",
+  ">": "is greater than: size>10, also >=, < and <=",
+  "~": "contains: name~left",
+  "^": "starts with: name^@types/",
+  "?": "exists: author?; does not exist: !author"
 } as const
 
 const operators = {
@@ -44,7 +44,7 @@ export const parseConditions = (text: string): Conditions => {
   const known = Schema.decodeUnknownResult(PropertyFilters)(conditions)
   return Result.isSuccess(known)
     ? { conditions, faults }
-    : { conditions: [], faults: [...faults, "These are too many conditions, or one that cannot be asked."] }
+    : { conditions: [], faults: [...faults, "Too many conditions, or an invalid one."] }
 }
 
 /** The words of a text: spaces part them, but not within quotes. */
@@ -73,7 +73,7 @@ const parseWord = (said: string): Result.Result<PropertyFilter, string> => {
   if (there !== undefined) return Result.succeed({ property: there, op: "exists", value: true })
   const [, property, sign, value] = /^([^=<>~^?!"]+)(!=|>=|<=|[=<>~^])([\s\S]+)$/.exec(said) ?? []
   if (property === undefined || value === undefined || !isOperator(sign))
-    return Result.fail(`"${said}" is no condition: write one as license=MIT, size>=3 or author?.`)
+    return Result.fail(`"${said}" is not a valid condition. Examples: license=MIT, size>=3, author?.`)
   return Result.succeed({ property, op: operators[sign], value: valueOf(value) })
 }
 

@@ -41,7 +41,7 @@ interface EditPropertyProps {
 
 const kinds = [
   { value: "text", label: "Text" },
-  { value: "json", label: "JSON: number, true or false, list, object" }
+  { value: "json", label: "JSON: number, boolean, array, object" }
 ]
 
 export const EditProperty = ({ provenance, property, onClose }: EditPropertyProps): ReactNode => {
@@ -91,7 +91,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
         <NewName name={name} onChange={setName} there={isThere ? nowText(provenance, name) : undefined} />
       )}
       <ChoiceField
-        label="Written as"
+        label="Format"
         value={kind}
         choices={kinds}
         onChange={(chosen) => setKind(chosen === "json" ? "json" : "text")}
@@ -100,7 +100,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
         label="Value"
         pointer={pointer}
         error={error}
-        fault={fault === noJson ? `${noJson} Write a text in quotes, or choose Text.` : fault}
+        fault={fault === noJson ? `${noJson} Quote the text, or choose Text.` : fault}
         value={text}
         onChange={setText}
         lines={5}
@@ -110,7 +110,7 @@ export const EditProperty = ({ provenance, property, onClose }: EditPropertyProp
       {property !== undefined && (
         <p>
           <Button size="small" disabled={isBusy} onClick={() => write(null)}>
-            Remove the property
+            Remove property
           </Button>
         </p>
       )}
@@ -132,7 +132,7 @@ const NewName = ({ name, onChange, there }: NewNameProps): ReactNode => (
     onChange={onChange}
     isRequired
     hasFirstFocus
-    fault={there && `There is one already. It is ${there}; edit it to change it.`}
+    fault={there && `This property already exists. Its value is ${there}. Edit it instead.`}
   />
 )
 
@@ -146,18 +146,18 @@ const ChangedNotice = ({ now, onKeep }: ChangedNoticeProps): ReactNode => (
   <MovedNotice
     actions={
       <Button size="small" onClick={onKeep}>
-        Keep mine, to be saved over it
+        Keep mine and overwrite
       </Button>
     }
   >
-    Somebody has changed it meanwhile. Now it is <Visible text={cutText(now, 2, 200)} />.
+    Someone else changed it. It is now <Visible text={cutText(now, 2, 200)} />.
   </MovedNotice>
 )
 
 /** The object is gone, and what somebody wrote for it is not: it can be saved once the object is back. */
 const DeletedNotice = ({ provenance }: Pick<EditPropertyProps, "provenance">): ReactNode => {
   const { objectId, type, deleted } = provenance
-  const { run, isBusy, error } = useWrite("Bring the object back")
+  const { run, isBusy, error } = useWrite("Restore object")
   return (
     <>
       {error !== null && <Failure error={error} />}
@@ -168,11 +168,11 @@ const DeletedNotice = ({ provenance }: Pick<EditPropertyProps, "provenance">): R
             disabled={isBusy}
             onClick={() => run({ path: objectPath(objectId, "/restore"), method: "POST" })}
           >
-            Bring it back, to save mine
+            Restore it and save mine
           </Button>
         }
       >
-        <Visible text={`${type} ${provenanceName(provenance)}`} /> was deleted meanwhile
+        <Visible text={`${type} ${provenanceName(provenance)}`} /> was deleted in the meantime
         {deleted !== null && (
           <>
             {" "}

@@ -24,7 +24,7 @@ export const GraphCanvas = (): ReactNode => {
     <DrawnGraph key={JSON.stringify(parameters)} parameters={parameters} />
   ) : (
     <p className="text-sm text-ink-soft">
-      This browser draws no WebGL, which the picture needs. The list shows the same objects.
+      The graph view needs WebGL, which this browser does not support. Use the list instead.
     </p>
   )
 }
@@ -105,7 +105,7 @@ const DrawnGraph = ({ parameters }: DrawnGraphProps): ReactNode => {
             // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- the keys move the picture
             tabIndex={0}
             role="group"
-            aria-label="Picture of the graph: arrows move it, plus and minus zoom, 0 shows all"
+            aria-label="Graph view: arrow keys pan, plus and minus zoom, 0 fits all"
             onKeyDown={(event) => press(event, picture.current)}
             className="h-[min(70vh,44rem)] overflow-hidden rounded-xl border border-line-strong bg-surface text-ink"
           />
@@ -113,9 +113,7 @@ const DrawnGraph = ({ parameters }: DrawnGraphProps): ReactNode => {
         </div>
         <aside aria-label="Selected object" className="min-w-0">
           {focus === undefined ? (
-            <p className="text-sm text-ink-soft">
-              Choose an object in the picture to see what it is related to.
-            </p>
+            <p className="text-sm text-ink-soft">Select an object to see its relationships.</p>
           ) : (
             <SelectedObject
               key={focus}
@@ -150,10 +148,10 @@ const grown = (
 
 const progressText = ({ objects, relationships, state, error }: Progress): string => {
   const drawn = `${countText(objects, "object")}, ${countText(relationships, "relationship")}`
-  if (state === "whole") return `${drawn} drawn.`
+  if (state === "whole") return `${drawn} shown.`
   if (state === "cut")
-    return `${drawn} drawn; there are more than ${limits.maxDrawnObjects.toLocaleString("en")} objects or ${limits.maxDrawnRelationships.toLocaleString("en")} relationships. Filters show others.`
-  return error === null ? `${drawn} so far, reading more …` : `${drawn} drawn before the reading ended.`
+    return `${drawn} shown; there are more than ${limits.maxDrawnObjects.toLocaleString("en")} objects or ${limits.maxDrawnRelationships.toLocaleString("en")} relationships. Use filters to see others.`
+  return error === null ? `${drawn} so far, loading more …` : `${drawn} loaded before an error.`
 }
 
 const stepOf: Readonly<Record<string, readonly [number, number]>> = {

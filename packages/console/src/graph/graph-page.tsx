@@ -20,11 +20,11 @@ import { ordersOf, useGraphSearch } from "./use-graph-search.ts"
 
 /** What draws is large, and loaded by who wants a picture. */
 const GraphCanvas = lazyPart(() => import("./graph-canvas.tsx"), "GraphCanvas", {
-  fetching: () => <Skeleton label="Loading the picture …" />,
+  fetching: () => <Skeleton label="Loading graph view …" />,
   missing: (_, again) => (
     <div role="alert" data-fault="notFetched" className="grid max-w-prose justify-items-start gap-3">
       <p className="text-sm text-pretty text-ink-soft">
-        What draws the picture could not be fetched from the server. The list shows the same objects.
+        The graph view could not be loaded from the server. Use the list instead.
       </p>
       <Button onClick={again}>Try again</Button>
     </div>
@@ -32,8 +32,8 @@ const GraphCanvas = lazyPart(() => import("./graph-canvas.tsx"), "GraphCanvas", 
 })
 
 const filtersOf = (orders: ReadonlyArray<Choice>): ReadonlyArray<Filter> => [
-  { type: "text", name: "q", label: "Search", hint: "Words in keys and properties" },
-  { type: "text", name: "type", label: "Type", hint: "Type, exactly" },
+  { type: "text", name: "q", label: "Search", hint: "Search keys and properties" },
+  { type: "text", name: "type", label: "Type", hint: "Exact type" },
   { type: "text", name: "where", label: "Properties", hint: "license=MIT size>=3" },
   { type: "time", name: "asOf", label: "As of" },
   { type: "order", name: "sort", label: "Order", choices: orders }
@@ -47,7 +47,7 @@ export const GraphPage = (): ReactNode => {
   const now = useNow()
   return (
     <>
-      <PageHeader title="Graph" lead="What the team knows: objects, and how they are related.">
+      <PageHeader title="Graph" lead="Objects and relationships in this project.">
         {canAnswer && <Button onClick={() => setIsMaking(true)}>New object</Button>}
       </PageHeader>
       <ImportProgress />
@@ -71,7 +71,7 @@ export const GraphPage = (): ReactNode => {
       {/* The graph as it will be is refused, and the refusal stands in its place. */}
       {asOf !== undefined && Date.parse(asOf) <= now && faults.length === 0 && (
         <p role="status" className="mb-4 text-sm text-ink-soft">
-          This is the graph as it was <TimeAgo instant={asOf} />. A row leads to the object as it is now.
+          The graph as of <TimeAgo instant={asOf} />. Rows open the current version of the object.
         </p>
       )}
       <Tabs label="Views of the graph" tabs={views} />
@@ -82,5 +82,5 @@ export const GraphPage = (): ReactNode => {
 
 const views: ReadonlyArray<Tab> = [
   { id: "list", title: "List", content: () => <ObjectList /> },
-  { id: "picture", title: "Picture", content: () => <GraphCanvas /> }
+  { id: "picture", title: "Graph view", content: () => <GraphCanvas /> }
 ]

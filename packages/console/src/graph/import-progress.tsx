@@ -38,7 +38,7 @@ export const ImportProgress = (): ReactNode => {
             {one.status !== "running" && (
               <Button size="small" weight="quiet" onClick={() => dismiss(one.id)}>
                 Close
-                <span className="sr-only">: do not show {visibleText(one.name ?? "it")} any more</span>
+                <span className="sr-only">: hide {visibleText(one.name ?? "it")}</span>
               </Button>
             )}
           </li>

@@ -15,18 +15,18 @@ export const importStatusText = ({
   const file = name ?? "A file"
   if (status === "running") return `${file} is being imported by ${createdBy}`
   return status === "finished"
-    ? `${file} is imported`
-    : `The import of ${file} broke off; sent again it goes on from here`
+    ? `${file} was imported`
+    : `The import of ${file} was interrupted; send it again to resume`
 }
 
 /** `2,401 lines read: 2,400 objects made, 1 line failed`; what did not happen is left out. */
 export const importedText = ({ lines, counts }: Pick<Import, "lines" | "counts">): string => {
   const done = [
-    [counts.created, "object", "made"],
-    [counts.updated, "object", "changed"],
-    [counts.relationshipsCreated, "relationship", "made"],
-    [counts.relationshipsUpdated, "relationship", "changed"],
-    [counts.unchanged + counts.relationshipsUnchanged, "line", "said nothing new"],
+    [counts.created, "object", "created"],
+    [counts.updated, "object", "updated"],
+    [counts.relationshipsCreated, "relationship", "created"],
+    [counts.relationshipsUpdated, "relationship", "updated"],
+    [counts.unchanged + counts.relationshipsUnchanged, "line", "unchanged"],
     [counts.failed, "line", "failed"]
   ] as const
   const said = done.flatMap(([count, noun, what]) =>

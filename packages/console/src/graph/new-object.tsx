@@ -16,7 +16,7 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
   const [key, setKey] = useState("")
   const [text, setText] = useState("{}")
   const [fault, setFault] = useState<string>()
-  const { run, isBusy, error, forget } = useWrite<GraphObject>("Make an object", ({ id }) =>
+  const { run, isBusy, error, forget } = useWrite<GraphObject>("Create object", ({ id }) =>
     navigate({ to: "/objects/$objectId", params: { objectId: id } })
   )
   const make = () => {
@@ -33,7 +33,7 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
   return (
     <FormDialog
       title="New object"
-      verb="Make it"
+      verb="Create"
       isBusy={isBusy}
       isReady={type !== ""}
       error={error}
@@ -43,7 +43,7 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
     >
       <TextField
         label="Type"
-        hint="A name such as Person"
+        hint="e.g. Person"
         pointer="/type"
         error={error}
         value={type}
@@ -53,7 +53,7 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
       />
       <TextField
         label="Key"
-        hint="A name that finds it again; it may have none"
+        hint="Unique key (optional)"
         pointer="/key"
         error={error}
         value={key}
@@ -61,7 +61,7 @@ export const NewObject = ({ onClose }: { readonly onClose: () => void }): ReactN
       />
       <TextField
         label="Properties"
-        hint="A JSON object"
+        hint="JSON object"
         pointer="/properties"
         error={error}
         fault={fault}

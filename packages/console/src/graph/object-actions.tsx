@@ -24,7 +24,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
   const [isAsking, setIsAsking] = useState(false)
   const [isTrying, setIsTrying] = useState(false)
   const { run, isBusy, error, forget } = useWrite(
-    ({ method }) => `${method === "DELETE" ? "Delete" : "Bring back"} ${visibleText(name)}`,
+    ({ method }) => `${method === "DELETE" ? "Delete" : "Restore"} ${visibleText(name)}`,
     () => setIsAsking(false)
   )
   const { objectId, version, deleted } = provenance
@@ -32,7 +32,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
   if (!canAnswer)
     return (
       <span data-testid="editors-only" className="text-xs text-ink-faint">
-        Editors may change it.
+        Only editors can change it.
       </span>
     )
   if (deleted !== null)
@@ -43,7 +43,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
           disabled={isBusy}
           onClick={() => run({ path: objectPath(objectId, "/restore"), method: "POST" })}
         >
-          Bring it back
+          Restore
         </Button>
         <PurgeObject provenance={provenance} name={name} />
       </>
@@ -51,7 +51,7 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
   return (
     <>
       <Button data-testid="try-agent" onClick={() => setIsTrying(true)}>
-        Try an agent on it
+        Test an agent
       </Button>
       {isTrying && <TryAgent objectId={objectId} onClose={() => setIsTrying(false)} />}
       <Button
@@ -72,7 +72,8 @@ export const ObjectActions = ({ provenance, name }: ObjectActionsProps): ReactNo
         onConfirm={() => run({ path: objectPath(objectId), method: "DELETE", ifMatch: version })}
         onClose={() => setIsAsking(false)}
       >
-        Its relationships go with it, and agents hear of it. Its history stays, and it can be brought back.
+        Its relationships are deleted too, and agents that react to deletions are triggered. The history is
+        kept, and you can restore it.
       </ConfirmDialog>
       <PurgeObject provenance={provenance} name={name} />
     </>

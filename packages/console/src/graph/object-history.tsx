@@ -54,14 +54,12 @@ export const ObjectHistory = ({ objectId, newest }: ObjectHistoryProps): ReactNo
             onChange={({ target }) => change({ against: target.value })}
             className="h-9 rounded-lg border border-line-strong bg-surface px-2.5"
           >
-            <option value="">the one before</option>
-            <option value={newest}>the newest</option>
+            <option value="">previous version</option>
+            <option value={newest}>latest</option>
             {against !== undefined && against !== newest && (
               <option value={against}>version {against}</option>
             )}
-            {shown !== against && shown !== newest && (
-              <option value={shown}>this one, while I look at others</option>
-            )}
+            {shown !== against && shown !== newest && <option value={shown}>Pin this version</option>}
           </select>
         </label>
       </div>
@@ -87,7 +85,7 @@ const Version = ({ objectId, shown, against }: VersionProps): ReactNode => {
   const { data: names } = useQuery(agentNamesQuery(project.id))
   const [version, previous] = data?.items ?? []
   if (version === undefined)
-    return error === null ? <Skeleton label="Reading the version …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading version …" /> : <Failure error={error} />
   const before = against === undefined ? previous : other.data?.items[0]
   const [from, to] =
     before !== undefined && before.version > version.version ? [version, before] : [before, version]
@@ -97,10 +95,10 @@ const Version = ({ objectId, shown, against }: VersionProps): ReactNode => {
         <DefinitionList items={aboutVersion(version, names)} />
       </section>
       <h2 className="mb-2 text-sm font-semibold">
-        {from === undefined ? "It began with" : `From version ${from.version} to version ${to.version}`}
+        {from === undefined ? "Initial properties" : `From version ${from.version} to version ${to.version}`}
       </h2>
       {to.type === "deleted" && against === undefined ? (
-        <p className="mb-6 text-sm text-ink-soft">It was deleted; these were its last values.</p>
+        <p className="mb-6 text-sm text-ink-soft">Deleted. Last values:</p>
       ) : (
         <DifferenceList rows={versionDifferences(from?.properties ?? {}, to.properties)} />
       )}
@@ -117,7 +115,7 @@ const aboutVersion = (
   names: ReadonlyMap<string, string> | undefined
 ): ReadonlyArray<Definition> => [
   {
-    name: "Made",
+    name: "Created",
     value: (
       <>
         {version.type} by{" "}
@@ -130,7 +128,7 @@ const aboutVersion = (
     name: "Event",
     value: (
       <Link to="/events/$eventId" params={{ eventId: version.eventId }} className={linkClass}>
-        what changed, and whom it woke
+        changes and triggered agents
       </Link>
     )
   },
@@ -141,7 +139,7 @@ const aboutVersion = (
           name: "Run",
           value: (
             <Link to="/runs/$runId" params={{ runId: version.runId }} className={linkClass}>
-              the run that made it
+              view run
             </Link>
           )
         }
@@ -153,7 +151,7 @@ const aboutVersion = (
           name: "Task",
           value: (
             <Link to="/tasks/$taskId" params={{ taskId: version.taskId }} className={linkClass}>
-              where it was decided
+              view task
             </Link>
           )
         }

@@ -33,7 +33,7 @@ export const ObjectList = (): ReactNode => {
       <PagedTable
         label="Objects"
         list={list}
-        reading="Reading the graph …"
+        reading="Loading graph …"
         columns={columns}
         linkTo={({ id }) => ({ to: "/objects/$objectId", params: { objectId: id } })}
         empty={<NoObjects isFiltered={isFiltered} />}
@@ -44,16 +44,14 @@ export const ObjectList = (): ReactNode => {
 
 const NoObjects = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
   isFiltered ? (
-    <EmptyState title="Nothing is like that">
-      Look for something else or at another time, or show all.
-    </EmptyState>
+    <EmptyState title="No matching objects">Change the search or the time, or show all.</EmptyState>
   ) : (
     <EmptyState
       title="The graph is empty"
       command="npx tropism import package-lock.json"
       does="imports the packages of a project"
     >
-      What people, agents and imports write will be listed and drawn here.
+      Objects created by people, agents and imports appear here.
     </EmptyState>
   )
 

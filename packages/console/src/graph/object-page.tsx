@@ -32,7 +32,7 @@ export const ObjectPage = (): ReactNode => {
       <NotShown
         title="Object"
         error={provenance.error}
-        reading="Reading the object …"
+        reading="Loading object …"
         to="/graph"
         way="All objects"
       />
@@ -76,7 +76,7 @@ const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode
         lead={
           object && (
             <>
-              Changed <TimeAgo instant={object.updatedAt} />, made <TimeAgo instant={object.createdAt} />.
+              Changed <TimeAgo instant={object.updatedAt} />, created <TimeAgo instant={object.createdAt} />.
             </>
           )
         }
@@ -90,8 +90,8 @@ const KnownObject = ({ provenance, object, error }: KnownObjectProps): ReactNode
           data-testid="deleted-notice"
           className="mb-6 rounded-xl border border-caution-line bg-caution px-4 py-3 text-sm text-caution-ink"
         >
-          It was deleted <TimeAgo instant={deleted.createdAt} /> by <Visible text={makerText(deleted)} />.
-          What you see are its last values; its history stays.
+          It was deleted <TimeAgo instant={deleted.createdAt} /> by <Visible text={makerText(deleted)} />. Its
+          last values are shown; the history is kept.
         </p>
       )}
       <OpenSuggestions objectId={id} />
@@ -134,7 +134,7 @@ const OpenSuggestions = ({ objectId }: { readonly objectId: string }): ReactNode
   if (about.length === 0) return null
   return (
     <p className="mb-6 rounded-xl border border-line bg-sunken px-4 py-3 text-sm">
-      Waiting for a decision:{" "}
+      Pending review:{" "}
       {about.map(({ id, number, title }, index) => (
         <span key={id}>
           {index > 0 && ", "}

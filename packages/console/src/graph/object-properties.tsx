@@ -29,9 +29,7 @@ export const ObjectProperties = ({ provenance, untrusted }: ObjectPropertiesProp
   return (
     <>
       {provenance.properties.length === 0 ? (
-        <EmptyState title="It has no properties">
-          What people and agents say about it will stand here.
-        </EmptyState>
+        <EmptyState title="No properties">Properties set by people and agents appear here.</EmptyState>
       ) : (
         <ul aria-label="Properties" className="m-0 grid list-none gap-2 p-0">
           {provenance.properties.map((property) => (
@@ -48,7 +46,7 @@ export const ObjectProperties = ({ provenance, untrusted }: ObjectPropertiesProp
       {provenance.properties.length > 0 && <AsJson provenance={provenance} />}
       {mayEdit && (
         <p className="mt-4">
-          <Button onClick={() => setEdited({ property: undefined })}>Add a property</Button>
+          <Button onClick={() => setEdited({ property: undefined })}>Add property</Button>
         </p>
       )}
       {edited !== undefined && (

@@ -24,11 +24,11 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
   const { objectId, deleted } = provenance
   const relationships = useQuery(relationshipsQuery(project.id, objectId))
   const { data: around } = useQuery({ ...neighborsQuery(project.id, objectId), enabled: deleted === null })
-  const removing = useWrite("Remove a relationship")
+  const removing = useWrite("Remove relationship")
   const objects = new Map(around?.objects.map((object) => [object.id, object]))
   if (relationships.data === undefined)
     return relationships.error === null ? (
-      <Skeleton label="Reading the relationships …" />
+      <Skeleton label="Loading relationships …" />
     ) : (
       <Failure error={relationships.error} />
     )
@@ -38,10 +38,10 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
     <>
       {removing.error !== null && <Failure error={removing.error} />}
       {items.length === 0 && (
-        <EmptyState title="It is related to nothing">
+        <EmptyState title="No relationships">
           {deleted === null
-            ? "What people and agents relate it to will stand here."
-            : "A deleted object has no relationships; they come back with it."}
+            ? "Relationships created by people and agents appear here."
+            : "A deleted object has no relationships. Restoring it restores them."}
         </EmptyState>
       )}
       {items.length > 0 && (
@@ -65,12 +65,12 @@ export const ObjectRelations = ({ provenance }: { readonly provenance: Provenanc
         </DataList>
       )}
       {nextCursor !== null && (
-        <p className="mt-3 text-sm text-ink-soft">The {items.length} newest are shown; there are more.</p>
+        <p className="mt-3 text-sm text-ink-soft">Showing the latest {items.length}.</p>
       )}
       {mayEdit && (
         <p className="mt-4">
           <Button data-testid="relate" onClick={() => setIsRelating(true)}>
-            Relate it to something
+            Add relationship
           </Button>
         </p>
       )}
@@ -95,7 +95,7 @@ const Line = ({ relationship, objectId, objects, isBusy, onRemove }: LineProps):
   return (
     <div className="flex flex-wrap items-center gap-x-4 gap-y-1 border-b border-line px-3 py-2 text-sm">
       <span className="text-xs text-ink-soft">
-        {isOut ? "it " : "to it: "}
+        {isOut ? "it " : "to this object: "}
         <span className="font-mono">
           <Visible text={relationship.type} />
         </span>
@@ -114,7 +114,7 @@ const Line = ({ relationship, objectId, objects, isBusy, onRemove }: LineProps):
       </Link>
       {onRemove !== undefined && (
         <Button size="small" weight="quiet" disabled={isBusy} onClick={onRemove}>
-          Remove<span className="sr-only"> the relationship {relationship.type}</span>
+          Remove<span className="sr-only"> relationship {relationship.type}</span>
         </Button>
       )}
     </div>

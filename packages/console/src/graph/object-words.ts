@@ -32,7 +32,7 @@ interface Maker {
 export const makerText = ({ actorType, actorId, agentName, approvedBy }: Maker): string => {
   const maker =
     actorType === "user"
-      ? (actorId ?? "somebody")
+      ? (actorId ?? "someone")
       : actorType === "agent"
         ? agentName === undefined || agentName === null
           ? "an agent"
@@ -124,7 +124,7 @@ export const editableText = (value: Schema.Json | undefined, kind: ValueKind): s
 }
 
 /** What is said of a text that should be JSON. */
-export const noJson = "This is no JSON."
+export const noJson = "Invalid JSON."
 
 /** What a person wrote, as a value, or why it would not be kept as it was written. */
 export const writtenValue = (text: string, kind: ValueKind): Result.Result<Schema.Json, string> => {
@@ -141,8 +141,7 @@ export const writtenValue = (text: string, kind: ValueKind): Result.Result<Schem
 /** The properties that a person wrote, or why no object can have them. */
 export const writtenProperties = (text: string): Result.Result<Properties, string> =>
   Result.flatMap(writtenValue(text, "json"), (value) => {
-    if (!isJsonObject(value))
-      return Result.fail('These are no properties: write a JSON object, {"name": "Ada"}.')
+    if (!isJsonObject(value)) return Result.fail('Expected a JSON object, e.g. {"name": "Ada"}.')
     const fault = namelessFault(value) ?? findPropertiesFault(value)
     return fault === undefined ? Result.succeed(value) : Result.fail(faultWithin(fault, "/properties"))
   })

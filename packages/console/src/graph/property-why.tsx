@@ -22,11 +22,11 @@ export const PropertyWhy = ({ property }: { readonly property: PropertyProvenanc
     <div className="mt-3 border-t border-line pt-3 text-sm">
       {property.toolCall?.reasoning && (
         <p className="mb-2">
-          The agent said: <LongText text={property.toolCall.reasoning} />
+          Agent's reason: <LongText text={property.toolCall.reasoning} />
         </p>
       )}
       {property.toolCall?.confidence !== undefined && property.toolCall.confidence !== null && (
-        <p className="mb-2 text-ink-soft">It was {Math.round(property.toolCall.confidence * 100)} % sure.</p>
+        <p className="mb-2 text-ink-soft">Confidence: {Math.round(property.toolCall.confidence * 100)}%.</p>
       )}
       {promotionId !== undefined && agentId !== undefined && (
         <EarnedTrust agentId={agentId} agentVersion={maker?.agentVersion} promotionId={promotionId} />
@@ -39,7 +39,10 @@ export const PropertyWhy = ({ property }: { readonly property: PropertyProvenanc
           </Link>
         </p>
       )}
-      <ol aria-label="Back to the root" className="m-0 grid list-none gap-2 border-l-2 border-line p-0 pl-4">
+      <ol
+        aria-label="Path to the root event"
+        className="m-0 grid list-none gap-2 border-l-2 border-line p-0 pl-4"
+      >
         {property.chain.map((hop) => (
           <li key={hop.eventId}>
             <Hop hop={hop} />
@@ -48,7 +51,7 @@ export const PropertyWhy = ({ property }: { readonly property: PropertyProvenanc
       </ol>
       <p className="mt-3">
         <Link to="/chains/$rootEventId" params={{ rootEventId: property.rootEventId }} className={linkClass}>
-          All that followed from the same cause
+          View full chain
         </Link>
       </p>
     </div>
@@ -69,14 +72,14 @@ const EarnedTrust = ({ agentId, agentVersion, promotionId }: EarnedTrustProps): 
   const promotion = data?.promotions.find(({ id }) => id === promotionId)
   return (
     <p data-testid="earned-trust" className="mb-2">
-      Nobody was asked: the agent had earned it.{" "}
+      Auto-approved: the agent has earned trust for this change.{" "}
       {promotion === undefined ? (
         <Link to="/agents/$agentId" params={{ agentId }} className={linkClass}>
-          What it has earned
+          View earned trust
         </Link>
       ) : (
         <Link to="/tasks/$taskId" params={{ taskId: promotion.taskId }} className={linkClass}>
-          How it earned that
+          View how it was earned
         </Link>
       )}
     </p>
@@ -101,7 +104,7 @@ const Hop = ({ hop }: { readonly hop: ProvenanceHop }): ReactNode => (
             , with <Visible text={hop.run.model} />
           </>
         )}
-        {`, woken by ${hop.run.trigger}`}
+        {`, trigger: ${hop.run.trigger}`}
         {hop.run.triggeredBy !== null && (
           <>
             {" "}

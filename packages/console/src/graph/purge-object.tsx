@@ -28,8 +28,8 @@ export const PurgeObject = ({ provenance: { objectId, version }, name }: PurgeOb
   const show = useToasts()
   const navigate = useNavigate()
   const called = visibleText(name)
-  const { run, isBusy, error, forget } = useWrite(`Remove ${called} for good`, () => {
-    show({ tone: "done", title: "Removed", sentence: `${called} is removed for good.` })
+  const { run, isBusy, error, forget } = useWrite(`Delete ${called} permanently`, () => {
+    show({ tone: "done", title: "Deleted", sentence: `${called} was deleted permanently.` })
     navigate({ to: "/graph" })
   })
   if (!isAdmin) return null
@@ -45,40 +45,40 @@ export const PurgeObject = ({ provenance: { objectId, version }, name }: PurgeOb
           setIsAsking(true)
         }}
       >
-        Remove for good
+        Delete permanently
       </Button>
       <ConfirmDialog
         isOpen={isAsking}
-        title={`Remove ${called} for good?`}
-        verb="Remove it for good"
-        staying="Keep it"
+        title={`Delete ${called} permanently?`}
+        verb="Delete permanently"
+        staying="Cancel"
         isBusy={isBusy}
         isReady={!isMoved}
         error={isMoved ? null : error}
         onConfirm={() => run({ path: objectPath(objectId, "?purge=true"), method: "DELETE", ifMatch: read })}
         onClose={() => setIsAsking(false)}
       >
-        <p>Nobody can bring back what goes:</p>
-        <ul aria-label="What goes" className="mt-1 mb-3 list-disc pl-5">
-          <li>the object, and its {countText(read, "version")}</li>
+        <p>This cannot be undone. It deletes:</p>
+        <ul aria-label="Deleted" className="mt-1 mb-3 list-disc pl-5">
+          <li>the object and its {countText(read, "version")}</li>
           <li>its relationships</li>
-          <li>what events say of it; that they happened stays</li>
+          <li>the content of its events</li>
         </ul>
-        <p>This stays:</p>
-        <ul aria-label="What stays" className="mt-1 list-disc pl-5">
-          <li>what agents read of it or wrote about it, in their runs, tool calls and tasks</li>
-          <li>that it was removed, by whom and when</li>
+        <p>These are kept:</p>
+        <ul aria-label="Kept" className="mt-1 list-disc pl-5">
+          <li>data about it in agents' runs, tool calls and tasks</li>
+          <li>the record of who deleted it and when</li>
         </ul>
         {isMoved && (
           <div className="mt-3">
             <MovedNotice
               actions={
                 <Button size="small" onClick={readNow}>
-                  Read what goes now
+                  Reload
                 </Button>
               }
             >
-              Somebody has changed it meanwhile. It has {countText(version, "version")} now.
+              Someone else changed it. It now has {countText(version, "version")}.
             </MovedNotice>
           </div>
         )}

@@ -17,15 +17,15 @@ export const RelateObject = ({ objectId, onClose }: RelateObjectProps): ReactNod
   const [type, setType] = useState("")
   const [direction, setDirection] = useState("out")
   const { objectId: otherId, fields } = useChosenObject("the other object", objectId)
-  const { run, isBusy, error } = useWrite<Relationship>("Relate the object", onClose)
+  const { run, isBusy, error } = useWrite<Relationship>("Add relationship", onClose)
   const relate = () => {
     const [fromId, toId] = direction === "out" ? [objectId, otherId] : [otherId, objectId]
     run({ path: "relationships", method: "POST", body: { type, fromId, toId } })
   }
   return (
     <FormDialog
-      title="Relate it to something"
-      verb="Relate"
+      title="Add relationship"
+      verb="Add"
       isBusy={isBusy}
       isReady={otherId !== "" && type !== ""}
       error={error}
@@ -35,7 +35,7 @@ export const RelateObject = ({ objectId, onClose }: RelateObjectProps): ReactNod
     >
       <TextField
         label="Type"
-        hint="A name such as DEPENDS_ON"
+        hint="e.g. DEPENDS_ON"
         pointer="/type"
         error={error}
         value={type}
@@ -47,8 +47,8 @@ export const RelateObject = ({ objectId, onClose }: RelateObjectProps): ReactNod
         label="Direction"
         value={direction}
         choices={[
-          { value: "out", label: "From this object to the other" },
-          { value: "in", label: "From the other object to this" }
+          { value: "out", label: "From this object" },
+          { value: "in", label: "To this object" }
         ]}
         onChange={setDirection}
       />

@@ -26,9 +26,8 @@ export const SelectedObject = ({ objectId, onSelect, onExpand }: SelectedObjectP
   const { project } = useConsole()
   const { data: object, error } = useQuery(objectQuery(project.id, objectId))
   const { data: around } = useQuery(neighborsQuery(project.id, objectId))
-  if (object === undefined)
-    return error === null ? <Skeleton label="Reading it …" /> : <Failure error={error} />
-  if (object === null) return <p className="text-sm text-ink-soft">It is gone.</p>
+  if (object === undefined) return error === null ? <Skeleton label="Loading …" /> : <Failure error={error} />
+  if (object === null) return <p className="text-sm text-ink-soft">Deleted</p>
   const near = around?.objects.filter(({ distance }) => distance === 1) ?? []
   return (
     <>
@@ -44,15 +43,13 @@ export const SelectedObject = ({ objectId, onSelect, onExpand }: SelectedObjectP
           params={{ objectId }}
           className="text-sm font-medium text-leaf underline-offset-2 hover:underline"
         >
-          Open it, and see why it is so
+          Open object
         </Link>
       </p>
       {around !== undefined && (
         <>
           <h3 className="text-sm font-medium">
-            {near.length === 0
-              ? "It is related to nothing"
-              : `Related to ${countText(near.length, "object")}`}
+            {near.length === 0 ? "No relationships" : `Related to ${countText(near.length, "object")}`}
           </h3>
           <ul aria-label="Related objects" className="m-0 mt-1 list-none p-0">
             {near.slice(0, limits.maxNeighborsShown).map((other) => (
@@ -76,12 +73,12 @@ export const SelectedObject = ({ objectId, onSelect, onExpand }: SelectedObjectP
           {near.length > 0 && (
             <p className="mt-3">
               <Button size="small" onClick={() => onExpand(around.objects, around.relationships)}>
-                Draw what it is related to
+                Expand neighbors
               </Button>
             </p>
           )}
           {(around.truncated || near.length > limits.maxNeighborsShown) && (
-            <p className="mt-2 text-xs text-ink-soft">There is more than is listed here.</p>
+            <p className="mt-2 text-xs text-ink-soft">More relationships exist than are listed here.</p>
           )}
         </>
       )}

@@ -25,13 +25,13 @@ export const TryAgent = ({ objectId, onClose }: TryAgentProps): ReactNode => {
   const { data: agents = noAgents } = useQuery(agentNamesQuery(project.id))
   const [chosen, setChosen] = useState("")
   const agentId = chosen === "" ? ([...agents.keys()][0] ?? "") : chosen
-  const { run, isBusy, error } = useWrite<Backtest>("Begin a dry run", ({ id }) =>
+  const { run, isBusy, error } = useWrite<Backtest>("Start backtest", ({ id }) =>
     navigate({ to: "/agents/$agentId", params: { agentId }, search: { tab: "backtests", backtest: id } })
   )
   return (
     <FormDialog
-      title="Try an agent on it"
-      verb="Begin a dry run"
+      title="Test an agent"
+      verb="Start backtest"
       isBusy={isBusy}
       isReady={agentId !== ""}
       error={error}
@@ -42,15 +42,15 @@ export const TryAgent = ({ objectId, onClose }: TryAgentProps): ReactNode => {
       onClose={onClose}
     >
       <p className="text-sm text-ink-soft">
-        The agent is given the newest change of this object, sees the graph as it was then, and may only say
-        what it would do.
+        Runs the agent on the latest change of this object. It reads the graph as it was then and only
+        suggests.
       </p>
       <ChoiceField
         label="Agent"
         value={agentId}
         choices={
           agents.size === 0
-            ? [{ value: "", label: "There is no agent yet" }]
+            ? [{ value: "", label: "No agents yet" }]
             : [...agents].map(([value, name]) => ({ value, label: visibleText(name) }))
         }
         onChange={setChosen}

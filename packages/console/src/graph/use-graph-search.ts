@@ -45,7 +45,7 @@ export const ordersOf = (q: string | undefined, asOf: string | undefined): Reado
 
 const orders: ReadonlyArray<Choice> = [
   { value: "createdAt", label: "Newest first" },
-  { value: "updatedAt", label: "Last changed first" },
+  { value: "updatedAt", label: "Recently changed" },
   { value: "name", label: "By name" },
   { value: "type", label: "By type, then name" }
 ]

@@ -10,12 +10,12 @@ import { HealthSign } from "./health-sign.tsx"
 import { Said } from "./said.tsx"
 
 const parts: ReadonlyArray<{ readonly part: HealthPart; readonly title: string; readonly asks: string }> = [
-  { part: "flow", title: "Flow", asks: "Do events reach the agents, and tasks the people?" },
-  { part: "execution", title: "Execution", asks: "Do the agents do their work?" },
+  { part: "flow", title: "Flow", asks: "Are events and tasks delivered?" },
+  { part: "execution", title: "Execution", asks: "Do runs succeed?" },
   {
     part: "liveness",
     title: "Liveness",
-    asks: "Is there what they need: the server, models, foreign servers?"
+    asks: "Are the server, models and MCP servers available?"
   }
 ]
 

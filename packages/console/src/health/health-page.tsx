@@ -27,7 +27,7 @@ export const HealthPage = (): ReactNode => {
     {
       key: "n",
       shown: ["N"],
-      means: "Go where the next step is taken",
+      means: "Go to the next step",
       run: () => {
         if (next !== undefined) navigate(next.to)
       }
@@ -35,12 +35,9 @@ export const HealthPage = (): ReactNode => {
   ])
   return (
     <>
-      <PageHeader
-        title="Health"
-        lead="Whether the agents get their work done, and what to do when they do not."
-      />
+      <PageHeader title="Health" lead="Project health and recommended fixes." />
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
-      {data === undefined && error === null && <Skeleton label="Reading how the project fares …" />}
+      {data === undefined && error === null && <Skeleton label="Loading health …" />}
       {data !== undefined && (
         <>
           <VerdictCard health={data} />

@@ -8,9 +8,13 @@ import { CautionIcon, CheckIcon, CrossIcon } from "../parts/icons.tsx"
 const looks: Readonly<
   Record<FindingState, { readonly icon: ReactNode; readonly colour: string; readonly word: string }>
 > = {
-  ok: { icon: <CheckIcon size="small" />, colour: "bg-leaf-soft text-leaf", word: "Well" },
-  warn: { icon: <CautionIcon size="small" />, colour: "bg-caution text-caution-ink", word: "Needs a look" },
-  fault: { icon: <CrossIcon size="small" />, colour: "bg-removed text-removed-ink", word: "At fault" }
+  ok: { icon: <CheckIcon size="small" />, colour: "bg-leaf-soft text-leaf", word: "Healthy" },
+  warn: {
+    icon: <CautionIcon size="small" />,
+    colour: "bg-caution text-caution-ink",
+    word: "Needs attention"
+  },
+  fault: { icon: <CrossIcon size="small" />, colour: "bg-removed text-removed-ink", word: "Failing" }
 }
 
 export const HealthSign = ({ state }: { readonly state: FindingState }): ReactNode => (

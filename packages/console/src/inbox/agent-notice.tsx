@@ -22,12 +22,12 @@ export const AgentNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
       <span className="min-w-0">
         <strong className="font-semibold">{titles[denial === null ? agentState : "denied"]}</strong>{" "}
         {denial === null ? (
-          "Approving makes the change all the same, in the agent's name and within its capabilities."
+          "You can still approve: the change is applied in the agent's name and within its capabilities."
         ) : (
           <>
             <Visible text={denial} />. Approving is refused.{" "}
             {agentState === "deleted" ? (
-              "Its agent was deleted, so this can only be rejected."
+              "The agent was deleted. You can only reject this."
             ) : (
               <>
                 Reject it, or{" "}
@@ -50,7 +50,7 @@ export const AgentNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
 
 const titles = {
   enabled: "",
-  disabled: "Its agent is disabled.",
-  deleted: "Its agent was deleted.",
-  denied: "Its agent may not do this."
+  disabled: "The agent is disabled.",
+  deleted: "The agent was deleted.",
+  denied: "The agent is not allowed to do this."
 } as const

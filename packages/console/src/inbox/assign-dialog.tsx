@@ -36,7 +36,7 @@ export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode =>
   }
   return (
     <FormDialog
-      title={`For whom #${task.number} waits`}
+      title={`Assign #${task.number}`}
       verb="Assign"
       isBusy={write.isBusy}
       error={write.error}
@@ -45,8 +45,8 @@ export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode =>
       onClose={onClose}
     >
       <ChoiceField
-        label="For whom"
-        hint="Everybody sees it, and whoever may decide still may."
+        label="Assignee"
+        hint="Visible to everyone. Other reviewers can still decide."
         pointer="/assignee"
         error={write.error}
         value={assignee}
@@ -55,8 +55,8 @@ export const AssignDialog = ({ task, onClose }: AssignDialogProps): ReactNode =>
       />
       {isSuggestion(task) && (
         <ChoiceField
-          label="Until"
-          hint="What nobody decided by then expires, and nothing is changed."
+          label="Due"
+          hint="If it is not reviewed by then, it expires without a change."
           pointer="/expiresAt"
           error={write.error}
           value={until}
@@ -79,7 +79,7 @@ const usePeople = (assignees: ReadonlyArray<string | null>) => {
   const others = new Set<string>([...members, ...assignees.filter((each) => each !== null)])
   others.delete(principal.userId)
   return [
-    { value: nobody, label: "anybody who may decide" },
+    { value: nobody, label: "Anyone who can review" },
     { value: principal.userId, label: "yourself" },
     ...[...others].toSorted().map((value) => ({ value, label: visibleText(value) }))
   ]
@@ -98,9 +98,9 @@ const daysFromNow = [
 ]
 
 const untilChoices = (expiresAt: string | null) => [
-  { value: asItIs, label: expiresAt === null ? "as it is: without an end" : "as it is" },
+  { value: asItIs, label: expiresAt === null ? "unchanged: no due date" : "unchanged" },
   ...daysFromNow,
-  ...(expiresAt === null ? [] : [{ value: withoutEnd, label: "without an end" }])
+  ...(expiresAt === null ? [] : [{ value: withoutEnd, label: "no due date" }])
 ]
 
 const instantOf = (until: string): string | null =>

@@ -10,9 +10,9 @@ export const Confidence = ({ value }: { readonly value: number | undefined }): R
   return (
     <span className="inline-flex items-center gap-2 text-ink-soft">
       <span aria-hidden="true" className="h-1.5 w-14 overflow-hidden rounded-full bg-line">
-        <span className="block h-full rounded-full bg-ink-soft" style={{ width: text.replace(" ", "") }} />
+        <span className="block h-full rounded-full bg-ink-soft" style={{ width: text }} />
       </span>
-      {text} sure
+      {text} confidence
     </span>
   )
 }

@@ -23,7 +23,7 @@ export const decidedSentence = (
   const verb = (task.status === "completed" ? doneVerbs[task.type] : undefined) ?? verbs[task.status]
   const reason =
     task.status === "rejected" && task.resolutionNote !== null && task.resolutionNote !== ""
-      ? ` The reason: “${shown(task.resolutionNote)}”.`
+      ? ` Reason: “${shown(task.resolutionNote)}”.`
       : ""
   return `${shown(task.resolvedBy)} has ${verb} #${task.number} already.${reason}`
 }

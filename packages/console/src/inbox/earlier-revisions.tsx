@@ -31,17 +31,17 @@ export const EarlierRevisions = ({ projectId, task }: EarlierRevisionsProps): Re
     >
       <summary className="flex w-fit items-center gap-1 rounded text-ink-soft hover:text-ink">
         <ChevronIcon size="small" className="transition-transform group-open:rotate-90" />
-        said {task.revision} times, this is the newest
+        Revision {task.revision}, show earlier
       </summary>
       {error !== null && isOpen && <Failure error={error} />}
-      <ol aria-label="What it said before" className="mt-2 grid gap-3 border-l-2 border-line pl-3.5">
+      <ol aria-label="Earlier revisions" className="mt-2 grid gap-3 border-l-2 border-line pl-3.5">
         {(isOpen ? (data?.items ?? []) : []).map((revision) => (
           <li key={revision.revision} className="grid min-w-0 gap-1.5">
             <Revision revision={revision} />
           </li>
         ))}
         {isOpen && typeof data?.nextCursor === "string" && (
-          <li className="text-ink-faint">and earlier ones</li>
+          <li className="text-ink-faint">Older revisions are not shown</li>
         )}
       </ol>
     </details>
@@ -67,7 +67,7 @@ const Revision = ({ revision }: { readonly revision: TaskRevision }): ReactNode 
   return (
     <>
       <p className="text-ink-faint">
-        The {ordinal(revision.revision)} time, <TimeAgo instant={revision.createdAt} />
+        Revision {revision.revision}, <TimeAgo instant={revision.createdAt} />
       </p>
       {rows.length > 0 && <PropertyRows rows={rows} task={notJudged} seen={undefined} />}
       <p className="max-w-[68ch] whitespace-pre-line text-ink-soft">
@@ -80,8 +80,3 @@ const Revision = ({ revision }: { readonly revision: TaskRevision }): ReactNode 
     </>
   )
 }
-
-const plurals = new Intl.PluralRules("en", { type: "ordinal" })
-const endings: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "rd", other: "th" }
-
-const ordinal = (count: number): string => `${count}${endings[plurals.select(count)] ?? "th"}`

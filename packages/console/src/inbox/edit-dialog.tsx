@@ -137,7 +137,7 @@ const EditFoot = ({ hasNothing, isOvertaken, isReady, isSending }: EditFootProps
   <>
     {hasNothing && (
       <p role="status" className="text-xs text-ink-soft">
-        Everything is left out. Take at least one property, or reject the suggestion.
+        All properties are left out. Keep at least one, or reject the suggestion.
       </p>
     )}
     <div className="flex justify-end gap-2">
@@ -183,7 +183,7 @@ const PropertyField = ({ field, isFirst, isFault, onChange }: PropertyFieldProps
       </div>
       {kind === "removal" ? (
         <p id={`${id}-text`} className="mt-1.5 text-xs text-ink-soft">
-          {isTaken ? "The property is removed." : "The property stays as it is."}
+          {isTaken ? "The property will be removed." : "The property will not change."}
         </p>
       ) : (
         <textarea
@@ -204,7 +204,7 @@ const PropertyField = ({ field, isFirst, isFault, onChange }: PropertyFieldProps
         />
       )}
       <p id={`${id}-fault`} role="status" className="text-xs text-removed-ink">
-        {isFault && <span className="mt-1 block">This is no JSON: put a text into quotes.</span>}
+        {isFault && <span className="mt-1 block">Invalid JSON. Put text in quotes.</span>}
       </p>
     </div>
   )

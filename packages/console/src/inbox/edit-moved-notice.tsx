@@ -27,13 +27,13 @@ export const EditMovedNotice = ({ fields, shown, task, onKeep }: EditMovedNotice
     <MovedNotice
       actions={
         <Button data-testid="keep-mine" size="small" onClick={onKeep}>
-          Keep mine, for how it is now
+          Keep mine on top of the current version
         </Button>
       }
     >
-      {hasMoved && <p>It has changed since you began to edit.</p>}
+      {hasMoved && <p>The object changed since you started editing.</p>}
       <Sentences all={movedSentences(fields, shown, task)} />
-      {isRefined && <p>The agent has refined it since you began to edit.</p>}
+      {isRefined && <p>The agent has updated the suggestion since you started editing.</p>}
       <Sentences all={refinedSentences(shown, task)} />
     </MovedNotice>
   )
@@ -83,7 +83,7 @@ const refinedSentences = (shown: SuggestionTask, task: SuggestionTask): Readonly
 
 const suggestedSentence = ({ kind, name, text }: EditField): string =>
   kind === "removal"
-    ? `It suggests to remove ${name}.`
+    ? `It suggests removing ${name}.`
     : `It suggests ${shortText(kind === "text" ? JSON.stringify(text) : text)} for ${name}.`
 
 const shortText = (text: string): string => cutText(text, 2, 200)

@@ -30,7 +30,7 @@ export const EvidenceList = ({ projectId, task }: EvidenceListProps): ReactNode 
     current: currentOf(task, evidence, found[index]?.data)
   }))
   const movedCount = task.staleness?.evidenceChanged.length ?? 0
-  if (listed.length === 0) return <span className="text-ink-faint">It read no object</span>
+  if (listed.length === 0) return <span className="text-ink-faint">No objects read</span>
   return (
     <details
       open={isOpen}
@@ -39,11 +39,11 @@ export const EvidenceList = ({ projectId, task }: EvidenceListProps): ReactNode 
     >
       <summary className="flex w-fit items-center gap-1 rounded text-ink-soft hover:text-ink">
         <ChevronIcon size="small" className="transition-transform group-open:rotate-90" />
-        Based on {count(task.evidence.length, "object")} it read
+        Based on {count(task.evidence.length, "object")} read
         {movedCount > 0 && (
           <span className="ml-1.5 inline-flex items-center gap-1 font-medium text-caution-ink">
             <CautionIcon size="small" />
-            {movedCount} moved since
+            {movedCount} changed since
           </span>
         )}
       </summary>
@@ -91,7 +91,7 @@ const EvidenceItem = ({
       {judgement.type === "moved" && (
         <span className="font-medium text-caution-ink">now version {judgement.currentVersion}</span>
       )}
-      {judgement.type === "gone" && <span className="font-medium text-caution-ink">gone since</span>}
+      {judgement.type === "gone" && <span className="font-medium text-caution-ink">deleted since</span>}
     </>
   )
 }

@@ -28,17 +28,17 @@ interface Binding {
 }
 
 export const bindings: ReadonlyArray<Binding> = [
-  { command: "next", key: "j", shown: ["J"], means: "Go to the next card" },
-  { command: "previous", key: "k", shown: ["K"], means: "Go to the one before" },
-  { command: "approve", key: "a", shown: ["A"], means: "Approve it" },
-  { command: "reject", key: "r", shown: ["R"], means: "Reject it, with a reason" },
-  { command: "edit", key: "e", shown: ["E"], means: "Edit it, then approve" },
-  { command: "lookAgain", key: "l", shown: ["L"], means: "Let the agent look again, where something moved" },
-  { command: "select", key: "x", shown: ["X"], means: "Select it, or take it out" },
-  { command: "selectGroup", key: "X", shown: ["⇧", "X"], means: "Select its whole group, or none of it" },
+  { command: "next", key: "j", shown: ["J"], means: "Next card" },
+  { command: "previous", key: "k", shown: ["K"], means: "Previous card" },
+  { command: "approve", key: "a", shown: ["A"], means: "Approve" },
+  { command: "reject", key: "r", shown: ["R"], means: "Reject with a reason" },
+  { command: "edit", key: "e", shown: ["E"], means: "Edit and approve" },
+  { command: "lookAgain", key: "l", shown: ["L"], means: "Re-evaluate outdated suggestion" },
+  { command: "select", key: "x", shown: ["X"], means: "Select or deselect" },
+  { command: "selectGroup", key: "X", shown: ["⇧", "X"], means: "Select or deselect group" },
   { command: "approveSelected", key: "A", shown: ["⇧", "A"], means: "Approve all selected" },
   { command: "rejectSelected", key: "R", shown: ["⇧", "R"], means: "Reject all selected" },
-  { command: "clear", key: "Escape", shown: ["Esc"], means: "Select nothing" }
+  { command: "clear", key: "Escape", shown: ["Esc"], means: "Clear selection" }
 ]
 
 /** What of a key press matters here; a browser's KeyboardEvent has it all. */

@@ -59,7 +59,7 @@ export const InboxPage = ({ linkedTaskId }: InboxPageProps): ReactNode => {
       <LeftAside projectId={project.id} />
       <QuestionList projectId={project.id} questions={all.questions} canAnswer={canAnswer} />
       <StoppedList stopped={all.stopped} />
-      <TaskSection title="To take back" words="what agents did" count={all.undos.length}>
+      <TaskSection title="Pending undos" words="of agents' changes" count={all.undos.length}>
         {all.undos.map((task) => (
           <li key={`${task.id} ${task.digest}`} className="enter min-w-0">
             <UndoCard projectId={project.id} task={task} canDecide={canTakeBack} />
@@ -136,7 +136,7 @@ interface PromotionsProps {
 }
 
 const Promotions = ({ projectId, tasks, canDecide }: PromotionsProps): ReactNode => (
-  <TaskSection title="Earned trust" words="to look at" count={tasks.length}>
+  <TaskSection title="Earned trust" words="to review" count={tasks.length}>
     {tasks.map((task) => (
       <li key={task.id} className="enter min-w-0">
         <PromotionCard projectId={projectId} task={task} canDecide={canDecide} />
@@ -152,20 +152,20 @@ interface OnlyMineProps {
 
 const OnlyMine = ({ isOnly, onChange }: OnlyMineProps): ReactNode => (
   <div data-testid="only-mine" className="mb-6 px-1">
-    <CheckField label="Only what waits for me" isChecked={isOnly} onChange={onChange} />
+    <CheckField label="Assigned to me" isChecked={isOnly} onChange={onChange} />
   </div>
 )
 
 const NothingForMe = (): ReactNode => (
   <p className="mb-6 px-1 text-sm text-ink-soft">
-    Nothing waits for you. Others may have something to decide.
+    Nothing is assigned to you. Others may have pending reviews.
   </p>
 )
 
 /** What stands below a list that is longer than what is drawn. */
 const NewestOnly = ({ count }: { readonly count: number }): ReactNode => (
   <p className="mt-8 text-center text-sm text-ink-faint">
-    These are the newest {count.toLocaleString()}. Older ones come up as these are decided.
+    Showing the latest {count.toLocaleString()}. Older ones appear as you review these.
   </p>
 )
 

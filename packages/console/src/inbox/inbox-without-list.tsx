@@ -18,15 +18,13 @@ export const EmptyInbox = ({ projectId }: { readonly projectId: string }): React
   return (
     <div data-testid="empty-inbox" className="enter mx-auto max-w-md px-4 py-14 text-center sm:py-20">
       <Rested />
-      <h2 className="mt-6 text-lg font-semibold">
-        {hasRun ? "Nothing waits for you" : "Nothing has happened yet"}
-      </h2>
+      <h2 className="mt-6 text-lg font-semibold">{hasRun ? "You're all caught up" : "No suggestions yet"}</h2>
       <p className="mt-2 text-sm text-pretty text-ink-soft">
         {hasRun
-          ? "Every suggestion is decided. New ones appear here by themselves when an agent reacts to a change."
+          ? "All suggestions are reviewed. New ones appear here when agents react to changes."
           : isWithoutAgent
-            ? "Agents react when the graph changes, and what they suggest appears here by itself. First make an agent, then bring something in:"
-            : "Agents react when the graph changes, and what they suggest appears here by itself. Bring something in:"}
+            ? "Agents react to graph changes, and their suggestions appear here. Create an agent, then import data:"
+            : "Agents react to graph changes, and their suggestions appear here. Import data:"}
       </p>
       {isWithoutAgent && (
         <div className="mt-6 grid justify-items-center text-left">
@@ -37,9 +35,7 @@ export const EmptyInbox = ({ projectId }: { readonly projectId: string }): React
         <Command text={hasRun ? "npx tropism tail" : "npx tropism import package-lock.json"} />
       </div>
       <p className="mt-2.5 text-xs text-ink-faint">
-        {hasRun
-          ? "follows what happens in the graph, live"
-          : "adds one object per package for the agents to react to"}
+        {hasRun ? "follows graph changes live" : "adds one object per package for the agents to react to"}
       </p>
     </div>
   )
@@ -62,7 +58,7 @@ const Rested = (): ReactNode => (
 
 export const InboxSkeleton = (): ReactNode => (
   <div role="status" className="grid gap-3">
-    <span className="sr-only">Reading the suggestions …</span>
+    <span className="sr-only">Loading suggestions …</span>
     {[0, 1, 2].map((place) => (
       <div key={place} aria-hidden="true" className="pulse-dot rounded-2xl border border-line bg-surface p-5">
         <div className="h-4 w-2/5 rounded bg-line" />
@@ -88,8 +84,8 @@ export const InboxFailure = ({ error, hasList }: InboxFailureProps): ReactNode =
   >
     <CautionIcon className="mt-1" />
     <p>
-      {failureSentence(error)} {hasList ? "What you see is from before; " : ""}
-      {hasList ? "trying again." : "Trying again."}
+      {failureSentence(error)} {hasList ? "This data may be out of date; " : ""}
+      {hasList ? "retrying." : "Retrying."}
     </p>
   </div>
 )

@@ -45,7 +45,7 @@ const LettersLink = ({ finding }: { readonly finding: HealthFinding }): ReactNod
       search={{ tab: "dead" }}
       className="rounded font-medium underline underline-offset-2"
     >
-      Open the dead letters
+      Open dead letters
     </Link>
   )
 }

@@ -31,7 +31,7 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
   if (!task && !error) return null
   return (
     <section
-      aria-label="The linked task"
+      aria-label="Linked task"
       data-state={task ? task.status : failureCode(error)}
       className="enter mb-10 rounded-2xl border border-line bg-sunken p-5"
     >
@@ -39,7 +39,7 @@ export const LinkedSuggestion = ({ projectId, taskId }: LinkedSuggestionProps): 
         <Linked task={task} />
       ) : (
         <p className="text-sm text-ink-soft">
-          {isMissing(error) ? "There is no such task in this project." : failureSentence(error)}
+          {isMissing(error) ? "This task does not exist in this project." : failureSentence(error)}
         </p>
       )}
       <p className="mt-3 text-xs">
@@ -62,7 +62,7 @@ const Linked = ({ task }: { readonly task: Task }): ReactNode => {
 }
 
 const statusWords = {
-  pending: "waits for a decision",
+  pending: "is pending",
   completed: "was approved",
   rejected: "was rejected",
   expired: "expired"
@@ -86,10 +86,10 @@ const Decided = ({ task }: { readonly task: SuggestionTask }): ReactNode => {
 }
 
 const answerWords = {
-  pending: "waits for an answer",
+  pending: "is pending",
   completed: "was answered",
   rejected: "was rejected",
-  expired: "is not waited for any more"
+  expired: "no longer needs an answer"
 } as const
 
 const Answered = ({ task }: { readonly task: QuestionTask }): ReactNode => (

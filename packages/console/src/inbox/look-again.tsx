@@ -33,15 +33,15 @@ export const LookAgain = ({ task, canDecide, hasKeys, isAsking, onLookAgain }: L
           disabled={isAsking}
           onClick={() => onLookAgain(task)}
         >
-          Look again
+          Re-evaluate
           <span className="sr-only"> at {visibleText(task.title)}</span>
         </Button>
       )}
       {rerun === null ? (
-        "The agent can look at it as it is now, before you decide."
+        "The agent can re-evaluate it against the current version."
       ) : (
         <span>
-          {isLookedAtAgain(task) ? "The agent looks again: " : "The agent has looked again: "}
+          {isLookedAtAgain(task) ? "The agent is re-evaluating: " : "The agent has re-evaluated: "}
           <Link
             to="/runs/$runId"
             params={{ runId: rerun.runId }}

@@ -15,6 +15,6 @@ export const OvertakenNotice = ({ sentences }: { readonly sentences: ReadonlyArr
           {sentence}
         </p>
       ))}
-      {sentences.length > maxTold && <p>And {sentences.length - maxTold} more were decided.</p>}
+      {sentences.length > maxTold && <p>And {sentences.length - maxTold} more were reviewed.</p>}
     </MovedNotice>
   )

@@ -24,7 +24,7 @@ export const PromotionCard = ({ projectId, task, canDecide }: PromotionCardProps
   return (
     <TaskFrame task={task} kind="promotion" isBusy={isSending} mark={<TrustMark />} refusal={refusal}>
       <p className="text-sm text-ink-soft">
-        Of {countText(reviews, "suggestion")} that people decided they took {confidenceText(rate)}. So version{" "}
+        Reviewers accepted {confidenceText(rate)} of {countText(reviews, "suggestion")}. Version{" "}
         {agentVersion} of{" "}
         <Link
           to="/agents/$agentId"
@@ -33,7 +33,7 @@ export const PromotionCard = ({ projectId, task, canDecide }: PromotionCardProps
         >
           <Visible text={task.agentName} />
         </Link>{" "}
-        does this without asking now: {operation} of <Visible text={objectType} exact />.
+        now applies without approval: {operation} of <Visible text={objectType} exact />.
       </p>
       {canDecide && (
         <p className="flex flex-wrap gap-2">
@@ -43,10 +43,10 @@ export const PromotionCard = ({ projectId, task, canDecide }: PromotionCardProps
             disabled={isSending}
             onClick={() => settle({ how: "approve" })}
           >
-            Let it
+            Allow
           </Button>
           <Button data-decision="reject" disabled={isSending} onClick={() => settle({ how: "reject" })}>
-            Let it ask again
+            Require approval again
           </Button>
         </p>
       )}

@@ -88,7 +88,7 @@ const Seen = ({ row, seen }: SeenProps): ReactNode => {
       <CautionIcon size="small" className="mt-0.5" />
       <span className="min-w-0">
         {before === undefined ? (
-          "This was not there when the agent looked."
+          "Not set when the agent read it."
         ) : (
           <>
             The agent saw{" "}
@@ -107,7 +107,7 @@ const Difference = ({ row }: { readonly row: PropertyRow }): ReactNode => {
   if (row.kind === "kept") {
     return (
       <span className="font-sans text-ink-faint">
-        stays as it is{after !== undefined && ": "}
+        unchanged{after !== undefined && ": "}
         {after !== undefined && (
           <span className="font-mono">
             <LongText text={valueText(after)} exact />

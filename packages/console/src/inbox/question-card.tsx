@@ -100,7 +100,7 @@ const QuestionHead = ({ task, titleId }: QuestionHeadProps): ReactNode => (
       </h3>
       <p className="mt-0.5 flex flex-wrap items-baseline gap-x-2.5 text-xs text-ink-soft">
         <span>
-          <Visible text={task.agentName} /> waits for your answer
+          <Visible text={task.agentName} /> is waiting for your answer
         </span>
         <WaitingWords task={task} />
       </p>
@@ -144,7 +144,7 @@ const Options = ({
   readonly options: ReadonlyArray<string>
   readonly given: string | undefined
 }): ReactNode => (
-  <div role="group" aria-label="Answers to choose from" className="flex flex-wrap gap-2">
+  <div role="group" aria-label="Suggested answers" className="flex flex-wrap gap-2">
     {options.map((option) => (
       <Button key={option} disabled={isSending} wraps onClick={() => onAnswer(option)}>
         <span className="min-w-0">

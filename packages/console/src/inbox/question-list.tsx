@@ -24,8 +24,7 @@ export const QuestionList = ({ projectId, questions, canAnswer }: QuestionListPr
     <section aria-labelledby="questions" className="mb-10 min-w-0">
       <header className="mb-3 px-1">
         <h2 id="questions" className="text-base">
-          <span className="font-semibold">Questions</span>{" "}
-          <span className="text-ink-soft">that agents wait for</span>
+          <span className="font-semibold">Questions</span> <span className="text-ink-soft">from agents</span>
           <span className="ml-2.5 rounded-full bg-line/60 px-2 py-0.5 text-xs text-ink-soft">
             {questions.length}
           </span>

@@ -41,7 +41,7 @@ const RejectAllDialog = ({
   const write = useWrite(`Reject all of ${visibleText(agentName)}`, onClose)
   return (
     <FormDialog
-      title={`Reject all that ${visibleText(agentName)} suggests?`}
+      title={`Reject all suggestions of ${visibleText(agentName)}?`}
       verb="Reject all"
       isBusy={write.isBusy}
       error={write.error}
@@ -57,7 +57,7 @@ const RejectAllDialog = ({
     >
       <TextField
         label="Reason"
-        hint="Every suggestion of this agent that waits is rejected, also those that are not on this page."
+        hint="Rejects all pending suggestions of this agent, including those not on this page."
         pointer="/reason"
         error={write.error}
         value={reason}

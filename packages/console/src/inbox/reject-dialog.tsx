@@ -44,7 +44,7 @@ export const RejectDialog = ({
     <DialogFrame isOpen={tasks.length > 0} title={title} onClose={onClose} onClosed={onClosed}>
       {only && (
         <p className="mt-1 text-sm text-ink-soft">
-          {count === 1 ? <Visible text={only.title} /> : "The same reason is kept with each of them."}
+          {count === 1 ? <Visible text={only.title} /> : "The reason is saved with each of them."}
         </p>
       )}
       <div className="mt-3">
@@ -99,7 +99,7 @@ const ReasonForm = ({ initial, hasAny, onSubmit, onClose }: ReasonFormProps): Re
         className="mt-1.5 block w-full resize-y rounded-lg border border-line-strong bg-canvas px-3 py-2 text-sm placeholder:text-ink-faint"
       />
       <p id={hintId} className="mt-1.5 text-xs text-ink-faint">
-        Kept with the suggestion for everyone who looks at it later.
+        Visible to reviewers and to the agent.
       </p>
       <div className="mt-5 flex justify-end gap-2">
         {hasAny ? (

@@ -29,8 +29,8 @@ export const SelectionBar = (props: SelectionBarProps): ReactNode => {
     >
       <p aria-live="polite" className="grow text-sm font-medium">
         {isBusy
-          ? `${decidingCount} to go …`
-          : `${selectedCount} selected${deniedCount === 0 ? "" : `, ${deniedCount} of them can only be rejected`}`}
+          ? `Saving… ${decidingCount} left`
+          : `${selectedCount} selected${deniedCount === 0 ? "" : `, ${deniedCount} can only be rejected`}`}
       </p>
       <Button weight="quiet" size="small" disabled={isBusy} onClick={onClear}>
         Clear

@@ -16,43 +16,41 @@ export const StaleNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
   if (staleness.state === "gone") {
     return (
       <Caution state="gone" title="Gone">
-        What this would change was deleted after it was suggested. Approving can do nothing; rejecting clears
-        it away.
+        The object was deleted after this suggestion. It cannot be applied; reject it to remove it.
       </Caution>
     )
   }
   if (staleness.takenBy !== null) {
     return (
       <Caution state="outdated" title="Outdated">
-        What this would make is there already.
+        This already exists.
       </Caution>
     )
   }
   if (staleness.added.length > 0) {
     return (
       <Caution state="outdated" title="Outdated">
-        Since the agent looked, <Names names={staleness.added.map(({ type }) => type)} /> was tied to the
-        object and would go with it. Approving is likely to be refused.
+        Since this suggestion, <Names names={staleness.added.map(({ type }) => type)} /> was connected to the
+        object and would be deleted with it. Approval will likely fail.
       </Caution>
     )
   }
   if (staleness.state === "outdated") {
     return (
       <Caution state="outdated" title="Outdated">
-        The {what} went {versions} since the agent looked, and{" "}
-        <Names names={staleness.conflicts.map(placeName)} /> moved, which this suggestion touches. Approving
-        is likely to be refused.
+        The {what} changed {versions}, and <Names names={staleness.conflicts.map(placeName)} /> changed, which
+        this suggestion also changes. Approval will likely fail.
       </Caution>
     )
   }
   return (
     <Note state="rebasable" title="Stale">
-      The {what} went {versions} since the agent looked.{" "}
+      The {what} changed {versions} since this suggestion.{" "}
       {staleness.moved.length === 0 ? (
-        "Its properties are the same again."
+        "Its properties are the same as before."
       ) : (
         <>
-          Only <Names names={staleness.moved.map(placeName)} /> moved; what this suggestion touches did not.
+          Only <Names names={staleness.moved.map(placeName)} /> changed; this suggestion does not touch it.
         </>
       )}
     </Note>

@@ -12,7 +12,7 @@ import { TaskSection } from "./task-frame.tsx"
 import type { Stopped } from "./use-stopped.ts"
 
 export const StoppedList = ({ stopped }: { readonly stopped: ReadonlyArray<Stopped> }): ReactNode => (
-  <TaskSection title="Stopped" words="until somebody looks" count={stopped.filter(isNamed).length}>
+  <TaskSection title="Stopped" words="need attention" count={stopped.filter(isNamed).length}>
     {stopped.map((each) => (
       <li key={each.id} className="enter min-w-0">
         <StoppedCard stopped={each} />

@@ -222,7 +222,7 @@ const CardBody = ({
             params={{ runId: task.runId }}
             className="rounded text-ink-soft underline-offset-2 hover:text-ink hover:underline"
           >
-            Open its run
+            View run
           </Link>
           <EvidenceList projectId={projectId} task={task} />
           <EarlierRevisions projectId={projectId} task={task} />

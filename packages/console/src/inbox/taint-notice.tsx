@@ -12,7 +12,7 @@ const sourceWords: Readonly<Record<TaintKind, string>> = {
   object: "the object",
   relationship: "the relationship",
   attachment: "the file",
-  mcpServer: "the foreign server",
+  mcpServer: "the MCP server",
   webhook: "the webhook",
   todo: "the todo",
   clientTool: "the client tool",
@@ -32,7 +32,7 @@ export const TaintNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
     >
       <CautionIcon className="mt-0.5" />
       <span className="min-w-0 [overflow-wrap:anywhere]">
-        <strong className="font-semibold">Untrusted sources.</strong> The agent had read{" "}
+        <strong className="font-semibold">Untrusted sources.</strong> The agent read{" "}
         {untrusted.slice(0, maxSources).map(({ id, kind, properties }, index) => (
           <span key={`${kind} ${id}`}>
             {index > 0 && ", "}
@@ -44,8 +44,8 @@ export const TaintNotice = ({ task }: { readonly task: SuggestionTask }): ReactN
             {sourceWords[kind]} <TaintName kind={kind} id={id} />
           </span>
         ))}
-        {untrusted.length > maxSources && ` and ${untrusted.length - maxSources} more`}. By approving you
-        vouch for what it makes of it.
+        {untrusted.length > maxSources && ` and ${untrusted.length - maxSources} more`}. By approving, you
+        take responsibility for this change.
       </span>
     </p>
   )

@@ -19,7 +19,7 @@ interface TodoListProps {
 }
 
 export const TodoList = ({ projectId, tasks, canSettle }: TodoListProps): ReactNode => (
-  <TaskSection title="Todos" words="of your own" count={tasks.length}>
+  <TaskSection title="Todos" words="yours" count={tasks.length}>
     {tasks.map((task) => (
       <li key={task.id} className="enter min-w-0">
         <Todo projectId={projectId} task={task} canSettle={canSettle} />

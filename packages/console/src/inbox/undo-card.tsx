@@ -46,11 +46,11 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
     <TaskFrame task={task} kind="undo" isBusy={isBusy} mark={<UndoMark />} refusal={refusal}>
       <p className="text-sm text-ink-soft">
         {planSentence(task.payload)} Of{" "}
-        <Visible text={task.payload.agents.map(({ name }) => name).join(", ")} />; asked for by{" "}
+        <Visible text={task.payload.agents.map(({ name }) => name).join(", ")} />; requested by{" "}
         <Visible text={task.payload.requestedBy} />. <CauseLink cause={task.payload.cause} />
       </p>
       {plan.error !== null && plan.error !== undefined && <Failure error={plan.error} triesAgain />}
-      <ul aria-label="The plan" className="grid gap-2.5">
+      <ul aria-label="Plan" className="grid gap-2.5">
         {plan.rows.map((item) => (
           <li key={item.id}>
             <PlanItem
@@ -66,7 +66,7 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
       {plan.hasMore && (
         <p>
           <Button size="small" disabled={plan.isReadingMore || plan.error !== null} onClick={plan.readMore}>
-            Show more of the plan
+            Load more
           </Button>
         </p>
       )}
@@ -81,10 +81,10 @@ export const UndoCard = ({ projectId, task, canDecide }: UndoCardProps): ReactNo
             {undoWords}
           </Button>
           <Button disabled={isBusy} onClick={() => settle({ how: "reject" })}>
-            Keep all as it is
+            Discard undo
           </Button>
           <Button weight="quiet" disabled={isBusy} onClick={() => ask(task)}>
-            Plan anew
+            Refresh plan
           </Button>
         </p>
       )}
@@ -150,7 +150,7 @@ const PlanItem = ({ item, isTaken, canDecide, onToggle }: PlanItemProps): ReactN
           </span>
         )}
         <span className={isReady ? "text-ink-soft" : "font-medium text-caution-ink"}>
-          {isTaken || !isReady ? itemWords(item) : "is left out"}
+          {isTaken || !isReady ? itemWords(item) : "left out"}
         </span>
       </p>
       {item.reason !== "" && (

@@ -6,9 +6,9 @@ import { countText } from "../words/amounts.ts"
 
 /** Where the work that is taken back is seen. */
 export const causeWords: Readonly<Record<UndoCause["type"], string>> = {
-  run: "Open the run",
-  agentVersion: "Open the agent",
-  chain: "Open the chain"
+  run: "Open run",
+  agentVersion: "Open agent",
+  chain: "Open chain"
 }
 
 /** What a plan comes to, in sentences: `3 changes go back. 1 stays, because somebody came after.` */
@@ -16,26 +16,28 @@ export const planSentence = ({ counts }: UndoPayload): string => {
   const { conflicts, kept, ready, suggestions, unneeded } = counts
   return [
     ready === 0
-      ? "Nothing can go back."
-      : `${countText(ready, "thing goes", "things go")} back to what was before.`,
-    conflicts === 0 ? "" : `${countText(conflicts, "stays", "stay")}, because somebody came after.`,
-    kept === 0 ? "" : `${countText(kept, "property keeps", "properties keep")} what somebody set later.`,
-    unneeded === 0 ? "" : `Of ${countText(unneeded, "other", "others")} nothing is left to undo.`,
+      ? "Nothing can be undone."
+      : `${countText(ready, "object or relationship", "objects and relationships")} will be reverted.`,
+    conflicts === 0 ? "" : `${conflicts} skipped: changed since.`,
+    kept === 0
+      ? ""
+      : `${countText(kept, "property keeps its later value", "properties keep their later values")}.`,
+    unneeded === 0 ? "" : `${unneeded} already undone.`,
     suggestions === 0
       ? ""
-      : `${countText(suggestions, "suggestion that waits expires", "suggestions that wait expire")} with it.`
+      : `${countText(suggestions, "pending suggestion expires", "pending suggestions expire")}.`
   ]
     .filter((sentence) => sentence !== "")
     .join(" ")
 }
 
 const actions: Readonly<Record<UndoItem["action"], string>> = {
-  delete: "is deleted again",
-  restore: "comes back",
-  update: "goes back",
-  none: "stays"
+  delete: "will be deleted",
+  restore: "will be restored",
+  update: "will be reverted",
+  none: "unchanged"
 }
 
 /** What becomes of one thing. */
 export const itemWords = ({ action, status }: Pick<UndoItem, "action" | "status">): string =>
-  status === "ready" ? actions[action] : status === "conflict" ? "stays: somebody came after" : "is as it was"
+  status === "ready" ? actions[action] : status === "conflict" ? "Skipped: changed since" : "already undone"

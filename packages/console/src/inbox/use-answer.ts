@@ -41,7 +41,7 @@ export const useAnswer = (projectId: string, task: QuestionTask, onAnswered: () 
         show({
           tone: "done",
           title: `Answered #${task.number}`,
-          sentence: `${visibleText(task.agentName)} goes on with your answer.`
+          sentence: `${visibleText(task.agentName)} continues with your answer.`
         })
         return queryClient.invalidateQueries({ queryKey: [projectId] })
       })

@@ -219,8 +219,8 @@ const isKnown = ({ isUnknown = false }: Told): boolean => !isUnknown
 
 const manyWords = (done: ReadonlyArray<Told>): string => {
   const unchanged = done.filter(({ task }) => task.outcome?.change === "unchanged").length
-  const changed = `${done.length - unchanged} of ${done.length} changed the graph`
-  return unchanged === 0 ? "All of them are in the graph now." : `${changed}; for the rest it was so already.`
+  const changed = `${done.length - unchanged} of ${done.length} applied`
+  return unchanged === 0 ? "All changes were applied." : `${changed}; the rest already matched.`
 }
 
 const maxRefusalsTold = 3
@@ -230,7 +230,7 @@ const refusalMessage = (decision: Decision, refused: ReadonlyArray<Told>): Messa
   const isUnknown = !refused.every(isKnown)
   const verb = decision === "approve" ? "approved" : "rejected"
   const title = (what: string, was: string): string =>
-    isUnknown ? `It is not known whether ${what} ${was} ${verb}` : `${what} ${was} not ${verb}`
+    isUnknown ? `Outcome unknown: ${what} may not be ${verb}` : `${what} ${was} not ${verb}`
   if (refused.length === 1 && only) {
     return {
       tone: "refused",
@@ -245,6 +245,6 @@ const refusalMessage = (decision: Decision, refused: ReadonlyArray<Told>): Messa
     tone: "refused",
     isUnknown,
     title: title(`${refused.length} suggestions`, "were"),
-    sentence: [...told, ...(rest > 0 ? [`And ${rest} more; each says why.`] : [])].join(" ")
+    sentence: [...told, ...(rest > 0 ? [`And ${rest} more; see each for the reason.`] : [])].join(" ")
   }
 }

@@ -27,7 +27,7 @@ const noSuggestions: ReadonlyArray<SuggestionTask> = []
 const goneMessage: Message = {
   tone: "refused",
   title: "Nothing to approve",
-  sentence: "The object was deleted after this was suggested. Rejecting clears it away."
+  sentence: "The object was deleted after this suggestion. Reject it to remove it."
 }
 
 const deniedMessage = ({ agentState, denial, number }: SuggestionTask): Message => ({
@@ -40,27 +40,27 @@ const deniedMessage = ({ agentState, denial, number }: SuggestionTask): Message 
 const nothingToEdit: Message = {
   tone: "refused",
   title: "Nothing to edit",
-  sentence: "It has no properties. Approve it or reject it as it is."
+  sentence: "It has no properties to edit. Approve or reject it."
 }
 
 const deletionToEdit: Message = {
   tone: "refused",
   reason: "deletion",
   title: "Nothing to edit",
-  sentence: "A deletion has nothing to edit. Approve it or reject it as it is."
+  sentence: "A deletion cannot be edited. Approve or reject it."
 }
 
 const goneFromView: Message = {
   tone: "refused",
   reason: "gone",
-  title: "Nothing to look at again",
-  sentence: "What it is about was deleted. Rejecting clears it away."
+  title: "Nothing to re-evaluate",
+  sentence: "The object was deleted. Reject it to remove it."
 }
 
 const nothingMoved: Message = {
   tone: "refused",
-  title: "Nothing to look at again",
-  sentence: "Nothing moved since the agent looked, or it looks already."
+  title: "Nothing to re-evaluate",
+  sentence: "Nothing has changed since this was suggested."
 }
 
 export const useInbox = ({ project, canAnswer }: ConsoleState, linkedTaskId: string | undefined) => {

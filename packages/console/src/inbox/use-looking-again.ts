@@ -16,15 +16,17 @@ export const useLookingAgain = (projectId: string) => {
     onSuccess: (task) => {
       show({
         tone: "done",
-        title: isUndo(task) ? `Planned #${task.number} anew` : `The agent looks at #${task.number} again`,
+        title: isUndo(task)
+          ? `Refreshed the plan of #${task.number}`
+          : `The agent re-evaluates #${task.number}`,
         sentence: isUndo(task)
-          ? "The plan is made for the graph as it is now."
-          : "What it finds comes up here by itself; the suggestion waits meanwhile."
+          ? "The plan is up to date with the current graph."
+          : "The result appears here; the suggestion stays pending."
       })
       return queryClient.invalidateQueries({ queryKey: [projectId] })
     },
     onError: (failure, task) =>
-      show({ tone: "refused", title: `#${task.number} stays as it is`, sentence: failureSentence(failure) })
+      show({ tone: "refused", title: `#${task.number} is unchanged`, sentence: failureSentence(failure) })
   })
   return { ask: mutate, askingId: isPending ? variables?.id : undefined }
 }

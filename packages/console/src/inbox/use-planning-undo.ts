@@ -33,7 +33,7 @@ export const usePlanningUndo = (projectId: string) => {
             onFailure: (failure) =>
               show(
                 isLeftOpen(failure)
-                  ? failedMessage("Plan an undo", failure)
+                  ? failedMessage("Plan undo", failure)
                   : { tone: "refused", title: "Nothing can be undone", sentence: failureSentence(failure) }
               ),
             onSuccess: (task) => {
@@ -49,9 +49,9 @@ export const usePlanningUndo = (projectId: string) => {
               else
                 show({
                   tone: "done",
-                  title: "The undo is planned",
-                  sentence: `#${task.number} says what becomes of each object. Nothing changes before somebody approves it.`,
-                  action: { label: "Open it", run: open }
+                  title: "Undo planned",
+                  sentence: `#${task.number} lists the outcome for each object. Nothing changes until someone approves it.`,
+                  action: { label: "Open", run: open }
                 })
             }
           })

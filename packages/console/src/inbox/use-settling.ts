@@ -29,8 +29,8 @@ const settledSentence = (task: Task, how: Settlement): string => {
   if (!isPromotion(task)) return task.title
   const what = `${task.payload.operation} of ${task.payload.objectType}`
   return how === "reject"
-    ? `${task.agentName} asks again: ${what}.`
-    : `${task.agentName} goes on without asking: ${what}.`
+    ? `${task.agentName} needs approval again: ${what}.`
+    : `${task.agentName} stays auto-approved: ${what}.`
 }
 
 export const useSettling = (projectId: string, task: Task) => {
@@ -75,7 +75,7 @@ export const useSettling = (projectId: string, task: Task) => {
       isSettling.current = false
       stay(task.id)
       const isUnknown = isLeftOpen(failure)
-      const title = isUnknown ? `It is not known what became of ${name}` : `${name} stays as it was`
+      const title = isUnknown ? `Outcome unknown: ${name}` : `${name} is unchanged`
       show({ tone: "refused", isUnknown, title, sentence: failureSentence(failure) })
       return queryClient.invalidateQueries({ queryKey: pendingTasksKey(projectId) })
     }

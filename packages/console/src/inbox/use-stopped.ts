@@ -49,18 +49,18 @@ const ofAgent = ({ check, detail, said, state, subject }: HealthFinding): Readon
   const told = { title: detail, why: said, createdAt: null }
   return [
     subject.id === null
-      ? { ...told, type: "agents", id: "agents", step: "See who, among the agents" }
-      : { ...told, type: "agent", id: subject.id, step: "See why, and enable it again" }
+      ? { ...told, type: "agents", id: "agents", step: "View agents" }
+      : { ...told, type: "agent", id: subject.id, step: "View agent" }
   ]
 }
 
 const moreRuns: Stopped = {
   type: "runs",
   id: "runs",
-  title: "More runs rest than are listed here.",
+  title: "More runs are paused than are listed here.",
   why: null,
   createdAt: null,
-  step: "See all that rest"
+  step: "View all paused runs"
 }
 
 const ofRun = ({
@@ -82,6 +82,6 @@ const ofRun = ({
           why: errorMessage ?? summary,
           ...(pauseReason === "budget" && rootEventId !== null && { spentChain: rootEventId }),
           createdAt,
-          step: "See what it did, and let it go on"
+          step: "View and resume"
         }
       ]

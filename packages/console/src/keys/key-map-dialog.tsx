@@ -22,7 +22,7 @@ export const KeyMapDialog = ({ own }: { readonly own: KeyTable }): ReactNode => 
           onChange={(event) => switchKeys(event.target.checked)}
           className="size-4 accent-leaf"
         />
-        Use these keys
+        Enable keyboard shortcuts
       </label>
     </DialogFrame>
   )

@@ -148,8 +148,8 @@ const Finder = ({ onClose }: Pick<PaletteProps, "onClose">): ReactNode => {
           : isSearching
             ? "Searching …"
             : entries.length === 0
-              ? "Nothing has all these words."
-              : `${countText(entries.length, "result")}. Arrows choose, Enter opens.`}
+              ? "No results"
+              : `${countText(entries.length, "result")}. ↑↓ to select, ↵ to open`}
       </p>
     </>
   )

@@ -25,11 +25,11 @@ export const AskBeforeLeaving = ({ isUnsaved, staysAt }: AskBeforeLeavingProps):
       isOpen={blocker.status === "blocked"}
       title="Leave without saving?"
       verb="Leave"
-      staying="Stay here"
+      staying="Stay"
       onConfirm={() => blocker.proceed?.()}
       onClose={() => blocker.reset?.()}
     >
-      What you wrote here is lost then, unless it is on its way to the server.
+      Unsaved changes will be lost.
     </ConfirmDialog>
   )
 }

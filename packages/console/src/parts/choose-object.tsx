@@ -34,7 +34,7 @@ export const useChosenObject = (what: string, without?: string): ChosenObject =>
   const fields = (
     <>
       <TextField
-        label={`Find ${what} by words`}
+        label={`Find ${what} by text`}
         name="objectWords"
         value={typed}
         onChange={(text) => {
@@ -48,7 +48,7 @@ export const useChosenObject = (what: string, without?: string): ChosenObject =>
         value={objectId}
         choices={
           objects.length === 0
-            ? [{ value: "", label: words === "" ? "Type words to find it" : "Nothing is found" }]
+            ? [{ value: "", label: words === "" ? "Type to search" : "No results" }]
             : objects.map((object) => ({
                 value: object.id,
                 label: visibleText(`${objectName(object)} (${object.type})`)

@@ -59,8 +59,8 @@ export const DataList = <A,>(props: DataListProps<A>): ReactNode => {
   }, [isNearEnd, onMore])
   const step = useSteps(list, rows.length, (index) => virtual.scrollToIndex(index, { align: "auto" }))
   useKeys(label, [
-    { key: "j", shown: ["J"], means: "Go to the next row", repeats: true, run: () => step(1) },
-    { key: "k", shown: ["K"], means: "Go to the row before", repeats: true, run: () => step(-1) }
+    { key: "j", shown: ["J"], means: "Next row", repeats: true, run: () => step(1) },
+    { key: "k", shown: ["K"], means: "Previous row", repeats: true, run: () => step(-1) }
   ])
   return (
     <div

@@ -124,7 +124,7 @@ export const CloseButton = (props: ButtonProps): ReactNode => (
   </Dialog.Close>
 )
 
-const busySentence = "It is being done. This closes once the server has answered."
+const busySentence = "Saving… This closes when the server responds."
 
 /** What had the focus before: a dialog that takes the place of another gives it back to what opened the first. */
 let openedBy: Element | null = null

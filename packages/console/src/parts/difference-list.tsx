@@ -25,7 +25,7 @@ interface DifferenceListProps {
 
 export const DifferenceList = ({ rows, isAfterAlone = false }: DifferenceListProps): ReactNode =>
   rows.length === 0 ? (
-    <p className="text-sm text-ink-soft">Nothing differs.</p>
+    <p className="text-sm text-ink-soft">No differences</p>
   ) : (
     <dl
       aria-label="Differences"
@@ -41,7 +41,7 @@ export const DifferenceList = ({ rows, isAfterAlone = false }: DifferenceListPro
           </dt>
           <dd className="m-0 flex min-w-0 flex-wrap items-center gap-2 font-mono text-xs">
             {isAfterAlone ? null : before === undefined ? (
-              <span className="font-sans text-ink-faint">not there</span>
+              <span className="font-sans text-ink-faint">not set</span>
             ) : (
               <del className="min-w-0 rounded-md bg-removed px-1.5 py-0.5 whitespace-pre-wrap text-removed-ink no-underline">
                 <span className="sr-only">before </span>

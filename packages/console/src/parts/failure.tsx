@@ -26,8 +26,8 @@ export const Failure = ({ error, hasOlder = false, triesAgain = false }: Failure
       <CautionIcon className="mt-1" />
       <p className="min-w-0 [overflow-wrap:anywhere]">
         {failureSentence(error, nameOf)}
-        {hasOlder && " What you see is from before."}
-        {triesAgain && !isRefused(error) && " Trying again."}
+        {hasOlder && " This data may be out of date."}
+        {triesAgain && !isRefused(error) && " Retrying."}
       </p>
     </div>
   )

@@ -67,7 +67,7 @@ export const FilterBar = ({ label, filters }: FilterBarProps): ReactNode => {
           ? []
           : [
               <p key={name} role="alert" className="basis-full text-sm text-removed-ink">
-                <Visible text={`“${cutText(value, 1, 60)}” is no point in time, so “${what}” is left out.`} />
+                <Visible text={`“${cutText(value, 1, 60)}” is not a valid time, so “${what}” is ignored.`} />
               </p>
             ]
       })}

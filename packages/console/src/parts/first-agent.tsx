@@ -18,12 +18,12 @@ export const FirstAgent = (): ReactNode => {
         {isAdmin ? (
           <>
             <Link to="/agents/new" className="font-medium text-leaf underline underline-offset-2">
-              Make the first one
+              Create the first one
             </Link>
-            , or define some in a file:
+            or define agents in a file:
           </>
         ) : (
-          "An admin of the project can make one, also of a file:"
+          "A project admin can create one, also from a file:"
         )}
       </p>
       <Command text="npx tropism agents apply -f agents.yaml" />

@@ -28,7 +28,7 @@ export const LongText = ({ text, exact = false, startsOpen = false, onClose }: L
       <Visible text={isOpen ? whole : short} exact={exact} />
       {isOpen && whole !== text && (
         <span className="ml-1 font-sans text-caution-ink">
-          … and {(text.length - whole.length).toLocaleString()} more characters that are not shown here
+          … and {(text.length - whole.length).toLocaleString()} more characters not shown
         </span>
       )}
       {!isOpen && "… "}

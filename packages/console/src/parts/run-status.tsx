@@ -26,13 +26,13 @@ const looks: Readonly<Record<RunStatus, Look>> = {
 }
 
 const pauseWords: Readonly<Record<PauseReason, string>> = {
-  stepLimit: "paused: all its steps are used",
-  timeout: "paused: its time is over",
-  budget: "paused: a budget is spent",
-  question: "paused: it asks a person",
-  subAgents: "paused: it waits for its sub-agents",
-  killSwitch: "paused: a kill switch stopped it",
-  toolResult: "paused: it waits for a client's tool result"
+  stepLimit: "paused: step limit reached",
+  timeout: "paused: timed out",
+  budget: "paused: budget used up",
+  question: "paused: waiting for an answer",
+  subAgents: "paused: waiting for sub-agents",
+  killSwitch: "paused: kill switch",
+  toolResult: "paused: waiting for a tool result"
 }
 
 /** A round sign; the word stands beside it or is read out. */
@@ -51,7 +51,7 @@ export const runStatusWord = (
   pauseReason: PauseReason | null = null,
   waitingFor: RunWait | null = null
 ): string => {
-  if (waitingFor !== null) return "queued: its provider is away"
+  if (waitingFor !== null) return "queued: provider unavailable"
   return pauseReason === null ? looks[status].word : pauseWords[pauseReason]
 }
 

@@ -30,7 +30,7 @@ export const ShownOnce = ({ title, children, secrets, onClose }: ShownOnceProps)
       title={title}
       onClose={onClose}
       returnsFocus
-      holds={`${isOne ? "It is" : "They are"} gone when this closes: copy ${isOne ? "it" : "them"}, then press the button below.`}
+      holds={`Copy ${isOne ? "it" : "them"} before you close this: ${isOne ? "it is" : "they are"} not shown again.`}
     >
       <div className="mt-2 text-sm text-ink-soft">{children}</div>
       <dl className="mt-4 grid gap-3 text-sm">

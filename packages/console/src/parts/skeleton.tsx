@@ -3,7 +3,7 @@
  */
 import type { ReactNode } from "react"
 
-export const Skeleton = ({ label = "Reading …" }: { readonly label?: string }): ReactNode => (
+export const Skeleton = ({ label = "Loading …" }: { readonly label?: string }): ReactNode => (
   <div role="status" data-testid="reading" className="grid gap-3">
     <span className="sr-only">{label}</span>
     {[0, 1, 2].map((place) => (

@@ -22,7 +22,7 @@ export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode 
   const { canTakeBack } = useConsole()
   const navigate = useNavigate()
   const [isAsking, setIsAsking] = useState(false)
-  const { run, isBusy, error, forget } = useWrite<UndoTask>("Plan an undo", ({ id }) =>
+  const { run, isBusy, error, forget } = useWrite<UndoTask>("Plan undo", ({ id }) =>
     navigate({ to: "/tasks/$taskId", params: { taskId: id } })
   )
   if (nothing !== undefined)
@@ -31,7 +31,7 @@ export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode 
         {nothing}
       </span>
     )
-  if (!canTakeBack) return <span className="text-xs text-ink-faint">Reviewers may undo it.</span>
+  if (!canTakeBack) return <span className="text-xs text-ink-faint">Only reviewers can undo it.</span>
   return (
     <>
       <Button
@@ -44,15 +44,15 @@ export const UndoButton = ({ path, word, nothing }: UndoButtonProps): ReactNode 
       </Button>
       <ConfirmDialog
         isOpen={isAsking}
-        title="Plan to undo what agents did here?"
-        verb="Make the plan"
+        title="Plan to undo the agents' changes?"
+        verb="Plan undo"
         isBusy={isBusy}
         error={error}
         onConfirm={() => run({ path, method: "POST" })}
         onClose={() => setIsAsking(false)}
       >
-        A task will say what becomes of each object. Nothing changes before somebody approves it, and what
-        people changed since stays.
+        A task lists the outcome for each object. Nothing changes until someone approves it, and later changes
+        by people are kept.
       </ConfirmDialog>
     </>
   )

@@ -12,8 +12,8 @@ interface UntilProps {
 
 export const Until = ({ instant }: UntilProps): ReactNode => {
   const leftMs = Date.parse(instant ?? "") - useNow()
-  if (instant === null) return <span>never ends</span>
-  return <ShownTime instant={instant}>{leftMs <= 0 ? "has ended" : `ends in ${leftText(leftMs)}`}</ShownTime>
+  if (instant === null) return <span>never expires</span>
+  return <ShownTime instant={instant}>{leftMs <= 0 ? "expired" : `expires in ${leftText(leftMs)}`}</ShownTime>
 }
 
 const dayMs = 86_400_000

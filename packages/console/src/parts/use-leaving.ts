@@ -48,7 +48,7 @@ export const useLeaving = (holds: string | undefined): Leaving => {
   }
 }
 
-const typedSentence = "What you typed is not kept yet. Escape once more drops it, and so does Back."
+const typedSentence = "Press Esc again to discard your changes."
 
 /** Fields that hold words, which somebody would have to write again. */
 const typedInto = "textarea, input:not([type=checkbox], [type=radio])"

@@ -31,8 +31,8 @@ export const AgentReactionsPage = (): ReactNode => {
         lead={agent && <StateOf agent={agent} />}
       />
       {error !== null && <Failure error={error} />}
-      {agent === undefined && error === null && <Skeleton label="Reading the agent …" />}
-      {agent !== undefined && <Tabs key={agent.id} label="What it made of events" tabs={tabsOf(agent)} />}
+      {agent === undefined && error === null && <Skeleton label="Loading agent …" />}
+      {agent !== undefined && <Tabs key={agent.id} label="Event log" tabs={tabsOf(agent)} />}
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism explain EVENT ${agent?.name ?? "AGENT"}`} />
       </div>
@@ -43,23 +43,23 @@ export const AgentReactionsPage = (): ReactNode => {
 const StateOf = ({ agent }: { readonly agent: Agent }): ReactNode => (
   <>
     {agent.enabled ? (
-      "It is enabled."
+      "Enabled."
     ) : (
-      <Visible text={withStop(agent.disabledReason ?? "It is disabled and wakes for nothing.")} />
+      <Visible text={withStop(agent.disabledReason ?? "Disabled: events do not trigger it.")} />
     )}{" "}
     <Link
       to="/agents/$agentId"
       params={{ agentId: agent.id }}
       className="font-medium text-leaf underline-offset-2 hover:underline"
     >
-      Its definition
+      View definition
     </Link>
   </>
 )
 
 const tabsOf = (agent: Agent): ReadonlyArray<Tab> => [
-  { id: "log", title: "Processing log", content: () => <ProcessingLog agent={agent} /> },
-  { id: "pending", title: "Not handled", content: () => <PendingEvents agent={agent} /> },
+  { id: "log", title: "Event log", content: () => <ProcessingLog agent={agent} /> },
+  { id: "pending", title: "Unprocessed", content: () => <PendingEvents agent={agent} /> },
   { id: "dead", title: "Dead letters", content: () => <DeadLetters agent={agent} /> },
-  { id: "why", title: "Why did it not wake?", content: () => <WhyNot agent={agent} /> }
+  { id: "why", title: "Why not triggered?", content: () => <WhyNot agent={agent} /> }
 ]

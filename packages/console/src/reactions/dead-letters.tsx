@@ -28,8 +28,8 @@ export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => 
     key: ["dead-letters", agent.id],
     path: agentPath(agent.id, "/dead-letters")
   })
-  const { run, isBusy, error } = useWrite<Answer>("Try dead letters again", (answer) =>
-    show({ tone: "done", title: "Tried again", sentence: redrivenText(answer) })
+  const { run, isBusy, error } = useWrite<Answer>("Retry dead letters", (answer) =>
+    show({ tone: "done", title: "Retried", sentence: redrivenText(answer) })
   )
   const redrive = (ids?: ReadonlyArray<string>) =>
     run({
@@ -37,14 +37,14 @@ export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => 
       method: "POST",
       body: ids === undefined ? {} : { ids }
     })
-  if (list.isPending) return <Skeleton label="Reading the dead letters …" />
+  if (list.isPending) return <Skeleton label="Loading dead letters …" />
   return (
     <>
       {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
       {error !== null && <Failure error={error} />}
       {list.error === null && list.rows.length === 0 && (
-        <EmptyState title="Nothing failed for good">
-          What fails at its last attempt waits here until somebody tries it again.
+        <EmptyState title="No dead letters">
+          Events that failed their last attempt stay here until someone retries them.
         </EmptyState>
       )}
       {list.rows.length > 0 && (
@@ -52,12 +52,12 @@ export const DeadLetters = ({ agent }: { readonly agent: Agent }): ReactNode => 
           {canAnswer ? (
             <>
               <Button weight="primary" disabled={isBusy} onClick={() => redrive()}>
-                Try all again
+                Retry all
               </Button>
-              <span>The oldest hundred at once, each in a new run.</span>
+              <span>Up to 100 at a time, oldest first, each in a new run.</span>
             </>
           ) : (
-            "Editors may try them again."
+            "Only editors can retry them."
           )}
         </div>
       )}
@@ -77,7 +77,7 @@ const againColumn = (isBusy: boolean, onAgain: (id: string) => void): Column<Pro
   width: "6.5rem",
   cell: ({ id }) => (
     <Button size="small" className="relative" disabled={isBusy} onClick={() => onAgain(id)}>
-      Try again
+      Retry
     </Button>
   )
 })

@@ -8,12 +8,12 @@ import { changeVerbs } from "../suggestion/change-words.ts"
 export const missingRight = (reason: DenialReason): string => rights[reason]
 
 const rights: Readonly<Record<DenialReason, string>> = {
-  notPermitted: "The agent's rights do not reach so far.",
-  untrusted: "Its run had read something untrusted.",
+  notPermitted: "Not permitted by the agent's capabilities.",
+  untrusted: "The run had read untrusted content.",
   agentDisabled: "The agent was disabled.",
-  forbidden: "The person's role does not allow it.",
-  tooManySuggestions: "Too many suggestions wait for a person.",
-  rejectedBefore: "A person has rejected this before."
+  forbidden: "Not permitted by the person's role.",
+  tooManySuggestions: "Too many pending suggestions.",
+  rejectedBefore: "Rejected by a person before."
 }
 
 /** What it would have been, and by which tool: "Create Company, by create_object". */

@@ -19,15 +19,14 @@ export const DeniedTab = (): ReactNode => {
   const list = usePagedList<Denial>({ projectId: project.id, key: ["denials"], path: "denials" })
   return (
     <PagedTable
-      label="What was denied"
+      label="Denied actions"
       list={list}
-      reading="Reading what was denied …"
+      reading="Loading denied actions …"
       columns={columns}
       linkTo={placeOf}
       empty={
-        <EmptyState title="Nothing was denied">
-          An agent, or a person who approves, that tries what it has no right to is listed here with the
-          reason.
+        <EmptyState title="No denied actions">
+          Actions by agents and reviewers that were not permitted appear here with the reason.
         </EmptyState>
       }
     />
@@ -44,14 +43,14 @@ const placeOf = ({ runId, taskId }: Denial): LinkProps =>
 
 const columns: ReadonlyArray<Column<Denial>> = [
   {
-    title: "Who",
+    title: "Actor",
     width: "minmax(0,1fr)",
     cell: ({ agentName, door, userId }) => (
       <Visible text={(door === "approval" ? userId : agentName) ?? userId ?? "nobody"} />
     )
   },
   {
-    title: "Tried",
+    title: "Action",
     width: "minmax(0,1fr)",
     cell: (denial) => (
       <span className="text-xs [overflow-wrap:anywhere] text-ink-soft">
@@ -60,7 +59,7 @@ const columns: ReadonlyArray<Column<Denial>> = [
     )
   },
   {
-    title: "Why not",
+    title: "Reason",
     width: "minmax(0,2fr)",
     cell: ({ detail, reason }) => (
       <span data-reason={reason} className="block min-w-0 text-xs [overflow-wrap:anywhere]">

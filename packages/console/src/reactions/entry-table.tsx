@@ -40,7 +40,7 @@ const placeOf = ({ runId, eventId, entityType }: ProcessingEntry): LinkProps =>
 
 const columns: ReadonlyArray<Column<ProcessingEntry>> = [
   {
-    title: "What happened",
+    title: "Event",
     width: "minmax(0,1fr)",
     cell: (entry) => (
       <>
@@ -64,7 +64,7 @@ const columns: ReadonlyArray<Column<ProcessingEntry>> = [
       )
   },
   {
-    title: "What became of it",
+    title: "Result",
     width: "minmax(0,2fr)",
     cell: (entry) => {
       const reason = entryReason(entry)
@@ -76,7 +76,7 @@ const columns: ReadonlyArray<Column<ProcessingEntry>> = [
         >
           <span className="font-medium">{entryStatusWord(entry.status)}</span>
           {entry.attempt > 1 && `, attempt ${entry.attempt}`}
-          {entry.deadLetteredAt !== null && ", a dead letter"}
+          {entry.deadLetteredAt !== null && ", dead letter"}
           {reason !== undefined && (
             <span className="mt-0.5 block text-ink-soft">
               <Visible text={cutText(reason, 3, 300)} />
@@ -87,7 +87,7 @@ const columns: ReadonlyArray<Column<ProcessingEntry>> = [
     }
   },
   {
-    title: "Made",
+    title: "Created",
     width: "6rem",
     cell: ({ createdAt }) => (
       <span className="text-xs text-ink-soft">

@@ -27,13 +27,13 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
   const note = useId()
   const { data, error } = useQuery(pendingEventsQuery(project.id, agent.id))
   const act = useWrite<BatchTriggered>(`Run ${visibleText(agent.name)}`, (answer) =>
-    show({ tone: "done", title: "Run for what it had not handled", sentence: batchText(answer) })
+    show({ tone: "done", title: "Run for unprocessed objects", sentence: batchText(answer) })
   )
   const runFor = (objectIds: ReadonlyArray<string>) =>
     act.run({ path: agentPath(agent.id, "/batch-trigger"), method: "POST", body: { objectIds } })
   if (data === undefined)
     return error === null ? (
-      <Skeleton label="Reading what is not handled …" />
+      <Skeleton label="Loading unprocessed objects …" />
     ) : (
       <Failure error={error} triesAgain />
     )
@@ -43,9 +43,9 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       {act.error !== null && <Failure error={act.error} />}
       {data.items.length === 0 && (
-        <EmptyState title="It has handled everything">
-          Objects that it listens to and has not handled at their present version are listed here, also those
-          from before it was enabled.
+        <EmptyState title="All objects processed">
+          Objects that match its trigger and whose current version it has not processed, including those from
+          before it was enabled.
         </EmptyState>
       )}
       {data.items.length > 0 && (
@@ -60,16 +60,16 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
               >
                 Run for {atOnce.length === 1 ? "it" : `${atOnce.length} objects`}
               </Button>
-              <span id={note}>Each begins a chain of its own.</span>
+              <span id={note}>Each starts its own chain.</span>
             </>
           ) : (
-            <span data-testid="editors-only">Editors may run the agent for them.</span>
+            <span data-testid="editors-only">Only editors can run the agent for them.</span>
           )}
         </div>
       )}
       {data.items.length > 0 && (
         <DataTable
-          label="Objects that are not handled"
+          label="Unprocessed objects"
           rows={data.items}
           keyOf={({ objectId }) => objectId}
           columns={
@@ -80,7 +80,7 @@ export const PendingEvents = ({ agent }: { readonly agent: Agent }): ReactNode =
       )}
       {data.nextCursor !== null && (
         <p className="mt-4 text-sm text-ink-soft">
-          There are more than these; run for some to see the others.
+          More objects are not shown. Run the agent for some to see the rest.
         </p>
       )}
     </>
@@ -99,7 +99,7 @@ const columns: ReadonlyArray<Column<PendingEvent>> = [
     )
   },
   {
-    title: "Why",
+    title: "Reason",
     width: "minmax(0,2fr)",
     cell: ({ why, reason }) => (
       <span className="text-xs [overflow-wrap:anywhere]">

@@ -30,19 +30,19 @@ export const ProcessingLog = ({ agent }: { readonly agent: Agent }): ReactNode =
   })
   return (
     <>
-      <FilterBar label="Filter the entries" filters={filters} />
+      <FilterBar label="Filter entries" filters={filters} />
       {list.error !== null && <Failure error={list.error} hasOlder={list.rows.length > 0} triesAgain />}
-      {list.isPending && <Skeleton label="Reading the log …" />}
+      {list.isPending && <Skeleton label="Loading log …" />}
       {!list.isPending && list.error === null && list.rows.length === 0 && (
         <EmptyState
-          title={status === undefined ? "Nothing was meant for it yet" : "No entry is like that"}
+          title={status === undefined ? "No events yet" : "No matching entries"}
           {...(status === undefined && {
             command: "npx tropism import objects.jsonl",
-            does: "puts objects of a file into the graph, for agents to react to"
+            does: "imports objects from a file for agents to react to"
           })}
         >
           {status === undefined
-            ? "Each event that its reaction is for is listed here, with what became of it."
+            ? "Events that match its trigger appear here with the result."
             : "Choose another state, or show all."}
         </EmptyState>
       )}

@@ -16,11 +16,12 @@ export const countedText = (count: number): string =>
 
 /** The one thing to know about an agent's queue; what waits for a person comes first. */
 export const queueText = (queue: ReactionQueue): string => {
-  if (!queue.enabled) return queue.disabledReason ?? "It is disabled and wakes for nothing."
-  if (queue.deadLetters > 0) return `${countedText(queue.deadLetters)} failed for good and wait for a person.`
-  if (queue.waiting > 0) return "It has not caught up yet."
-  if (queue.working > 0) return "It works on all that it heard."
-  return queue.newest === null ? "It has heard nothing yet." : "It has caught up."
+  if (!queue.enabled) return queue.disabledReason ?? "Disabled: events do not trigger it."
+  if (queue.deadLetters > 0)
+    return `${countedText(queue.deadLetters)} ${queue.deadLetters === 1 ? "dead letter" : "dead letters"} to review`
+  if (queue.waiting > 0) return "Catching up"
+  if (queue.working > 0) return "Running"
+  return queue.newest === null ? "No events yet" : "Up to date"
 }
 
 /** `Person, Note`, or that it listens to all. */
@@ -28,9 +29,9 @@ export const listensToText = ({ objectTypes }: Pick<ReactionQueue, "objectTypes"
   objectTypes.length === 0 ? "All types" : objectTypes.join(", ")
 
 const statusWords: Readonly<Record<EntryStatus, string>> = {
-  pending: "waits",
-  processing: "at work",
-  completed: "handled",
+  pending: "waiting",
+  processing: "running",
+  completed: "completed",
   failed: "failed",
   abandoned: "abandoned",
   skipped: "skipped"
@@ -43,7 +44,7 @@ export const entryStatusChoices = Object.entries(statusWords).map(([value, label
 const things: Readonly<Record<ProcessingEntry["entityType"], string>> = {
   graphObject: "Object",
   relationship: "Relationship",
-  mcpEvent: "Event of a foreign server"
+  mcpEvent: "External event"
 }
 
 /** `created, version 1` of an object that is named beside it, else `Relationship deleted, version 4`. */
@@ -70,8 +71,8 @@ const whys: Readonly<Record<PendingEvent["why"], string>> = {
   failed: "failed",
   abandoned: "abandoned",
   refused: "refused",
-  notEnabled: "was not enabled",
-  notConcerned: "did not concern it"
+  notEnabled: "agent was disabled",
+  notConcerned: "did not match its trigger"
 }
 
 export const whyWord = (why: PendingEvent["why"]): string => whys[why]
@@ -79,7 +80,7 @@ export const whyWord = (why: PendingEvent["why"]): string => whys[why]
 /** What a batch came to: how many will run, and why the others will not. */
 export const batchText = ({ queued, skipped }: BatchTriggered): string =>
   [
-    `${countText(queued.length, "run")} will begin.`,
+    `${countText(queued.length, "run")} will start.`,
     ...(skipped.length === 0
       ? []
       : [`${skipped.length} will not: ${[...new Set(skipped.map(({ reason }) => reason))].join(" ")}`])

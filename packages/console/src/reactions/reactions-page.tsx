@@ -17,10 +17,7 @@ import { countedText, entryStatusWord, listensToText, queueText } from "./reacti
 
 export const ReactionsPage = (): ReactNode => (
   <>
-    <PageHeader
-      title="Reactions"
-      lead="What each agent listens to, what waits for it, what failed for good, and what was denied."
-    />
+    <PageHeader title="Reactions" lead="Event queues, dead letters and denied actions for each agent." />
     <Tabs label="Reactions" tabs={tabs} />
   </>
 )
@@ -35,18 +32,18 @@ const Queues = (): ReactNode => {
   const list = usePagedList<ReactionQueue>({ projectId: project.id, key: ["reactions"], path: "reactions" })
   return (
     <PagedTable
-      label="Agents that react"
+      label="Reacting agents"
       list={list}
-      reading="Reading the queues …"
+      reading="Loading queues …"
       columns={columns}
       linkTo={({ id }) => ({ to: "/reactions/$agentId", params: { agentId: id } })}
       empty={
         <EmptyState
-          title="No agent reacts yet"
+          title="No reacting agents yet"
           command="npx tropism agents apply -f agents.yaml"
-          does="makes agents of a file"
+          does="creates agents from a file"
         >
-          An agent with a reaction wakes when the graph changes, and is listed here with its queue.
+          Agents that are triggered by graph changes appear here with their queues.
         </EmptyState>
       }
     />
@@ -60,7 +57,7 @@ const columns: ReadonlyArray<Column<ReactionQueue>> = [
     cell: ({ agentName }) => <Visible text={agentName} />
   },
   {
-    title: "Now",
+    title: "Status",
     width: "minmax(0,2fr)",
     cell: (queue) => (
       <span
@@ -85,11 +82,11 @@ const columns: ReadonlyArray<Column<ReactionQueue>> = [
     width: "10rem",
     cell: ({ waiting, waitingSince, working }) => (
       <span className="text-xs text-ink-soft">
-        {countedText(waiting)} waiting, {countedText(working)} at work
+        {countedText(waiting)} waiting, {countedText(working)} running
         {waitingSince !== null && (
           <>
             <br />
-            the oldest since <TimeAgo instant={waitingSince} />
+            oldest from <TimeAgo instant={waitingSince} />
           </>
         )}
       </span>
@@ -101,7 +98,7 @@ const columns: ReadonlyArray<Column<ReactionQueue>> = [
     cell: ({ newest }) => (
       <span className="text-xs text-ink-soft">
         {newest === null ? (
-          "nothing yet"
+          "none yet"
         ) : (
           <>
             {entryStatusWord(newest.status)}, <TimeAgo instant={newest.createdAt} />

@@ -35,10 +35,10 @@ export const WhyNot = ({ agent }: { readonly agent: Agent }): ReactNode => {
   return (
     <div className="max-w-2xl">
       <ChoiceField
-        label="One of the newest events"
+        label="Recent events"
         value={isNewest ? (event ?? "") : ""}
         choices={[
-          { value: "", label: "Choose an event" },
+          { value: "", label: "Select an event" },
           ...(newest?.items ?? []).map((each) => ({ value: each.id, label: eventLabel(each) }))
         ]}
         onChange={choose}
@@ -47,7 +47,7 @@ export const WhyNot = ({ agent }: { readonly agent: Agent }): ReactNode => {
       <AnyEvent key={event} named={newest === undefined || isNewest ? "" : (event ?? "")} onFound={choose} />
       {event === undefined ? (
         <p className="text-sm text-ink-soft">
-          Choose an event, and it is said why the agent woke or did not, rule by rule.
+          Select an event to see, rule by rule, why it did or did not trigger the agent.
         </p>
       ) : (
         <Answer agent={agent} eventId={event} />
@@ -81,7 +81,7 @@ const AnyEvent = ({ named, onFound }: AnyEventProps): ReactNode => {
         else if (text !== "") onFound(text)
       }}
     >
-      <TextField label="Or any event, by its number or id" isMono value={value} onChange={setTyped} />
+      <TextField label="Or enter an event number or id" isMono value={value} onChange={setTyped} />
       <Button type="submit" disabled={isPending}>
         Explain
       </Button>
@@ -110,19 +110,23 @@ const nameOf = ({ entityId, snapshot }: GraphEvent): string => {
 }
 
 const headlines: Readonly<Record<Explanation["outcome"], string>> = {
-  woke: "It woke.",
-  refused: "It did not wake.",
-  skipped: "It did not wake: it was busy.",
-  waiting: "It has not woken yet."
+  woke: "Triggered.",
+  refused: "Not triggered.",
+  skipped: "Not triggered: the agent was busy.",
+  waiting: "Not triggered yet."
 }
 
 const Answer = ({ agent, eventId }: { readonly agent: Agent; readonly eventId: string }): ReactNode => {
   const { project } = useConsole()
   const { data, error } = useQuery(explanationQuery(project.id, agent.id, eventId))
   if (data === undefined)
-    return error === null ? <Skeleton label="Asking why …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading explanation …" /> : <Failure error={error} />
   return (
-    <section aria-label="Answer" data-outcome={data.outcome} className="rounded-xl border border-line p-4">
+    <section
+      aria-label="Explanation"
+      data-outcome={data.outcome}
+      className="rounded-xl border border-line p-4"
+    >
       <h2 className="text-base font-semibold">{headlines[data.outcome]}</h2>
       <p className="mt-1 mb-4 text-sm text-pretty">
         <Visible text={data.reason} />
@@ -134,13 +138,13 @@ const Answer = ({ agent, eventId }: { readonly agent: Agent; readonly eventId: s
             name: "Event",
             value: (
               <Link to="/events/$eventId" params={{ eventId: data.eventId }} className={linkClass}>
-                what changed, and whom else it woke
+                changes and triggered agents
               </Link>
             )
           },
           ...(data.agentVersion === null
             ? []
-            : [{ name: "Judged by", value: `version ${data.agentVersion} of the agent` }]),
+            : [{ name: "Evaluated with", value: `agent version ${data.agentVersion}` }]),
           ...(data.run === null
             ? []
             : [
@@ -148,7 +152,7 @@ const Answer = ({ agent, eventId }: { readonly agent: Agent; readonly eventId: s
                   name: "Run",
                   value: (
                     <Link to="/runs/$runId" params={{ runId: data.run.id }} className={linkClass}>
-                      its run <RunStatusBadge status={data.run.status} />
+                      run <RunStatusBadge status={data.run.status} />
                     </Link>
                   )
                 }

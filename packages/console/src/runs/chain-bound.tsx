@@ -19,7 +19,7 @@ export const ChainBound = ({ rootEventId }: { readonly rootEventId: string }): R
       search={{ tab: "project" }}
       className="rounded text-sm font-medium text-leaf underline-offset-2 hover:underline"
     >
-      Raise what a chain may use
+      Raise chain limits
     </Link>
   )
 }

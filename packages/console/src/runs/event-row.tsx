@@ -51,7 +51,7 @@ export const EventRow = (props: EventRowProps): ReactNode => {
         </button>
         <span className="flex shrink-0 items-baseline font-mono text-2xs text-ink-faint">
           #{eventNumber(event.id)}
-          <CopyButton text={event.id} label={`the id of event ${eventNumber(event.id)}`} />
+          <CopyButton text={event.id} label={`id of event ${eventNumber(event.id)}`} />
         </span>
       </div>
       {isOpen && (
@@ -60,7 +60,7 @@ export const EventRow = (props: EventRowProps): ReactNode => {
           {onFork !== undefined && (
             <p className="mt-2">
               <Button size="small" onClick={onFork}>
-                Fork after this
+                Fork from here
               </Button>
             </p>
           )}

@@ -22,7 +22,7 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
   const [name, setName] = useState(`${run.agentName}-from-${at}`)
   const [message, setMessage] = useState("")
   const [made, setMade] = useState<string>()
-  const fork = useWrite<Context>("Fork a run", (context) => setMade(context.name))
+  const fork = useWrite<Context>("Fork run", (context) => setMade(context.name))
   const submit = () =>
     fork.run({
       path: `contexts/${encodeURIComponent(run.contextName)}/fork`,
@@ -31,9 +31,9 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
     })
   if (made !== undefined)
     return (
-      <DialogFrame isOpen title={`Fork after event ${at}`} onClose={onClose} returnsFocus>
+      <DialogFrame isOpen title={`Fork from event ${at}`} onClose={onClose} returnsFocus>
         <div className="mt-4 grid gap-4 text-sm">
-          <p>The fork is there. What was shared is not copied, and each goes on by itself.</p>
+          <p>Fork created. It shares the log up to this event and continues independently.</p>
           <Command text={`npx tropism contexts show ${made}`} />
           <p className="text-right">
             <Button weight="primary" onClick={onClose} data-first-focus>
@@ -45,7 +45,7 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
     )
   return (
     <FormDialog
-      title={`Fork after event ${at}`}
+      title={`Fork from event ${at}`}
       verb="Fork"
       isBusy={fork.isBusy}
       isReady={name !== ""}
@@ -63,8 +63,8 @@ export const ForkDialog = ({ run, at, onClose }: ForkDialogProps): ReactNode => 
         hasFirstFocus
       />
       <TextField
-        label="Say in it"
-        hint="The agent goes on from there; empty says nothing yet"
+        label="Message"
+        hint="The agent continues with this message (optional)"
         pointer="/message"
         error={fork.error}
         value={message}

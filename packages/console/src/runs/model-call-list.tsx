@@ -26,14 +26,14 @@ export const ModelCallList = ({ run }: { readonly run: Run }): ReactNode => {
     refetchInterval: run.completedAt === null ? limits.refreshIntervalMs : false
   })
   if (data === undefined)
-    return error === null ? <Skeleton label="Reading the model calls …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading model calls …" /> : <Failure error={error} />
   return (
     <>
       {data.items.length === 0 && (
         <p className="mb-3 text-sm text-ink-soft">
           {run.completedAt === null
-            ? "No request to the model has come to its end yet; each is kept here when it has."
-            : "It ended before a request to the model had come to its end."}
+            ? "No completed model calls yet. Each call appears here when it completes."
+            : "The run ended before a model call completed."}
         </p>
       )}
       <ol aria-label="Model calls" className="grid gap-3">
@@ -72,10 +72,10 @@ const Folded = ({ place, name, line, children }: FoldedProps): ReactNode => {
         <Button
           size="small"
           aria-expanded={isOpen}
-          aria-label={`${isOpen ? "Fold" : "Inspect"} ${name}`}
+          aria-label={`${isOpen ? "Collapse" : "Inspect"} ${name}`}
           onClick={() => change({ call: isOpen ? undefined : place })}
         >
-          {isOpen ? "Fold" : "Inspect"}
+          {isOpen ? "Collapse" : "Inspect"}
         </Button>
       </div>
       {isOpen && children()}
@@ -100,23 +100,22 @@ const OpenCall = ({ run }: { readonly run: Run }): ReactNode => {
   return (
     <Folded
       place="open"
-      name="the open model call"
+      name="open model call"
       line={
         <p data-state={isAtWork ? "underWay" : "brokenOff"} className="min-w-0 text-sm">
-          <span className="font-medium">{isAtWork ? "The request under way" : "Broken off"}</span>{" "}
+          <span className="font-medium">{isAtWork ? "In progress" : "Interrupted"}</span>{" "}
           <span className="text-xs text-ink-soft">
             {request && `for step ${request.step}, `}
             {request?.model && <Visible text={`${request.model}, `} />}
-            made again from the log
+            reconstructed from the log
           </span>
         </p>
       }
     >
       {() => {
         if (error !== null) return <Failure error={error} />
-        if (data === undefined) return <Skeleton label="Folding the log …" />
-        if (!request)
-          return <p className="mt-3 text-sm text-ink-soft">No model is being asked at this moment.</p>
+        if (data === undefined) return <Skeleton label="Reading the log …" />
+        if (!request) return <p className="mt-3 text-sm text-ink-soft">No model call in progress.</p>
         return <OpenExchange request={request} />
       }}
     </Folded>
@@ -127,26 +126,24 @@ const OpenExchange = ({ request }: { readonly request: OpenRequest }): ReactNode
   <div className="mt-3 grid gap-3">
     <p className="text-xs text-ink-soft">
       {request.tools === null ? (
-        "Which tools it is offered is kept with the first request that comes to its end."
+        "Offered tools are recorded with the first completed call."
       ) : request.tools.length === 0 ? (
         "Offered tools: none"
       ) : (
         <>
-          Offered tools, as with the request before:{" "}
+          Offered tools (as in the previous call):{" "}
           <span className="font-mono">
             <Visible text={request.tools.map(({ name }) => name).join("  ")} />
           </span>
         </>
       )}
     </p>
-    <ModelMessages part="read" label="What the model reads" messages={request.messages} />
+    <ModelMessages part="read" label="Input" messages={request.messages} />
     {request.said === "" ? (
-      <p className="text-sm text-ink-soft">
-        {request.isUnderWay ? "It has said nothing yet." : "It had said nothing."}
-      </p>
+      <p className="text-sm text-ink-soft">{request.isUnderWay ? "No output yet." : "No output."}</p>
     ) : (
       <p className="text-sm whitespace-pre-wrap [overflow-wrap:anywhere]">
-        It had said: <LongText text={request.said} />
+        Partial output: <LongText text={request.said} />
       </p>
     )}
   </div>
@@ -159,8 +156,8 @@ const ModelCallLine = ({ call }: { readonly call: ModelCall }): ReactNode => (
       for {call.purpose} {call.step}
       {call.try > 1 && `, try ${call.try}`}, <Visible text={`${call.provider}:${call.model}`} />,{" "}
       {durationText(call.durationMs)}
-      {call.firstOutputMs !== null && ` (first words after ${durationText(call.firstOutputMs)})`},{" "}
-      {tokensText(call.usage.inputTokens)} read, {tokensText(call.usage.outputTokens)} written
+      {call.firstOutputMs !== null && ` (time to first token ${durationText(call.firstOutputMs)})`},{" "}
+      {tokensText(call.usage.inputTokens)} input, {tokensText(call.usage.outputTokens)} output
       {call.costUsd !== null && `, ${moneyText(call.costUsd)}`}
     </span>
     {call.error !== null && (
@@ -196,12 +193,12 @@ const Exchange = ({ runId, number }: { readonly runId: string; readonly number: 
               )
             })}
       </p>
-      <ModelMessages part="read" label="What the model read" messages={data.request.messages} />
+      <ModelMessages part="read" label="Input" messages={data.request.messages} />
       <JsonView label="Parameters" value={data.request.parameters} />
       {data.response === null ? (
-        <p className="text-sm text-ink-soft">There was no answer.</p>
+        <p className="text-sm text-ink-soft">No response.</p>
       ) : (
-        <ModelMessages part="answered" label="What it answered" messages={[answerOf(data.response)]} />
+        <ModelMessages part="answered" label="Output" messages={[answerOf(data.response)]} />
       )}
     </div>
   )

@@ -31,7 +31,7 @@ export const ModelMessages = ({ part, label, messages }: ModelMessagesProps): Re
           {label}: {countText(messages.length, "message")}
         </p>
         <Button size="small" weight="quiet" aria-pressed={isJson} onClick={() => setIsJson(!isJson)}>
-          {isJson ? "As a conversation" : "As JSON"}
+          {isJson ? "As conversation" : "As JSON"}
         </Button>
       </div>
       {isJson ? (
@@ -41,7 +41,7 @@ export const ModelMessages = ({ part, label, messages }: ModelMessagesProps): Re
           {hidden > 0 && (
             <li className="text-xs">
               <Button size="small" weight="quiet" onClick={() => setIsWhole(true)}>
-                Show the {countText(hidden, "message")} before
+                Show {countText(hidden, "earlier message")}
               </Button>
             </li>
           )}
@@ -87,4 +87,4 @@ const Part = ({ part }: { readonly part: ShownPart }): ReactNode => {
   )
 }
 
-const sayings = { call: "Call of", result: "Result of", other: "Part of the kind" } as const
+const sayings = { call: "Call of", result: "Result of", other: "Part of type" } as const

@@ -43,12 +43,12 @@ const ReplayDialog = ({ run, onClose }: ReplayDialogProps): ReactNode => {
     <DialogFrame isOpen title="Replay of the log" onClose={onClose} returnsFocus>
       <div className="mt-4 grid gap-4 text-sm">
         <p className="text-ink-soft">
-          The log is folded from its beginning, and each event is made anew from those before it and compared.
-          No model is asked, no tool is called, and nothing is written.
+          Rebuilds each event from the ones before it and compares it with the log. No model or tool is called
+          and nothing is written.
         </p>
         {error !== null && <Failure error={error} />}
         {data === undefined || isFetching ? (
-          error === null && <Skeleton label="Folding the log …" />
+          error === null && <Skeleton label="Replaying …" />
         ) : (
           <Verdict replay={data} onLeave={onClose} />
         )}
@@ -76,14 +76,14 @@ const Verdict = ({ replay, onLeave }: VerdictProps): ReactNode => {
   if (firstDifference === undefined)
     return (
       <p role="status" data-replay="same" className="font-medium">
-        It replays to itself: {countText(events, "event")}, of which the engine wrote{" "}
-        {engineEvents.toLocaleString("en")}.
+        Replay matches: {countText(events, "event")}, {engineEvents.toLocaleString("en")} written by the
+        engine.
       </p>
     )
   const { eventId, detail, expected, found } = firstDifference
   return (
     <div role="status" data-replay="different" className="grid gap-3">
-      <p className="font-medium text-removed-ink">It does not replay to itself.</p>
+      <p className="font-medium text-removed-ink">Replay mismatch</p>
       <p className="[overflow-wrap:anywhere]">
         <Link
           to="."
@@ -95,8 +95,8 @@ const Verdict = ({ replay, onLeave }: VerdictProps): ReactNode => {
         </Link>
         : <Visible text={detail} />
       </p>
-      <JsonView label="As it should be" value={expected} />
-      <JsonView label="As it is" value={found} />
+      <JsonView label="Expected" value={expected} />
+      <JsonView label="Actual" value={found} />
     </div>
   )
 }

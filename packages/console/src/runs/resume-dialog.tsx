@@ -23,8 +23,8 @@ export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDi
   const before = limitTextsOf(run.limits)
   return (
     <FormDialog
-      title="Let this run go on"
-      verb="Let it go on"
+      title="Resume run"
+      verb="Resume"
       isBusy={isBusy}
       error={error}
       pointers={[...fields.map(({ pointer }) => pointer), "/message"]}
@@ -34,7 +34,7 @@ export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDi
       <p data-pause-reason={run.pauseReason} className="text-sm">
         {outcomeText(run)} {run.rootEventId !== null && <ChainBound rootEventId={run.rootEventId} />}
       </p>
-      <p className="text-xs text-ink-soft">A field that is empty or left as it is changes nothing.</p>
+      <p className="text-xs text-ink-soft">Empty and unchanged fields keep their current values.</p>
       {fields.map(({ name, label, pointer }) => (
         <TextField
           key={name}
@@ -47,8 +47,8 @@ export const ResumeDialog = ({ run, isBusy, error, onResume, onClose }: ResumeDi
         />
       ))}
       <TextField
-        label="Say to it"
-        hint="It reads this before it goes on; empty says nothing"
+        label="Message to the agent (optional)"
+        hint="The agent reads this before it continues"
         pointer="/message"
         error={error}
         value={message}
@@ -64,8 +64,8 @@ const fields: ReadonlyArray<{
   readonly label: string
   readonly pointer: string
 }> = [
-  { name: "maxTokens", label: "Tokens it may use in all", pointer: "/maxTokens" },
-  { name: "maxCostUsd", label: "Dollars it may cost in all", pointer: "/maxCostUsd" },
-  { name: "maxSteps", label: "Steps it may take", pointer: "/maxSteps" },
-  { name: "timeoutSeconds", label: "Seconds it may work", pointer: "/timeoutMs" }
+  { name: "maxTokens", label: "Max tokens in total", pointer: "/maxTokens" },
+  { name: "maxCostUsd", label: "Max cost in total ($)", pointer: "/maxCostUsd" },
+  { name: "maxSteps", label: "Max additional steps", pointer: "/maxSteps" },
+  { name: "timeoutSeconds", label: "Timeout (seconds)", pointer: "/timeoutMs" }
 ]

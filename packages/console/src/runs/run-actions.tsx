@@ -23,7 +23,7 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
   const { project, canAnswer } = useConsole()
   const [asked, setAsked] = useState<Wish["verb"]>()
   const act = useAct({
-    what: ({ verb }: Wish) => (verb === "cancel" ? "Cancel the run" : "Let the run go on"),
+    what: ({ verb }: Wish) => (verb === "cancel" ? "Cancel run" : "Resume run"),
     act: ({ verb, body = {} }: Wish, idempotencyKey) =>
       call<Run>(inProject(project.id, `runs/${encodeURIComponent(run.id)}/${verb}`), {
         method: "POST",
@@ -47,7 +47,7 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
   if (!canAnswer)
     return (
       <span data-testid="editors-only" className="text-xs text-ink-faint">
-        Editors may cancel and resume runs.
+        Only editors can cancel and resume runs.
       </span>
     )
   return (
@@ -75,14 +75,14 @@ export const RunActions = ({ run }: { readonly run: Run }): ReactNode => {
       <ConfirmDialog
         isOpen={asked === "cancel"}
         title="Cancel this run?"
-        verb="Cancel the run"
-        staying="Let it run"
+        verb="Cancel run"
+        staying="Keep running"
         isBusy={isBusy}
         error={given?.verb === "cancel" ? error : null}
         onConfirm={() => act.run({ verb: "cancel" })}
         onClose={close}
       >
-        It ends where it is and never goes on. What it has done already stays.
+        The run ends and cannot be resumed. Its changes so far are kept.
       </ConfirmDialog>
     </>
   )

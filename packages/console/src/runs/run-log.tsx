@@ -22,7 +22,7 @@ import { elapsedText, saysWords, type SentEvent } from "./event-words.ts"
 import { flowStepsOf } from "./flow-step-words.ts"
 import { ForkDialog } from "./fork-dialog.tsx"
 
-const filters: ReadonlyArray<Filter> = [{ type: "text", name: "find", label: "Find in the log" }]
+const filters: ReadonlyArray<Filter> = [{ type: "text", name: "find", label: "Search the log" }]
 
 /** Whether an address means this event: by its id, its number, or the call that it starts. */
 const isMeant = ({ id, type, callId }: SentEvent, chosen: string): boolean =>
@@ -43,9 +43,9 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
     if (isChosenToCome && hasNextPage) readMore()
   }, [isChosenToCome, hasNextPage, readMore])
   if (data === undefined)
-    return error === null ? <Skeleton label="Reading the log …" /> : <Failure error={error} triesAgain />
+    return error === null ? <Skeleton label="Loading log …" /> : <Failure error={error} triesAgain />
   const [first] = all
-  if (first === undefined) return <p className="text-sm text-ink-soft">Its log is still empty.</p>
+  if (first === undefined) return <p className="text-sm text-ink-soft">The log is empty.</p>
   const steps = flowStepsOf(all)
   const rows = all.filter((event) => saysWords(event, find))
   return (
@@ -54,11 +54,11 @@ export const RunLog = ({ run }: { readonly run: Run }): ReactNode => {
       {error !== null && <Failure error={error} hasOlder triesAgain />}
       {rows.length === 0 && !hasNextPage && (
         <p data-testid="nothing-found" className="text-sm text-ink-soft">
-          None of its {countText(all.length, "event")} says that.
+          None of {countText(all.length, "event")} matches.
         </p>
       )}
       <DataList
-        label="Events of the log"
+        label="Log events"
         rows={rows}
         {...(chosen !== undefined && { keyInView: rows.find((event) => isMeant(event, chosen))?.id })}
         keyOf={({ id }) => id}

@@ -18,11 +18,11 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
   const { project } = useConsole()
   const { data, error } = useQuery(runObjectsQuery(project.id, run.id))
   if (data === undefined)
-    return error === null ? <Skeleton label="Reading what it touched …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading objects …" /> : <Failure error={error} />
   const { read, wrote, suggested } = data
   return (
     <>
-      <Section title="Wrote" nothing="It changed nothing.">
+      <Section title="Wrote" nothing="No changes">
         {wrote.map((one) => (
           <li key={one.eventId} className="border-b border-line py-1.5">
             {one.entityType === "graphObject" ? (
@@ -41,7 +41,7 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
           </li>
         ))}
       </Section>
-      <Section title="Suggested" nothing="It suggested nothing.">
+      <Section title="Suggested" nothing="No suggestions">
         {suggested.map(({ taskId, number, title, status }) => (
           <li key={taskId} className="border-b border-line py-1.5">
             <Link to="/tasks/$taskId" params={{ taskId }} className={linkClass}>
@@ -53,14 +53,14 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
           </li>
         ))}
       </Section>
-      <Section title="Read" nothing="It read no object.">
+      <Section title="Read" nothing="No objects read">
         {read.map((one) => (
           <li key={`${one.objectId} ${one.version}`} className="border-b border-line py-1.5">
             <ObjectLink objectId={one.objectId} type={one.type} name={one.key} version={one.version} />
             {one.isOwn && (
               <span data-testid="own-write" className="text-xs text-ink-soft">
                 {" "}
-                as it wrote it itself
+                as written by this run
               </span>
             )}
           </li>
@@ -71,7 +71,7 @@ export const RunObjects = ({ run }: { readonly run: Run }): ReactNode => {
 }
 
 const statusWords: Readonly<Record<Touched["suggested"][number]["status"], string>> = {
-  pending: "waits for a decision",
+  pending: "pending review",
   completed: "approved",
   rejected: "rejected",
   expired: "expired"

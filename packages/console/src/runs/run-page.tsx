@@ -41,7 +41,7 @@ export const RunPage = (): ReactNode => {
   const { project } = useConsole()
   const { data: run, error } = useQuery(runQuery(project.id, runId))
   if (run === undefined)
-    return <NotShown title="Run" error={error} reading="Reading the run …" to="/runs" way="All runs" />
+    return <NotShown title="Run" error={error} reading="Loading run …" to="/runs" way="All runs" />
   return <KnownRun key={run.id} run={run} error={error} />
 }
 
@@ -80,7 +80,7 @@ const KnownRun = ({ run, error }: { readonly run: Run; readonly error: unknown }
         <DefinitionList items={[...facts(run, answer?.estimate), ...marks(run)]} />
       </section>
       <SpawnedRuns run={run} />
-      <Tabs label="Views of this run" tabs={viewsOf(run)} />
+      <Tabs label="Run views" tabs={viewsOf(run)} />
       <div className="mt-8 max-w-xl">
         <Command text={`npx tropism runs show ${run.id}`} />
       </div>
@@ -93,7 +93,7 @@ const Again = ({ run: { agentId, trigger } }: { readonly run: Run }): ReactNode 
   <p className="-mt-4 mb-6 text-sm">
     {trigger.type === "reaction" || trigger.type === "mcpEvent" ? (
       <Link to="/reactions/$agentId" params={{ agentId }} search={{ tab: "dead" }} className={linkClass}>
-        Try it again at the dead letters
+        Retry from dead letters
       </Link>
     ) : (
       <Link to="/agents/$agentId" params={{ agentId }} className={linkClass}>
@@ -112,7 +112,7 @@ const UndoRun = ({ run }: { readonly run: Run }): ReactNode => {
     <UndoButton
       path={`runs/${encodeURIComponent(run.id)}/undo`}
       word="Undo this run"
-      nothing={data.changedGraph ? undefined : "It changed nothing, so there is nothing to undo."}
+      nothing={data.changedGraph ? undefined : "No changes to undo"}
     />
   )
 }
@@ -127,7 +127,7 @@ const viewsOf = (run: Run): ReadonlyArray<Tab> => [
 ]
 
 const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definition> => [
-  { name: "Woken by", value: <Waker run={run} leadsToEvent /> },
+  { name: "Trigger", value: <Waker run={run} leadsToEvent /> },
   {
     name: "Agent",
     value: (
@@ -143,7 +143,7 @@ const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definitio
     name: "Time",
     value: (
       <span data-instant={run.completedAt === null ? "made" : "ended"}>
-        {run.completedAt === null ? "made " : "ended "}
+        {run.completedAt === null ? "created " : "ended "}
         <TimeAgo instant={run.completedAt ?? run.createdAt} />
         {run.durationMs !== null && `, took ${durationText(run.durationMs)}`}
         {run.attempt > 1 && `, attempt ${run.attempt}`}
@@ -151,12 +151,12 @@ const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definitio
     )
   },
   {
-    name: "Used",
+    name: "Usage",
     value: (
       <span data-testid="used">
         {[usedText(run, now), totalText(run)]
           .filter((text) => text !== undefined)
-          .join("; with the runs below it ")}
+          .join("; including sub-agent runs ")}
       </span>
     )
   },
@@ -167,7 +167,7 @@ const facts = (run: Run, now: LiveEstimate | undefined): ReadonlyArray<Definitio
           name: "Chain",
           value: (
             <Link to="/chains/$rootEventId" params={{ rootEventId: run.rootEventId }} className={linkClass}>
-              all that followed from the same cause
+              View full chain
             </Link>
           )
         }
@@ -183,22 +183,22 @@ const marks = (run: Run): ReadonlyArray<Definition> => [
           name: "Spawned by",
           value: (
             <Link to="/runs/$runId" params={{ runId: run.parentRunId }} className={linkClass}>
-              another run
+              parent run
             </Link>
           )
         }
       ]),
   ...(run.backtestId === null
     ? []
-    : [{ name: "Backtest", value: "It did nothing but say what it would do." }]),
+    : [{ name: "Backtest", value: "Part of a backtest: it only suggested changes." }]),
   ...(run.taintedBy.length === 0
     ? []
-    : [{ name: "Untrusted", value: "It read untrusted sources, so it may only suggest." }]),
+    : [{ name: "Untrusted", value: "It read untrusted sources and can only suggest." }]),
   ...(run.missingTools.length === 0
     ? []
     : [
         {
-          name: "Not offered",
+          name: "Unavailable tools",
           value: (
             <span data-testid="missing-tools">
               <Visible text={run.missingTools.join(", ")} />

@@ -34,9 +34,9 @@ export const WaitingForPeople = ({ run, title }: WaitingForPeopleProps): ReactNo
         {title !== undefined ? (
           <Visible text={title} />
         ) : run.pauseReason === "question" ? (
-          "It goes on with an answer"
+          "Continues after an answer"
         ) : (
-          "It waits for a decision"
+          "Pending review"
         )}
       </h2>
       <ul className="m-0 list-none p-0">
@@ -61,11 +61,7 @@ const AsksAmong = ({ parent }: { readonly parent: Run }): ReactNode => {
   const { rows } = usePagedList<Run>(spawnedBy(project.id, parent))
   return rows.map((run) =>
     run.pauseReason === "question" ? (
-      <WaitingForPeople
-        key={run.id}
-        run={run}
-        title={`${run.agentName}, which works for it, asks a person`}
-      />
+      <WaitingForPeople key={run.id} run={run} title={`${run.agentName} (sub-agent) asks a person`} />
     ) : (
       <AsksBelow key={run.id} run={run} />
     )
@@ -85,8 +81,8 @@ export const SpawnedRuns = ({ run }: { readonly run: Run }): ReactNode => {
   const { rows } = usePagedList<Run>(spawnedBy(project.id, run))
   if (rows.length === 0) return null
   return (
-    <section aria-label="Runs that it spawned" data-testid="spawned-runs" className="mb-8">
-      <h2 className="mb-1 text-sm font-semibold">Runs that it spawned</h2>
+    <section aria-label="Sub-agent runs" data-testid="spawned-runs" className="mb-8">
+      <h2 className="mb-1 text-sm font-semibold">Sub-agent runs</h2>
       <ul className="m-0 list-none p-0 text-sm">
         {rows.map((child) => (
           <li key={child.id} className="flex flex-wrap items-center gap-2 border-b border-line py-1.5">

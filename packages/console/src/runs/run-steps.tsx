@@ -24,13 +24,13 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
   const steps = useQuery({ ...runStepsQuery(project.id, run.id), refetchInterval })
   const calls = useQuery({ ...runToolCallsQuery(project.id, run.id), refetchInterval })
   if (steps.data === undefined)
-    return steps.error === null ? <Skeleton label="Reading the steps …" /> : <Failure error={steps.error} />
+    return steps.error === null ? <Skeleton label="Loading steps …" /> : <Failure error={steps.error} />
   if (steps.data.items.length === 0)
     return (
       <p className="text-sm text-ink-soft">
         {run.completedAt === null
-          ? "No answer of the model is complete yet. Each will be a step here, with what it cost."
-          : "It ended before an answer of the model was complete, so it has no step."}
+          ? "No steps yet. Each completed model response appears here with its cost."
+          : "The run ended before a model response completed."}
       </p>
     )
   const heads = stepHeads(steps.data.items.map(({ flowStep }) => flowStepText(flowStep)))
@@ -47,7 +47,7 @@ export const RunSteps = ({ run }: { readonly run: Run }): ReactNode => {
         ))}
       </ol>
       {steps.data.nextCursor !== null && (
-        <p className="mt-4 text-xs text-ink-soft">There are more steps; the log has them all.</p>
+        <p className="mt-4 text-xs text-ink-soft">More steps are in the log.</p>
       )}
     </>
   )
@@ -85,7 +85,7 @@ const Step = ({ step, flowHead, records }: StepProps): ReactNode => (
     </h2>
     {step.error !== null && (
       <p className="mt-1 text-sm text-removed-ink">
-        The model did not answer: <Visible text={step.error} />
+        No model response: <Visible text={step.error} />
       </p>
     )}
     {step.text !== "" && (
@@ -108,7 +108,7 @@ interface ToolCallProps {
   readonly records: Records
 }
 
-const decisions = { execute: "done at once", suggest: "only suggested", refuse: "refused" } as const
+const decisions = { execute: "applied", suggest: "suggested", refuse: "refused" } as const
 
 const ToolCall = ({ call, records }: ToolCallProps): ReactNode => {
   const record = records.byCall.get(call.callId)
@@ -150,14 +150,14 @@ const WithoutRecord = ({ call, records }: ToolCallProps): ReactNode => {
   if (call.status === "pending")
     return (
       <p data-record="notMade" className="text-xs text-ink-soft">
-        It was not made yet.
+        Not called yet.
       </p>
     )
-  if (records.isReading) return <Skeleton label="Reading the tool calls …" />
+  if (records.isReading) return <Skeleton label="Loading tool calls …" />
   if (records.error !== null) return <Failure error={records.error} />
   return (
     <p data-record="notRead" className="text-xs text-ink-soft">
-      What it was asked and answered is not read here; the log has it.
+      Arguments and result are in the log.
     </p>
   )
 }

@@ -26,7 +26,7 @@ export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
   const open = useQuery({ ...openRequestQuery(project.id, run.id), refetchInterval })
   const error = calls.error ?? tools.error
   if (calls.data === undefined || tools.data === undefined)
-    return error === null ? <Skeleton label="Reading what happened when …" /> : <Failure error={error} />
+    return error === null ? <Skeleton label="Loading timeline …" /> : <Failure error={error} />
   const request = open.data?.request ?? null
   const spans = withGaps(spansOf(run, calls.data.items, tools.data.items, now, request))
   const whole = Math.max(...spans.map(({ endMs }) => endMs))
@@ -41,15 +41,15 @@ export const RunTimeline = ({ run }: { readonly run: Run }): ReactNode => {
         ))}
       </ol>
       <p className="mt-2 flex justify-between gap-3 text-2xs text-ink-faint">
-        <span>made</span>
+        <span>created</span>
         {breaks.length > 0 && (
           <span data-testid="not-to-scale" className="text-center">
-            Not to scale: it waited {durationText(lengthOf(breaks))}, which is drawn short.
+            Not to scale: waited {durationText(lengthOf(breaks))} (axis compressed)
           </span>
         )}
         <span>{durationText(whole)}</span>
       </p>
-      {isCut && <p className="mt-2 text-xs text-ink-soft">There is more; the log has all of it.</p>}
+      {isCut && <p className="mt-2 text-xs text-ink-soft">More events are in the log.</p>}
     </>
   )
 }

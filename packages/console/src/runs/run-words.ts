@@ -11,13 +11,13 @@ import { withStop } from "../words/full-stop.ts"
 import { clockText } from "../words/local-time.ts"
 
 const wakers: Readonly<Record<Trigger["type"], string>> = {
-  reaction: "A change of the graph",
-  schedule: "Its schedule",
-  manual: "A person",
-  webhook: "A webhook",
-  context: "A message in its context",
+  reaction: "Graph change",
+  schedule: "Schedule",
+  manual: "Manual",
+  webhook: "Webhook",
+  context: "Message",
   agent: "Another agent",
-  mcpEvent: "An event of a foreign server"
+  mcpEvent: "External event"
 }
 
 export const triggerChoices = Object.entries(wakers).map(([value, label]) => ({ value, label }))
@@ -46,20 +46,19 @@ export const wakerOf = ({
 }
 
 const pauses: Readonly<Record<PauseReason, string>> = {
-  stepLimit: "It has used all its steps. Resume it to let it go on.",
-  timeout: "Its time is over. Resume it to let it go on.",
-  budget: "A budget is spent. Resume it when there is more.",
-  question: "It asks a person something and goes on with the answer.",
-  subAgents: "It waits for the runs that it spawned and goes on when they have ended.",
-  killSwitch: "A kill switch stopped it. It goes on when the switch is lifted.",
-  toolResult:
-    "It waits for a client to answer a tool call. It goes on with the result, or when the time for that is over."
+  stepLimit: "Step limit reached. Resume to continue.",
+  timeout: "Timed out. Resume to continue.",
+  budget: "Budget used up. Resume after raising it.",
+  question: "Waiting for a person's answer.",
+  subAgents: "Waiting for sub-agent runs to end.",
+  killSwitch: "Paused by a kill switch. Continues when the switch is off.",
+  toolResult: "Waiting for a client's tool result, or for its timeout."
 }
 
 const waitText = ({ message, nextTryAt, since }: RunWait): string => {
   const clock = (instant: string) => clockText(instant, Date.parse(since), "seconds")
-  const next = nextTryAt === null ? "" : ` The next try is at ${clock(nextTryAt)}.`
-  return `Its model's provider is away since ${clock(since)}: ${withStop(message)}${next} The run goes on by itself.`
+  const next = nextTryAt === null ? "" : ` Next attempt at ${clock(nextTryAt)}.`
+  return `The model provider has been unavailable since ${clock(since)}: ${withStop(message)}${next} The run resumes automatically.`
 }
 
 /** What is happening now, or how it ended and why; what it says of itself comes last. */
@@ -71,14 +70,14 @@ export const outcomeText = (
 ): string => {
   const own = run.errorMessage ?? run.summary
   if (run.waitingFor !== null) return waitText(run.waitingFor)
-  if (run.status === "queued") return "It waits for a free worker."
-  if (run.status === "running") return `It works: ${countText(run.stepCount, "step")} so far.`
+  if (run.status === "queued") return "Waiting for a free worker."
+  if (run.status === "running") return `Running: ${countText(run.stepCount, "step")} so far.`
   // The server knows whose budget it is: the run's, a run's above it, the agent's day or the chain's.
   if (run.pauseReason === "budget" && run.errorMessage !== null)
-    return `${run.errorMessage} Resume it when there is more.`
+    return `${run.errorMessage} Resume after raising it.`
   if (run.status === "paused") return pauses[run.pauseReason ?? "question"]
-  if (run.cancelledBy !== null) return `${run.cancelledBy} cancelled it. ${own ?? ""}`.trimEnd()
-  return own ?? "It said nothing at its end."
+  if (run.cancelledBy !== null) return `${run.cancelledBy} cancelled this run. ${own ?? ""}`.trimEnd()
+  return own ?? "No summary"
 }
 
 /** What an answer that is not whole yet has used, by a guess. */
@@ -97,7 +96,7 @@ export const usedText = (
   if (now === undefined) return `${steps}, ${tokensText(tokens)}, ${moneyText(costUsd)}`
   const money =
     now.costUsd === null ? `at least ${moneyText(costUsd)}` : `~${moneyText(costUsd + now.costUsd)}`
-  return `${steps}, ~${tokensText(tokens + now.tokens)}, ${money} while it speaks`
+  return `${steps}, ~${tokensText(tokens + now.tokens)}, ${money} so far`
 }
 
 /** `948 tokens, $0.01`, of the run and of all runs below it; undefined where there are none that used anything. */

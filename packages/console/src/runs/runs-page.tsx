@@ -24,14 +24,14 @@ import { outcomeText, triggerChoices } from "./run-words.ts"
 import { Waker } from "./waker.tsx"
 
 const filtersOf = (agents: ReadonlyMap<string, string>): ReadonlyArray<Filter> => [
-  { type: "text", name: "query", label: "Search", hint: "Words of a summary or an error" },
+  { type: "text", name: "query", label: "Search", hint: "Search summaries and errors" },
   {
     type: "choice",
     name: "status",
     label: "Status",
     choices: RunStatus.literals.map((value) => ({ value, label: runStatusWord(value) }))
   },
-  { type: "choice", name: "trigger", label: "Woken by", choices: triggerChoices },
+  { type: "choice", name: "trigger", label: "Trigger", choices: triggerChoices },
   {
     type: "choice",
     name: "agentId",
@@ -61,12 +61,12 @@ export const RunsPage = (): ReactNode => {
   const isFiltered = Object.values(parameters).some((value) => value !== undefined)
   return (
     <>
-      <PageHeader title="Runs" lead="What the agents do and did, and what woke them." />
-      <FilterBar label="Filter the runs" filters={filtersOf(agents)} />
+      <PageHeader title="Runs" lead="Every agent run, with its trigger, outcome and cost." />
+      <FilterBar label="Filter runs" filters={filtersOf(agents)} />
       <PagedTable
         label="Runs"
         list={list}
-        reading="Reading the runs …"
+        reading="Loading runs …"
         columns={columns}
         linkTo={({ id }) => ({ to: "/runs/$runId", params: { runId: id } })}
         empty={<NoRuns isFiltered={isFiltered} />}
@@ -77,10 +77,10 @@ export const RunsPage = (): ReactNode => {
 
 const NoRuns = ({ isFiltered }: { readonly isFiltered: boolean }): ReactNode =>
   isFiltered ? (
-    <EmptyState title="No run is like that">Choose other filters, or show all runs.</EmptyState>
+    <EmptyState title="No matching runs">Choose other filters, or show all runs.</EmptyState>
   ) : (
-    <EmptyState title="No agent has run yet" command="npx tropism run AGENT" does="wakes an agent">
-      A run appears here as soon as an agent wakes.
+    <EmptyState title="No runs yet" command="npx tropism run AGENT" does="triggers an agent">
+      Runs appear here when an agent is triggered.
     </EmptyState>
   )
 
@@ -108,7 +108,7 @@ const columns: ReadonlyArray<Column<Run>> = [
     )
   },
   {
-    title: "Woken by",
+    title: "Trigger",
     width: "minmax(0,1fr)",
     cell: (run) => (
       <span className="text-xs [overflow-wrap:anywhere]">
@@ -117,7 +117,7 @@ const columns: ReadonlyArray<Column<Run>> = [
     )
   },
   {
-    title: "Used",
+    title: "Usage",
     width: "9rem",
     cell: ({ usage, costUsd, stepCount, durationMs }) => (
       <span className="text-xs text-ink-soft">
@@ -129,7 +129,7 @@ const columns: ReadonlyArray<Column<Run>> = [
     )
   },
   {
-    title: "Made",
+    title: "Created",
     width: "6rem",
     cell: ({ createdAt }) => (
       <span className="text-xs text-ink-soft">

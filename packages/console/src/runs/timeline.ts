@@ -48,12 +48,12 @@ export const spansOf = (
     {
       key: "queue",
       type: "wait" as const,
-      label: "Waits for a worker",
+      label: "Waiting for a worker",
       startMs: 0,
       endMs: run.startedAt === null ? present : since(run.startedAt),
       isOpen: run.startedAt === null && run.completedAt === null,
       hasFailed: false,
-      note: run.attempt > 1 ? `attempt ${run.attempt}: another worker took it over` : ""
+      note: run.attempt > 1 ? `attempt ${run.attempt}: taken over by another worker` : ""
     },
     ...calls.map((call) => ({
       key: `model ${call.number}`,
@@ -77,7 +77,7 @@ export const spansOf = (
       endMs: tool.completedAt === null ? present : since(tool.completedAt),
       isOpen: tool.status === "started" && run.completedAt === null,
       hasFailed: tool.status === "failed" || tool.status === "refused",
-      note: tool.decision === "suggest" ? "only suggested" : tool.status === "refused" ? "refused" : "",
+      note: tool.decision === "suggest" ? "suggestion created" : tool.status === "refused" ? "refused" : "",
       event: tool.callId
     }))
   ].toSorted((one, other) => one.startMs - other.startMs)
@@ -97,7 +97,7 @@ const openSpanOf = ({ step, isUnderWay }: Open, spans: ReadonlyArray<Span>, pres
   endMs: present,
   isOpen: isUnderWay,
   hasFailed: !isUnderWay,
-  note: isUnderWay ? "under way" : "broken off"
+  note: isUnderWay ? "in progress" : "interrupted"
 })
 
 const lastEnd = (spans: ReadonlyArray<Span>): number => Math.max(0, ...spans.map(({ endMs }) => endMs))
@@ -109,12 +109,12 @@ export const withGaps = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
     const gap: Span = {
       key: `gap ${span.key}`,
       type: "wait",
-      label: "Between two acts",
+      label: "Idle",
       startMs: from,
       endMs: span.startMs,
       isOpen: false,
       hasFailed: false,
-      note: "nothing was recorded"
+      note: "no events recorded"
     }
     from = Math.max(from, span.endMs)
     return gap.endMs - gap.startMs >= limits.shownGapMs ? [gap, span] : [span]
@@ -123,20 +123,20 @@ export const withGaps = (spans: ReadonlyArray<Span>): ReadonlyArray<Span> => {
 
 const purposes: Readonly<Record<ModelCall["purpose"], string>> = {
   step: "Step",
-  guard: "Guard of step",
-  summary: "Summary at step",
-  notes: "Notes at step"
+  guard: "Guardrail, step",
+  summary: "Summary, step",
+  notes: "Notes, step"
 }
 
 const waitLabels: Partial<Readonly<Record<PauseReason, string>>> = {
-  question: "Waits for a person",
-  toolResult: "Waits for a client"
+  question: "Waiting for a person",
+  toolResult: "Waiting for a client"
 }
 
 const pauseOf = (run: TimedRun, spans: ReadonlyArray<Span>, present: number): Span => ({
   key: "pause",
   type: "wait",
-  label: waitLabels[run.pauseReason ?? "stepLimit"] ?? "Is paused",
+  label: waitLabels[run.pauseReason ?? "stepLimit"] ?? "Paused",
   // The call that asks is open itself; the wait began when all else had ended.
   startMs: lastEnd(spans.filter(({ isOpen }) => !isOpen)),
   endMs: present,

@@ -9,7 +9,7 @@ import { failureSentence, isLeftOpen } from "./problem.ts"
 export const doneMessage = (what: string): Message => ({
   tone: "done",
   title: `${what}: done`,
-  sentence: "It was done after you had left."
+  sentence: "Completed after you left the page."
 })
 
 /** **Details** What is begun anew later is another request, so it may be done twice. */
@@ -18,7 +18,7 @@ export const failedMessage = (what: string, error: unknown): Message =>
     ? {
         tone: "refused",
         isUnknown: true,
-        title: `${what}: not known`,
-        sentence: "The server gave no answer. Look whether it was done before you do it again."
+        title: `${what}: outcome unknown`,
+        sentence: "No response from the server. Check whether it went through before retrying."
       }
-    : { tone: "refused", title: `${what}: not done`, sentence: failureSentence(error) }
+    : { tone: "refused", title: `${what}: failed`, sentence: failureSentence(error) }

@@ -40,8 +40,8 @@ export class Unreachable extends Data.TaggedError("Unreachable")<{
 }> {
   override get message(): string {
     return this.isOpen
-      ? "The server gave no answer, so it is not known whether this was done. Trying again does nothing twice."
-      : "The server does not answer."
+      ? "No response from the server, so the outcome is unknown. Retrying is safe."
+      : "The server does not respond."
   }
 }
 
@@ -110,44 +110,44 @@ export const failureSentence = (error: unknown, nameOf = fieldName): string =>
     ? problemSentence(error, nameOf)
     : error instanceof Unreachable
       ? error.message
-      : "The console could not understand the server's answer. Reload the page to get the version that fits the server."
+      : "The console could not read the server's response. Reload the page to get the matching version."
 
 const conflictSentences: Readonly<Record<ConflictReason, string>> = {
-  keyBusy: "The same request is still at work; wait a moment.",
-  keyUnreadable: "This was done already; reload to see how things stand.",
-  version: "The object has moved to another version in the meantime.",
-  keyTaken: "There is already an object of this type with this key.",
-  nameTaken: "There is already something with this name.",
-  relationshipExists: "The two objects are already connected in this way.",
-  tooManySuggestions: "Too many of the agent's suggestions wait for a decision.",
-  rejectedBefore: "A person has rejected exactly this before.",
-  expired: "It has expired, so nothing was done.",
-  alreadyDecided: "Somebody has decided this already.",
-  digestMismatch: "The suggestion is no longer the one you saw, so nothing was done. Look at it again.",
-  outdated: "What it would change has moved since the agent looked, so nothing was done.",
-  notPermitted: "The agent may not make this change any more.",
-  untrusted: "The agent has read something untrusted and may only suggest.",
-  stopped: "A kill switch has stopped the agents.",
-  agentDisabled: "The agent is disabled, and what it suggested cannot be done.",
-  lastAdmin: "The project would have no admin any more.",
-  state: "The present state does not allow this.",
-  idTaken: "There is already an import with this id.",
-  finished: "This import is finished already.",
-  otherFile: "This is not the file that the import began with.",
-  otherSettings: "The import began with other settings.",
-  answered: "The tool call has its result already.",
-  unknown: "There is no such tool call in this context.",
-  notWaiting: "The tool call does not wait for a result any more."
+  keyBusy: "The same request is still in progress. Wait a moment.",
+  keyUnreadable: "This was already done. Reload to see the current state.",
+  version: "The object has changed in the meantime.",
+  keyTaken: "An object of this type with this key already exists.",
+  nameTaken: "This name is already in use.",
+  relationshipExists: "This relationship already exists.",
+  tooManySuggestions: "The agent has too many pending suggestions.",
+  rejectedBefore: "A person has already rejected this exact change.",
+  expired: "It has expired. Nothing was changed.",
+  alreadyDecided: "Someone has already decided this.",
+  digestMismatch: "The suggestion has changed since you saw it. Nothing was changed; review it again.",
+  outdated: "The target has changed since this was suggested. Nothing was changed.",
+  notPermitted: "The agent is no longer allowed to make this change.",
+  untrusted: "The agent has read untrusted content and can only suggest.",
+  stopped: "The agents are stopped by a kill switch.",
+  agentDisabled: "The agent is disabled, so its suggestion cannot be applied.",
+  lastAdmin: "The project must keep at least one admin.",
+  state: "Not possible in the current state.",
+  idTaken: "An import with this id already exists.",
+  finished: "This import is already finished.",
+  otherFile: "This is not the file that the import started with.",
+  otherSettings: "The import started with different settings.",
+  answered: "The tool call already has a result.",
+  unknown: "This tool call does not exist in this context.",
+  notWaiting: "The tool call no longer accepts a result."
 }
 
 const statusSentences: Readonly<Record<number, string>> = {
   401: "You are signed out.",
   403: "Your role does not allow this.",
-  404: "It is no longer there.",
-  413: "That is more than the server takes.",
-  429: "That was too much at once; wait a moment.",
-  500: "The server failed. Its log says why.",
-  503: "The server cannot work at the moment; try again shortly."
+  404: "It no longer exists.",
+  413: "The request is too large.",
+  429: "Too many requests. Wait a moment.",
+  500: "Server error. See the server log.",
+  503: "The server is unavailable. Try again shortly."
 }
 
 /** The server's own words know this very case, so they come before what can be said of its kind. */
@@ -156,7 +156,7 @@ const problemSentence = ({ status, document }: Problem, nameOf = fieldName): str
     (document.reason && conflictSentences[document.reason]) ??
     statusSentences[status] ??
     document.title ??
-    `The server answered ${status}.`
+    `The server responded with ${status}.`
   const { detail = "", errors = [] } = document
   const own = errors.some((fault) => detail === `${fault.pointer}: ${fault.message}`) ? "" : detail
   const told = status >= 500 || detail === "" ? [known, own] : [own]

@@ -36,7 +36,7 @@ export const readEventAt = (projectId: string, number: number): Effect.Effect<Gr
     Effect.flatMap(({ items }) => {
       const event = items.find(({ position }) => position === number)
       return event === undefined
-        ? Effect.fail(new Problem({ status: 404, document: { detail: `There is no event ${number}` } }))
+        ? Effect.fail(new Problem({ status: 404, document: { detail: `Event not found: ${number}` } }))
         : Effect.succeed(event)
     })
   )

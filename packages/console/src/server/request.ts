@@ -31,7 +31,7 @@ export const call = <A>(path: string, request: Request = {}): Effect.Effect<A, F
   Effect.timeoutOrElse(answered<A>(path, request), {
     duration: limits.requestTimeoutMs,
     orElse: () =>
-      Effect.fail(new Unreachable({ cause: "No answer in time", isOpen: request.method !== undefined }))
+      Effect.fail(new Unreachable({ cause: "No response in time", isOpen: request.method !== undefined }))
   })
 
 const answered = Effect.fnUntraced(function* <A>(path: string, request: Request) {

@@ -20,7 +20,7 @@ const systems: ReadonlyArray<readonly [RegExp, string]> = [
 
 /** `Firefox on Linux`; what is not known is told as it calls itself. */
 export const browserText = (name: string | null): string => {
-  if (name === null) return "A browser without a name"
+  if (name === null) return "Unknown browser"
   const browser = browsers.find(([sign]) => sign.test(name))?.[1]
   const system = systems.find(([sign]) => sign.test(name))?.[1]
   if (browser === undefined) return name

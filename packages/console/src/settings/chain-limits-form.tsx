@@ -22,16 +22,24 @@ const fields: ReadonlyArray<{
 }> = [
   {
     name: "maxDepth",
-    label: "Depth",
-    hint: `Agents between the root event and an event that still wakes one; nothing is ${chainBounds.maxDepth.default}.`
+    label: "Max depth",
+    hint: `Agents in a row after the root event. Leave empty for ${chainBounds.maxDepth.default}.`
   },
   {
     name: "maxRuns",
-    label: "Runs",
-    hint: `Runs that one root event may lead to; nothing is ${chainBounds.maxRuns.default}.`
+    label: "Max runs",
+    hint: `Runs triggered by one root event. Leave empty for ${chainBounds.maxRuns.default}.`
   },
-  { name: "maxTokens", label: "Tokens", hint: "Read and written by all models; nothing is no bound." },
-  { name: "maxCostUsd", label: "Dollars", hint: "Of requests whose price is known; nothing is no bound." }
+  {
+    name: "maxTokens",
+    label: "Max tokens",
+    hint: "Input and output of all models. Leave empty for no limit."
+  },
+  {
+    name: "maxCostUsd",
+    label: "Max cost ($)",
+    hint: "Requests with a known price only. Leave empty for no limit."
+  }
 ]
 
 /** What was typed and is not saved. */
@@ -56,12 +64,12 @@ export const ChainLimitsForm = ({ limits, typed, setTyped }: ChainLimitsFormProp
   const { project, isAdmin } = useConsole()
   const show = useToasts()
   const save = useAct({
-    what: "Save the bounds",
+    what: "Save limits",
     act: (sent: TypedBounds) => changeSettings(project.id, { chainLimits: patchOf(sent) }),
     touches: [[project.id, "settings"]],
     onDone: (_saved, sent) => {
       setTyped((now) => typedSince(sent, now))
-      show({ tone: "done", title: "Saved", sentence: "The bounds hold from the next event on." })
+      show({ tone: "done", title: "Saved", sentence: "The limits apply from the next event." })
     }
   })
   const form = useFaultFocus(save.error)
@@ -70,7 +78,7 @@ export const ChainLimitsForm = ({ limits, typed, setTyped }: ChainLimitsFormProp
       <DefinitionList
         items={fields.map(({ name, label }) => ({
           name: label,
-          value: limits[name]?.toLocaleString("en") ?? "no bound"
+          value: limits[name]?.toLocaleString("en") ?? "no limit"
         }))}
       />
     )
@@ -106,7 +114,7 @@ export const ChainLimitsForm = ({ limits, typed, setTyped }: ChainLimitsFormProp
         ))}
         <div className="sm:col-span-2">
           <Button type="submit" disabled={save.isBusy || isUntouched}>
-            Save the bounds
+            Save limits
           </Button>
         </div>
       </form>

@@ -66,7 +66,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
   const change = (changes: Partial<Wish>) => setWish((now) => ({ ...now, ...changes }))
   const { first } = useLettingIn(wish)
   const make = useAct({
-    what: "Make a token",
+    what: "Create token",
     act: (body: TokenWish, key) => Effect.andThen(first(key), makeToken(project.id, body, key)),
     touches: [
       [project.id, "tokens"],
@@ -76,8 +76,8 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
   })
   return (
     <FormDialog
-      title="Make a token"
-      verb="Make"
+      title="Create token"
+      verb="Create"
       isBusy={make.isBusy}
       error={make.error}
       pointers={["/name", "/role", "/userId", "/expiresAt"]}
@@ -86,7 +86,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
     >
       <TextField
         label="Name"
-        hint="What it is for, so that somebody knows later whether it is still needed."
+        hint="Its purpose, so you can tell later whether it is still needed."
         pointer="/name"
         error={make.error}
         value={wish.name}
@@ -95,7 +95,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
       />
       {isAdmin && <OfWhom wish={wish} error={make.error} onChange={(userId) => change({ userId })} />}
       <ChoiceField
-        label="May do at most what this role may"
+        label="Role"
         pointer="/role"
         error={make.error}
         value={wish.role}
@@ -103,7 +103,7 @@ const TokenForm = ({ onMade, onClose }: TokenFormProps): ReactNode => {
         onChange={(role) => change({ role: role as Role })}
       />
       <ChoiceField
-        label="Ends after"
+        label="Expires"
         pointer="/expiresAt"
         error={make.error}
         value={wish.days}
@@ -130,7 +130,7 @@ const OfWhom = ({ wish, error, onChange }: OfWhomProps): ReactNode => {
   return (
     <>
       <ChoiceField
-        label="Of whom"
+        label="Owner"
         pointer="/userId"
         error={error}
         value={wish.userId}
@@ -142,7 +142,7 @@ const OfWhom = ({ wish, error, onChange }: OfWhomProps): ReactNode => {
       />
       {isNeeded && (
         <p data-testid="lets-in" className="text-xs text-ink-soft">
-          You are no member of this project yet. A token is a member's: this lets you in as admin.
+          You are not a member of this project yet. Creating a token adds you as an admin.
         </p>
       )}
     </>
@@ -182,7 +182,7 @@ const FurtherProjects = ({ chosen, onChange }: FurtherProjectsProps): ReactNode 
   if (others.length === 0) return null
   return (
     <fieldset className="grid gap-2">
-      <legend className="mb-1 text-sm font-medium">Reaches also</legend>
+      <legend className="mb-1 text-sm font-medium">Also valid in</legend>
       {others.map(({ id, name }) => (
         <CheckField
           key={id}
@@ -221,12 +221,8 @@ interface MadeProps {
 }
 
 const Made = ({ token, onClose }: MadeProps): ReactNode => (
-  <ShownOnce
-    title="The token is made"
-    secrets={[{ label: "the token", text: token.token }]}
-    onClose={onClose}
-  >
+  <ShownOnce title="Token created" secrets={[{ label: "the token", text: token.token }]} onClose={onClose}>
     <Visible text={token.name ?? ""} />: {token.role}, of <Visible text={token.userId} />,{" "}
-    <Until instant={token.expiresAt} />. Copy it now: nobody is shown it again.
+    <Until instant={token.expiresAt} />. Copy it now: it is not shown again.
   </ShownOnce>
 )

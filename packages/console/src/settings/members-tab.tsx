@@ -32,25 +32,24 @@ export const MembersTab = (): ReactNode => {
   const [isAdding, setIsAdding] = useState(false)
   return (
     <>
-      <SectionHead lead="Who may do what here. Programs are members like people; both come in by a token or a login link.">
+      <SectionHead lead="People and service accounts with access to this project.">
         {isAdmin ? (
           <Button weight="primary" onClick={() => setIsAdding(true)}>
-            Add a member
+            Add member
           </Button>
         ) : (
-          <OnlyAdmins>Admins let people in and out and give them their roles.</OnlyAdmins>
+          <OnlyAdmins>Only admins can add and remove members and change roles.</OnlyAdmins>
         )}
       </SectionHead>
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
-      {data === undefined && error === null && <Skeleton label="Reading the members …" />}
+      {data === undefined && error === null && <Skeleton label="Loading members …" />}
       {data?.items.length === 0 && (
         <EmptyState
-          title="No member yet"
+          title="No members yet"
           command="npx tropism members add ada --role editor"
-          does="lets ada in"
+          does="adds ada as an editor"
         >
-          The server's admin sees every project and is a member of none. Whoever else is to come in is added
-          here.
+          The server's admin can see every project. Add everyone else here.
         </EmptyState>
       )}
       {data !== undefined && (
@@ -59,7 +58,7 @@ export const MembersTab = (): ReactNode => {
         </Rows>
       )}
       {typeof data?.nextCursor === "string" && (
-        <p className="mt-3 text-xs text-ink-faint">The first {data.items.length} are listed.</p>
+        <p className="mt-3 text-xs text-ink-faint">Showing the first {data.items.length}.</p>
       )}
       {isAdding && <AddMember onClose={() => setIsAdding(false)} />}
     </>
@@ -72,13 +71,13 @@ const AddMember = ({ onClose }: { readonly onClose: () => void }): ReactNode => 
   const [userId, setUserId] = useState("")
   const [role, setRole] = useState<Role>("viewer")
   const add = useAct({
-    what: "Add a member",
+    what: "Add member",
     act: (body: { userId: string; role: Role }, key) => addMember(project.id, body, key),
     touches: [[project.id, "members"]],
     onDone: (member) => {
       show({
         tone: "done",
-        title: "Let in",
+        title: "Member added",
         sentence: `${visibleText(member.userId)} is ${member.role} here from now on.`
       })
       onClose()
@@ -86,7 +85,7 @@ const AddMember = ({ onClose }: { readonly onClose: () => void }): ReactNode => 
   })
   return (
     <FormDialog
-      title="Add a member"
+      title="Add member"
       verb="Add"
       isBusy={add.isBusy}
       error={add.error}
@@ -167,10 +166,10 @@ const MemberRow = ({ member }: { readonly member: Member }): ReactNode => {
       }
       below={change.error !== null && <Refused error={change.error} />}
     >
-      Here since <TimeAgo instant={member.createdAt} />
+      Joined <TimeAgo instant={member.createdAt} />
       {member.addedBy !== null && (
         <>
-          , let in by <Visible text={member.addedBy} />
+          , added by <Visible text={member.addedBy} />
         </>
       )}
       {asking === "remove" && <RemoveMember member={member} isMe={isMe} touches={touches} onClose={close} />}
@@ -195,7 +194,7 @@ interface RemoveMemberProps {
 const RemoveMember = ({ member, isMe, touches, onClose }: RemoveMemberProps): ReactNode => {
   const { project } = useConsole()
   const remove = useAct({
-    what: isMe ? "Leave the project" : `Remove ${visibleText(member.userId)}`,
+    what: isMe ? "Leave project" : `Remove ${visibleText(member.userId)}`,
     act: (userId: string) => removeMember(project.id, userId),
     touches,
     onDone: onClose
@@ -205,14 +204,14 @@ const RemoveMember = ({ member, isMe, touches, onClose }: RemoveMemberProps): Re
       isOpen
       title={isMe ? "Leave this project?" : `Remove ${visibleText(member.userId)}?`}
       verb={isMe ? "Leave" : "Remove"}
-      staying={isMe ? "Stay" : "Keep the member"}
+      staying={isMe ? "Cancel" : "Keep the member"}
       isBusy={remove.isBusy}
       error={remove.error}
       onConfirm={() => remove.run(member.userId)}
       onClose={onClose}
     >
-      {isMe ? "Your" : "Their"} tokens and sessions of this project end at once. What {isMe ? "you" : "they"}{" "}
-      did stays.
+      {isMe ? "Your" : "Their"} tokens and sessions in this project are revoked immediately. Changes that{" "}
+      {isMe ? "you" : "they"} made are kept.
     </ConfirmDialog>
   )
 }
@@ -227,7 +226,7 @@ const MemberLink = ({
   const { project } = useConsole()
   const [link, setLink] = useState<LoginLink>()
   const make = useAct({
-    what: "Make a login link",
+    what: "Create login link",
     act: (userId: string, key) => makeLoginLink(project.id, userId, key),
     touches: [],
     onDone: setLink
@@ -235,13 +234,14 @@ const MemberLink = ({
   const title = `A login link for ${visibleText(member.userId)}`
   const lead = (
     <>
-      It signs one browser in as <Visible text={member.userId} />, once, within a day. Give it to nobody else.
+      It signs in one browser as <Visible text={member.userId} />, once, within a day. Do not share it with
+      anyone else.
     </>
   )
   if (link !== undefined)
     return (
       <ShownOnce title={title} secrets={[{ label: "the login link", text: link.url }]} onClose={onClose}>
-        {lead} It is shown this once; it <Until instant={link.expiresAt} />.
+        {lead} It is shown only once; it <Until instant={link.expiresAt} />.
       </ShownOnce>
     )
   return (
@@ -256,7 +256,7 @@ const MemberLink = ({
           data-first-focus
           onClick={() => make.run(member.userId)}
         >
-          Make the link
+          Create link
         </Button>
       </div>
     </DialogFrame>

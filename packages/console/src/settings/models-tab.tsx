@@ -19,9 +19,9 @@ export const ModelsTab = (): ReactNode => {
   const { data, error } = useQuery(modelsQuery(project.id))
   return (
     <>
-      <SectionHead lead="Keys come from the server's environment and are never shown; whoever runs the server sets them and starts it again." />
+      <SectionHead lead="API keys are set in the server's environment and are never shown. Restart the server after a change." />
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
-      {data === undefined && error === null && <Skeleton label="Reading the models …" />}
+      {data === undefined && error === null && <Skeleton label="Loading models …" />}
       {data !== undefined && (
         <>
           <Default models={data} />
@@ -29,8 +29,8 @@ export const ModelsTab = (): ReactNode => {
             {(one) => <ProviderRow state={one} />}
           </Rows>
           <p className="mt-4 text-xs text-ink-faint">
-            The prices of {data.prices.length.toLocaleString("en")} models are known; requests to others count
-            as free of charge.
+            The prices of {data.prices.length.toLocaleString("en")} models are known; other models count as
+            free.
           </p>
         </>
       )}
@@ -45,11 +45,11 @@ const Default = ({ models }: { readonly models: ModelsState }): ReactNode => (
   >
     {models.default === null ? (
       <p>
-        No model is asked where an agent names none. <Visible text={models.defaultMissing ?? ""} />
+        No default model for agents that name none. <Visible text={models.defaultMissing ?? ""} />
       </p>
     ) : (
       <p>
-        An agent that names no model asks{" "}
+        Default model:{" "}
         <strong className="font-semibold">
           <Visible text={`${models.default.provider}:${models.default.name}`} />
         </strong>
@@ -60,7 +60,7 @@ const Default = ({ models }: { readonly models: ModelsState }): ReactNode => (
 )
 
 const priceText = ({ inputPerMillion, outputPerMillion }: ModelPrice): string =>
-  `${moneyText(inputPerMillion)} read and ${moneyText(outputPerMillion)} written per million tokens`
+  `${moneyText(inputPerMillion)} input and ${moneyText(outputPerMillion)} output per million tokens`
 
 const ProviderRow = ({ state }: { readonly state: ModelsState["providers"][number] }): ReactNode => {
   const { provider, defaultModel, missing } = state
@@ -72,14 +72,14 @@ const ProviderRow = ({ state }: { readonly state: ModelsState["providers"][numbe
           className={`inline-flex items-center gap-1.5 rounded-full px-2 text-2xs leading-5 font-medium ${missing === null ? "bg-leaf-soft text-leaf" : "bg-caution text-caution-ink"}`}
         >
           {missing === null ? <CheckIcon size="tiny" /> : <CautionIcon size="tiny" />}
-          {missing === null ? "can be asked" : "cannot be asked"}
+          {missing === null ? "Available" : "Not configured"}
         </span>
       }
     >
       {missing === null
         ? defaultModel === ""
-          ? "An agent names the model."
-          : `Where only the provider is named, it asks ${defaultModel}.`
+          ? "Agents name the model."
+          : `Default model of this provider: ${defaultModel}.`
         : `To use it, ${missing}.`}
     </Row>
   )

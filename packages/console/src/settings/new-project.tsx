@@ -21,10 +21,10 @@ export const NewProject = (): ReactNode => {
   return (
     <>
       <p className="text-sm">
-        A project has its own graph, agents, members and bounds. Nothing of one is seen from another.
+        A project has its own graph, agents, members and limits, isolated from other projects.
       </p>
       <div>
-        <Button onClick={() => setIsMaking(true)}>Make a project …</Button>
+        <Button onClick={() => setIsMaking(true)}>Create project …</Button>
       </div>
       {isMaking && <ProjectForm onClose={() => setIsMaking(false)} />}
     </>
@@ -35,15 +35,15 @@ const ProjectForm = ({ onClose }: { readonly onClose: () => void }): ReactNode =
   const [name, setName] = useState("")
   const navigate = useNavigate()
   const make = useAct({
-    what: "Make a project",
+    what: "Create project",
     act: makeProject,
     touches: [projectsQuery.queryKey],
     onDone: ({ id }: Project) => navigate({ to: "/", search: { project: id } })
   })
   return (
     <FormDialog
-      title="Make a project"
-      verb="Make it"
+      title="Create project"
+      verb="Create"
       isBusy={make.isBusy}
       error={make.error}
       pointers={["/name"]}

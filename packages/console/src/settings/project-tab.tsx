@@ -34,8 +34,10 @@ export const ProjectTab = (): ReactNode => {
   const isRenamed = name !== undefined && name !== project.name
   return (
     <>
-      <SectionHead lead="The project as a whole; what is set here holds for everybody in it.">
-        {!isAdmin && <OnlyAdmins>Admins rename the project, stop its agents and set its bounds.</OnlyAdmins>}
+      <SectionHead lead="Settings for the whole project.">
+        {!isAdmin && (
+          <OnlyAdmins>Only admins can rename the project, stop its agents and set its limits.</OnlyAdmins>
+        )}
       </SectionHead>
       <div className="grid max-w-2xl gap-8">
         <Name typed={name} setTyped={setName} />
@@ -69,7 +71,7 @@ const Name = ({ typed, setTyped }: NameProps): ReactNode => {
   const { project, isAdmin } = useConsole()
   const show = useToasts()
   const rename = useAct({
-    what: "Rename the project",
+    what: "Rename project",
     act: (wanted: string) => renameProject(project.id, wanted),
     touches: [projectsQuery.queryKey],
     onDone: (renamed, sent) => {
@@ -77,7 +79,7 @@ const Name = ({ typed, setTyped }: NameProps): ReactNode => {
       show({
         tone: "done",
         title: "Renamed",
-        sentence: `The project is called ${visibleText(renamed.name)} now.`
+        sentence: `New name: ${visibleText(renamed.name)}`
       })
     }
   })
@@ -109,7 +111,7 @@ const Name = ({ typed, setTyped }: NameProps): ReactNode => {
         </p>
       )}
       <p className="text-xs text-ink-faint">
-        Addresses and tokens go by the id, which stays:{" "}
+        URLs and tokens use the id, which does not change:{" "}
         <code className="font-mono select-all">{project.id}</code>
       </p>
     </Part>
@@ -126,7 +128,7 @@ const KillSwitch = (): ReactNode => {
     [project.id, "runs"]
   ]
   const release = useAct({
-    what: "Let the agents go on",
+    what: "Resume agents",
     act: () => turnKillSwitch(project.id, { stopped: false }),
     touches
   })
@@ -135,11 +137,11 @@ const KillSwitch = (): ReactNode => {
     <Part title="Kill switch">
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
       {release.error !== null && <Failure error={release.error} />}
-      {data === undefined && error === null && <Skeleton label="Reading the kill switch …" />}
+      {data === undefined && error === null && <Skeleton label="Loading kill switch …" />}
       {data !== undefined && stopped === null && (
         <p data-switch="off" className="text-sm">
-          The agents may work. A kill switch stops all of them at once: no run begins, no agent writes, and
-          what happens meanwhile waits; subscribers are told of it afterwards.
+          Agents are running. A kill switch stops all of them immediately: no runs start, agents cannot write,
+          and events are queued until it is off.
         </p>
       )}
       {stopped !== null && <Stopped stop={stopped} />}
@@ -147,7 +149,7 @@ const KillSwitch = (): ReactNode => {
         <div>
           {stopped?.scope === "project" ? (
             <Button weight="primary" disabled={release.isBusy} onClick={() => release.run(null)}>
-              Let the agents go on
+              Resume agents
             </Button>
           ) : (
             <Button onClick={() => setIsStopping(true)}>Stop all agents</Button>
@@ -173,7 +175,7 @@ const Stopped = ({ stop }: { readonly stop: Stop }): ReactNode => (
     </blockquote>
     {stop.scope === "server" && (
       <p className="mt-1.5">
-        Only the server's admin lets them go on: <InlineCommand text="npx tropism kill-switch off --server" />
+        Only the server's admin can resume them: <InlineCommand text="npx tropism kill-switch off --server" />
       </p>
     )}
   </div>
@@ -196,7 +198,7 @@ const StopForm = ({ touches, onClose }: StopFormProps): ReactNode => {
   return (
     <FormDialog
       title="Stop all agents of this project?"
-      verb="Stop them"
+      verb="Stop agents"
       isBusy={stop.isBusy}
       error={stop.error}
       pointers={["/reason"]}
@@ -204,11 +206,11 @@ const StopForm = ({ touches, onClose }: StopFormProps): ReactNode => {
       onClose={onClose}
     >
       <p className="text-sm text-ink-soft">
-        Runs at work rest where they are and go on when the switch is off; what happens meanwhile waits.
+        Open runs are paused and continue when the switch is off. Events are queued meanwhile.
       </p>
       <TextField
         label="Reason"
-        hint="Whoever meets the switch reads it."
+        hint="Shown to anyone who is blocked by the kill switch."
         pointer="/reason"
         error={stop.error}
         value={reason}
@@ -229,7 +231,7 @@ const Bounds = ({ typed, setTyped }: BoundsProps): ReactNode => {
   const { project } = useConsole()
   const { data, error } = useQuery(projectSettingsQuery(project.id))
   return (
-    <Part title="How far a chain may go">
+    <Part title="Chain limits">
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
       {data !== undefined && <ChainLimitsForm limits={data.chainLimits} typed={typed} setTyped={setTyped} />}
     </Part>

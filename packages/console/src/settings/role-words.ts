@@ -4,10 +4,10 @@
 import type { Role } from "@tropism/api/authorization"
 
 export const roleWords: Readonly<Record<Role, string>> = {
-  viewer: "reads everything but the conversations of others",
-  editor: "changes the graph, decides what agents suggest, triggers them and answers their questions",
-  reviewer: "undoes what agents did, and takes back the trust that they earned",
-  admin: "defines agents, lets people in and out, and stops everything"
+  viewer: "reads everything except other people's conversations",
+  editor: "edits the graph, reviews suggestions, triggers agents and answers their questions",
+  reviewer: "undoes agents' changes and revokes earned trust",
+  admin: "manages agents and members, and can stop everything"
 }
 
 /** As choices of a field; of those that are given at most `highest`. */

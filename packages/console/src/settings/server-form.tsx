@@ -40,7 +40,7 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
   const { project } = useConsole()
   const [written, setWritten] = useState(nothingWritten)
   const { run, isBusy, error, forget } = useAct<Written, McpServer>({
-    what: server === undefined ? "Add an MCP server" : `Change ${server.name}`,
+    what: server === undefined ? "Add MCP server" : `Change ${server.name}`,
     act: (given, key) =>
       server === undefined
         ? addServer(project.id, inputOf(shownOf(given, undefined)), key)
@@ -59,7 +59,7 @@ export const ServerForm = ({ server, onDone, onClose }: ServerFormProps): ReactN
   const fault = argumentsFault(written, server)
   return (
     <FormDialog
-      title={server === undefined ? "Add an MCP server" : `Change ${server.name}`}
+      title={server === undefined ? "Add MCP server" : `Change ${server.name}`}
       verb={server === undefined ? "Add" : "Save"}
       isBusy={isBusy}
       isReady={moved.length === 0 && fault === undefined}
@@ -106,12 +106,12 @@ const Moved = ({ sentences, onKeep }: MovedProps): ReactNode => (
   <MovedNotice
     actions={
       <Button size="small" onClick={onKeep}>
-        Keep mine, to be saved over it
+        Keep mine and overwrite
       </Button>
     }
   >
-    <p>Somebody has changed the same meanwhile. Now it is:</p>
-    <ul aria-label="What it is now" className="m-0 list-none p-0">
+    <p>Someone else changed this. Current value:</p>
+    <ul aria-label="Current value" className="m-0 list-none p-0">
       {sentences.map((sentence) => (
         <li key={sentence} className="[overflow-wrap:anywhere]">
           <Visible text={cutText(sentence, 6, 400)} />
@@ -138,7 +138,7 @@ const Fields = ({ shown, error, fault, onChange }: FieldsProps): ReactNode => {
   })
   return (
     <>
-      <TextField {...text("name")} hint="Agents call its tools name.tool" pointer="/name" hasFirstFocus />
+      <TextField {...text("name")} hint="Tools are named name.tool" pointer="/name" hasFirstFocus />
       <ChoiceField
         label={fieldLabels.type}
         value={shown.type}
@@ -149,21 +149,21 @@ const Fields = ({ shown, error, fault, onChange }: FieldsProps): ReactNode => {
       {shown.type === "http" && <SignInFields signIn={shown.signIn} text={text} onChange={onChange} />}
       <TextField
         {...text("allowedTools")}
-        hint="Names, with * for any rest; none are given where nothing stands here"
+        hint="Tool names; * matches any. Leave empty to allow none."
         pointer="/allowedTools"
         lines={2}
         isMono
       />
       <TextField
         {...text("allowedEvents")}
-        hint="Names, with * for any rest; none are heard where nothing stands here"
+        hint="Event names; * matches any. Leave empty to allow none."
         pointer="/allowedEvents"
         lines={2}
         isMono
       />
       <CheckField
         label={fieldLabels.isUntrusted}
-        hint="Runs that read it may do less from then on"
+        hint="Runs that read it can only suggest from then on"
         isChecked={shown.isUntrusted}
         onChange={(isUntrusted) => onChange({ isUntrusted })}
       />
@@ -197,19 +197,19 @@ const SignInFields = ({ signIn, text, onChange }: SignInFieldsProps): ReactNode 
       <>
         <TextField
           {...text("clientId")}
-          hint="A client that the authorization server knows; without it one is registered"
+          hint="A registered OAuth client. Leave empty to register one automatically."
           pointer="/authorization/clientId"
           isMono
         />
         <TextField
           {...text("clientSecret")}
-          hint="Named, never typed: TROPISM_SECRET_SHOP"
+          hint="Secret name, not the value: TROPISM_SECRET_SHOP"
           pointer="/authorization/clientSecret"
           isMono
         />
         <TextField
           {...text("scopes")}
-          hint="What to ask for instead of what the server names"
+          hint="Overrides the scopes that the server names"
           pointer="/authorization/scopes"
           lines={2}
           isMono
@@ -231,7 +231,7 @@ const TransportFields = ({ type, text, fault }: TransportFieldsProps): ReactNode
       <TextField {...text("url")} type="url" pointer="/transport/url" isMono />
       <TextField
         {...text("headers")}
-        hint="One a line. A secret is named, never typed: Authorization: Bearer TROPISM_SECRET_SHOP"
+        hint="One per line. Use secret names, not values: Authorization: Bearer TROPISM_SECRET_SHOP"
         lines={2}
         isMono
       />
@@ -239,10 +239,10 @@ const TransportFields = ({ type, text, fault }: TransportFieldsProps): ReactNode
   ) : (
     <>
       <TextField {...text("command")} pointer="/transport/command" isMono />
-      <TextField {...text("args")} hint="One a line" fault={fault} lines={2} isMono />
+      <TextField {...text("args")} hint="One per line" fault={fault} lines={2} isMono />
       <TextField
         {...text("env")}
-        hint="One a line. A secret is named, never typed: API_KEY=TROPISM_SECRET_SHOP"
+        hint="One per line. Use secret names, not values: API_KEY=TROPISM_SECRET_SHOP"
         lines={2}
         isMono
       />

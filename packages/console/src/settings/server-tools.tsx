@@ -26,7 +26,8 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
     act: ({ tool, isAllowed }: Wish) => allowTool(project.id, server.id, tool, isAllowed),
     touches: [[project.id, "mcp-servers"]]
   })
-  if (server.tools.length === 0) return <p className="mt-2 text-xs text-ink-soft">It listed no tool.</p>
+  if (server.tools.length === 0)
+    return <p className="mt-2 text-xs text-ink-soft">The server listed no tools.</p>
   return (
     <>
       {allow.error !== null && <Failure error={allow.error} />}
@@ -42,7 +43,7 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
                 <Visible text={tool.name} />
               </code>
               <span className="text-ink-faint">
-                {tool.isAllowed ? "agents may have it" : "agents may not have it"}
+                {tool.isAllowed ? "allowed for agents" : "not allowed for agents"}
               </span>
               {isAdmin && !tool.isAllowed && (
                 <Button
@@ -67,8 +68,8 @@ export const ServerTools = ({ server }: { readonly server: McpServer }): ReactNo
             </span>
             {tool.changedAt !== null && (
               <span className="block text-caution-ink">
-                It says something else since <TimeAgo instant={tool.changedAt} />, and is not called before
-                somebody trusts what it says now.
+                The definition changed <TimeAgo instant={tool.changedAt} />. It is not called until someone
+                trusts the new definition.
               </span>
             )}
             {tool.description !== null && (

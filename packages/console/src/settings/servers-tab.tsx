@@ -28,13 +28,13 @@ export const ServersTab = (): ReactNode => {
   const [isAdding, setIsAdding] = useState(false)
   return (
     <>
-      <SectionHead lead="Where agents get tools from beside the built-in ones. A test connects and trusts what the server lists now.">
+      <SectionHead lead="MCP servers that provide tools and events to agents. A test connects and trusts the current tool definitions.">
         {isAdmin ? (
           <Button data-testid="add-server" onClick={() => setIsAdding(true)}>
-            Add an MCP server
+            Add MCP server
           </Button>
         ) : (
-          <OnlyAdmins>Admins add, test, change and remove them.</OnlyAdmins>
+          <OnlyAdmins>Only admins can add, test, change and remove servers.</OnlyAdmins>
         )}
       </SectionHead>
       {isAdding && (
@@ -47,14 +47,14 @@ export const ServersTab = (): ReactNode => {
         />
       )}
       {error !== null && <Failure error={error} hasOlder={data !== undefined} triesAgain />}
-      {data === undefined && error === null && <Skeleton label="Reading the MCP servers …" />}
+      {data === undefined && error === null && <Skeleton label="Loading MCP servers …" />}
       {data?.items.length === 0 && (
         <EmptyState
-          title="No MCP server yet"
+          title="No MCP servers yet"
           command="npx tropism mcp-servers --help"
-          does="says how one is added"
+          does="shows how to add one"
         >
-          A server of tools that is added here, or by the command line, gives agents what you allow of it.
+          Servers you add here or on the command line give agents the tools you allow.
         </EmptyState>
       )}
       {data !== undefined && (
@@ -169,7 +169,7 @@ const SignIn = ({ server, signIn, touches }: SignInProps): ReactNode => {
   return (
     <>
       <Button size="small" disabled={isBusy} onClick={() => begin.run(server.id)}>
-        {isIn ? "Sign in anew" : "Sign in"}
+        {isIn ? "Sign in again" : "Sign in"}
       </Button>
       {isIn && (
         <Button size="small" disabled={isBusy} onClick={() => end.run(server.id)}>
@@ -184,12 +184,12 @@ const SignIn = ({ server, signIn, touches }: SignInProps): ReactNode => {
 const signInText = ({ detail, per, signedInBy, status }: McpSignIn): string => {
   if (status === "signedIn")
     return per === "member"
-      ? "You are signed in; each member signs in for themselves."
-      : `Signed in by ${signedInBy ?? "somebody"}, for every run.`
+      ? "You are signed in; each member signs in separately."
+      : `Signed in by ${signedInBy ?? "someone"} for all runs.`
   const why = detail === null ? "" : ` ${cutText(detail, 20, 1_000)}`
   return per === "member"
-    ? `You are not signed in; each member signs in for themselves.${why}`
-    : `Nobody is signed in.${why}`
+    ? `You are not signed in; each member signs in separately.${why}`
+    : `Not signed in.${why}`
 }
 
 const ChangeServer = ({ server }: { readonly server: McpServer }): ReactNode => {
@@ -233,7 +233,7 @@ const RemoveServer = ({ server, touches }: RemoveServerProps): ReactNode => {
         onConfirm={() => remove.run(server.id)}
         onClose={() => setIsAsking(false)}
       >
-        Agents have its tools no more, and its connections end.
+        Agents lose its tools, and its connections are closed.
       </ConfirmDialog>
     </>
   )
@@ -246,10 +246,10 @@ const changedTools = (server: McpServer) => allowedTools(server).filter(({ chang
 const stateText = (server: McpServer): string => {
   const allowed = allowedTools(server).length
   const changed = changedTools(server).length
-  const state = server.enabled ? (wasReached(server) ? "It answers" : "It could not be used") : "Disabled"
+  const state = server.enabled ? (wasReached(server) ? "Connected" : "Not available") : "Disabled"
   const words =
     changed === 0
       ? ""
-      : ` ${countText(changed, "tool")} changed since somebody looked: test it to trust them.`
-  return `${state}; agents may have ${allowed} of ${countText(server.tools.length, "tool")}.${words}`
+      : ` ${countText(changed, "tool")} changed since the last check. Test the server to trust them.`
+  return `${state}; allowed for agents: ${allowed} of ${countText(server.tools.length, "tool")}.${words}`
 }

@@ -38,8 +38,8 @@ export const SessionsTab = (): ReactNode => {
       <SectionHead
         lead={
           <>
-            The browsers in which <Visible text={principal.userId} /> is signed in. A session that is ended
-            reads and does nothing any more.
+            The browsers where <Visible text={principal.userId} /> is signed in. Ending a session signs that
+            browser out.
           </>
         }
       >
@@ -51,7 +51,7 @@ export const SessionsTab = (): ReactNode => {
       </SectionHead>
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
       {endOthers.error !== null && <Failure error={endOthers.error} />}
-      {data === undefined && error === null && <Skeleton label="Reading the sessions …" />}
+      {data === undefined && error === null && <Skeleton label="Loading sessions …" />}
       {data !== undefined && (
         <Rows label="Sessions" rows={data.items} keyOf={({ id }) => id}>
           {(session) => <SessionRow session={session} />}
@@ -62,7 +62,7 @@ export const SessionsTab = (): ReactNode => {
 }
 
 const SessionRow = ({ session }: { readonly session: Session }): ReactNode => {
-  const end = useAct({ what: "End a session", act: (id: string) => endSession(id), touches })
+  const end = useAct({ what: "End session", act: (id: string) => endSession(id), touches })
   return (
     <Row
       title={

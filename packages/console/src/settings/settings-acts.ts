@@ -81,7 +81,7 @@ export const saveServer = (projectId: string, serverId: string, written: Written
       ? Effect.fail(
           new Problem({
             status: 409,
-            document: { detail: "Somebody has changed the same meanwhile: read what it is now" }
+            document: { detail: "Someone else changed this. See the current value." }
           })
         )
       : Effect.succeed(patchOf(written, now))

@@ -29,23 +29,23 @@ export const TokensTab = (): ReactNode => {
       <SectionHead
         lead={
           isAdmin
-            ? "The tokens of all members. Each may do the lesser of its own role and its member's."
-            : "Your tokens. Each may do the lesser of its own role and yours."
+            ? "The tokens of all members. A token never exceeds its owner's role."
+            : "Your tokens. A token never exceeds your role."
         }
       >
         <Button weight="primary" onClick={() => setIsMaking(true)}>
-          Make a token
+          Create token
         </Button>
       </SectionHead>
       {error !== null && <Failure error={error} hasOlder={data !== undefined} />}
-      {data === undefined && error === null && <Skeleton label="Reading the tokens …" />}
+      {data === undefined && error === null && <Skeleton label="Loading tokens …" />}
       {data?.items.length === 0 && (
         <EmptyState
-          title="No token yet"
+          title="No tokens yet"
           command="npx tropism token create my-program"
-          does="makes one of yours"
+          does="creates a token for you"
         >
-          A program that asks the API shows a token. The one in the server's data folder is not listed.
+          Programs authenticate to the API with a token. The token in the server's data folder is not listed.
         </EmptyState>
       )}
       {data !== undefined && (
@@ -54,7 +54,7 @@ export const TokensTab = (): ReactNode => {
         </Rows>
       )}
       {typeof data?.nextCursor === "string" && (
-        <p className="mt-3 text-xs text-ink-faint">The newest {data.items.length} are listed.</p>
+        <p className="mt-3 text-xs text-ink-faint">Showing the latest {data.items.length}.</p>
       )}
       {isMaking && <MakeToken onClose={() => setIsMaking(false)} />}
     </>
@@ -64,7 +64,7 @@ export const TokensTab = (): ReactNode => {
 const TokenRow = ({ token }: { readonly token: Token }): ReactNode => {
   const { project } = useConsole()
   const [isAsking, setIsAsking] = useState(false)
-  const name = token.name ?? "A token without a name"
+  const name = token.name ?? "Unnamed token"
   const revoke = useAct({
     what: `Revoke ${visibleText(name)}`,
     act: (id: string) => revokeToken(project.id, id),
@@ -87,7 +87,7 @@ const TokenRow = ({ token }: { readonly token: Token }): ReactNode => {
       }
     >
       {token.role}, of <Visible text={token.userId} />,{" "}
-      {token.projectIds.length === 1 ? "in this project" : `in ${token.projectIds.length} projects`}, made{" "}
+      {token.projectIds.length === 1 ? "in this project" : `in ${token.projectIds.length} projects`}, created{" "}
       <TimeAgo instant={token.createdAt} />, <Until instant={token.expiresAt} />,{" "}
       {token.lastUsedAt === null ? (
         "never used"
@@ -106,8 +106,7 @@ const TokenRow = ({ token }: { readonly token: Token }): ReactNode => {
         onConfirm={() => revoke.run(token.id)}
         onClose={() => setIsAsking(false)}
       >
-        Whoever shows it in this project is refused from the next request on, and its streams are closed. It
-        cannot be brought back.
+        The token stops working in this project immediately and its streams are closed. This cannot be undone.
       </ConfirmDialog>
     </Row>
   )

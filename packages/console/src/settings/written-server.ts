@@ -28,7 +28,7 @@ export const nothingWritten: Written = { from: {}, to: {} }
 /** What a field is called, on the form and in what is told of it. */
 export const fieldLabels: Readonly<Record<Field, string>> = {
   name: "Name",
-  type: "Reached",
+  type: "Connection",
   url: "Address",
   headers: "Headers",
   signIn: "Signing in",
@@ -38,9 +38,9 @@ export const fieldLabels: Readonly<Record<Field, string>> = {
   command: "Program",
   args: "Arguments",
   env: "Environment",
-  allowedTools: "Tools that agents may be given",
-  allowedEvents: "Events that agents may hear",
-  isUntrusted: "What its tools answer is untrusted"
+  allowedTools: "Allowed tools",
+  allowedEvents: "Allowed events",
+  isUntrusted: "Treat tool results as untrusted"
 }
 
 const fields = Object.keys(fieldLabels) as ReadonlyArray<Field>
@@ -111,7 +111,7 @@ export const argumentsFault = (
   server: Pick<McpServer, "transport"> | undefined
 ): string | undefined =>
   to.args !== undefined && to.type === undefined && server !== undefined && hasHiddenArguments(server)
-    ? "One of its arguments is empty or has a line break, which no line shows: only the API changes them."
+    ? "An argument is empty or contains a line break. Use the API to change the arguments."
     : undefined
 
 /** What a field says by now, in a sentence. */
@@ -124,13 +124,13 @@ export const nowSentence = (field: Field, server: ServerDefinition): string => {
 
 /** Who signs in to a server that wants OAuth. */
 export const signInWords: Readonly<Record<ServerDraft["signIn"], string>> = {
-  "": "As the server wants it",
+  "": "Chosen by the server",
   server: "An admin, for every run",
-  member: "Each member, for runs that work for them"
+  member: "Each member, for their own runs"
 }
 
 /** How a server is reached, in words. */
 export const reachedWords: Readonly<Record<ServerDraft["type"], string>> = {
-  http: "At an address (Streamable HTTP)",
-  stdio: "As a program on the machine of the server"
+  http: "URL (Streamable HTTP)",
+  stdio: "Program on the server machine (stdio)"
 }

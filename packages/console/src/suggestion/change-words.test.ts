@@ -47,12 +47,12 @@ describe("an approval", () => {
 describe("a confidence", () => {
   it("is said in percent and never beyond certainty", () => {
     expect([0, 0.123, 0.8, 1, 1.7, -1].map(confidenceText)).toEqual([
-      "0 %",
-      "12 %",
-      "80 %",
-      "100 %",
-      "100 %",
-      "0 %"
+      "0%",
+      "12%",
+      "80%",
+      "100%",
+      "100%",
+      "0%"
     ])
   })
 })

@@ -15,7 +15,7 @@ export const kindWords: Readonly<Record<SuggestionType, string>> = {
   object_delete_suggestion: "deletions",
   relationship_create_suggestion: "new relationships",
   relationship_update_suggestion: "updates of relationships",
-  relationship_delete_suggestion: "relationships to remove"
+  relationship_delete_suggestion: "relationship removals"
 }
 
 /** What one suggestion does, said beside its mark. */
@@ -53,22 +53,21 @@ export const approvalSentence = (task: SuggestionTask): string => {
 const outcomeSentence = (task: SuggestionTask): string => {
   const { outcome } = task
   const isRelationship = task.type.startsWith("relationship")
-  if (outcome === null) return "The change is approved."
-  if (outcome.change === "unchanged") return "Nothing had to change: it was so already."
+  if (outcome === null) return "Change approved."
+  if (outcome.change === "unchanged") return "No change needed: the graph already matched."
   if (isRelationship && outcome.change === "updated")
     return `The relationship is now version ${outcome.version}.`
-  if (isRelationship)
-    return outcome.change === "deleted" ? "The relationship is removed." : "The relationship is made."
+  if (isRelationship) return outcome.change === "deleted" ? "Relationship removed." : "Relationship created."
   if (outcome.change === "created") return `${subjectText(task)} is created.`
-  if (outcome.change === "deleted") return `${subjectText(task)} is deleted; its history stays.`
+  if (outcome.change === "deleted") return `${subjectText(task)} is deleted; its history is kept.`
   return `${subjectText(task)} is now version ${outcome.version}.`
 }
 
 export const rejectionSentence = (reason: string): string =>
   reason === ""
-    ? "The graph stays as it is."
-    : "The graph stays as it is, and your reason is kept with the suggestion."
+    ? "The graph is unchanged."
+    : "The graph is unchanged. Your reason is saved with the suggestion."
 
-/** A confidence as people say it: 0.8 is 80 %. */
+/** A confidence as people say it: 0.8 is 80%. */
 export const confidenceText = (confidence: number): string =>
-  `${Math.round(Math.min(1, Math.max(0, confidence)) * 100)} %`
+  `${Math.round(Math.min(1, Math.max(0, confidence)) * 100)}%`
