@@ -1,7 +1,7 @@
 /**
- * Gauges of queues and load, over the whole database.
+ * Endpoints for operators: metrics, health, verification, models and denials.
  *
- * **Invariant**: only totals over all projects leave here, so no row of a project is shown to another.
+ * **Invariant** Gauges are totals over all projects, so no row of a project is shown to another.
  */
 import { Api } from "@tropism/api/api"
 import { CurrentPrincipal } from "@tropism/api/authorization"

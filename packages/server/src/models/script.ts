@@ -1,7 +1,8 @@
 /**
- * Forbids Liquid tags that read other templates.
+ * Compiles a script: its rules are parsed once and then evaluated per request.
  *
- * They fail when a template is parsed, whether the tag names a file or computes the name, so the save fails and not a run.
+ * The first rule with a true condition answers. If none matches, the answer states that instead of inventing one. An answer is a plain
+ * value; `models.ts` streams it at its pace.
  */
 import type { Spoken } from "@tropism/domain/context-window"
 import { foldGrown } from "@tropism/domain/grown"
@@ -26,11 +27,6 @@ export const standingAlone = (engine: Liquid): Liquid => {
     })
   return engine
 }
-
-// Compiles a script: its rules are parsed once and then evaluated per request.
-//
-// The first rule with a true condition answers. If none matches, the answer states that instead of inventing one. An answer is a plain
-// value; `models.ts` streams it at its pace.
 
 export interface ScriptAnswer {
   readonly text: string

@@ -1,5 +1,9 @@
 /**
- * Compares a suggestion with the graph as it is now, and explains what a person can do about differences.
+ * Records a person's decision about a suggestion and applies it to the graph.
+ *
+ * **Invariant** A decision is one statement that names the state it leaves, so one of fifty concurrent approvals wins.
+ * Decision, change and history are one transaction: no approved task lacks its change. The change is the agent's, approved by
+ * the person, so the agent is not woken by it.
  */
 import type { Actor, Cause } from "@tropism/domain/actor"
 import type { Change } from "@tropism/domain/change"
@@ -112,12 +116,6 @@ const outdatedSentence = (
 }
 
 const list = (names: ReadonlyArray<string>): string => shortened(names.join(", "), taskLimits.listedMaxChars)
-
-// Records a person's decision about a suggestion and applies it to the graph.
-//
-// **Invariant** A decision is one statement that names the state it leaves, so one of fifty concurrent approvals wins.
-// Decision, change and history are one transaction: no approved task lacks its change. The change is the agent's, approved by
-// the person, so the agent is not woken by it.
 
 /** Why a decision was refused. */
 export class DecisionRefused extends Schema.TaggedError<DecisionRefused>()("DecisionRefused", {

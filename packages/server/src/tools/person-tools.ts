@@ -1,8 +1,8 @@
 /**
- * Tools that a person, or a person's program, calls directly.
+ * Calls tools for a person: checked by role, applied and recorded in one transaction.
  *
- * **Invariant** The caller comes with the call and is never an argument. The effect happens in the transaction that
- * records the call; only work that waits for others runs after it.
+ * **Invariant** Every call of an existing tool is recorded, even a refused one. Identity is a field of the record and never an
+ * argument (S003-R47, R48). Every fault is an answer; internals are never exposed. Only work that waits for others runs after the transaction.
  */
 import { type Role, includesRole } from "@tropism/api/authorization"
 import { direct } from "@tropism/domain/actor"
@@ -303,11 +303,6 @@ const todoShape = {
   },
   required: ["task_id", "status", "title"]
 } as const
-
-// Calls tools for a person: checked by role, applied and recorded in one transaction.
-//
-// **Invariant** Every call of an existing tool is recorded, even a refused one. Identity is a field of the record and never an
-// argument (S003-R47, R48). Every fault is an answer; internals are never exposed.
 
 /** The answer to a call. */
 export interface PersonOutcome {

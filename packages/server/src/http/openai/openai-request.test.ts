@@ -232,7 +232,10 @@ const helperTexts: ReadonlyArray<readonly [string, string]> = [
 ]
 
 /** Requests as the clients' repositories have them: the client, where it stands there, and its beginning. */
-const publishedTexts = readFileSync(join(import.meta.dirname, "../../../testing/client-prompts.jsonl"), "utf8")
+const publishedTexts = readFileSync(
+  join(import.meta.dirname, "../../../testing/client-prompts.jsonl"),
+  "utf8"
+)
   .trim()
   .split("\n")
   .map((line) => {

@@ -1,5 +1,8 @@
 /**
- * Limits of foreign event sources, and polling them.
+ * Polls a foreign server for events and reads its answer.
+ *
+ * The answer is untrusted: what is read is bounded, storable and free of the connection's secrets. An invalid answer is a fault
+ * and counts for nothing, so no event is lost and the poll is repeated.
  */
 import { findFault, withoutForbiddenKeys } from "@tropism/domain/json"
 import { keptChars } from "@tropism/domain/kept-size"
@@ -33,11 +36,6 @@ export const sourceLimits = {
   /** Occurrences dated further ahead are skipped, because they would have to be remembered for as long. */
   occurrenceMaxAheadMs: 86_400_000
 } as const
-
-// Polls a foreign server for events and reads its answer.
-//
-// The answer is untrusted: what is read is bounded, storable and free of the connection's secrets. An invalid answer is a fault
-// and counts for nothing, so no event is lost and the poll is repeated.
 
 /** A poll request. */
 export interface Question {
