@@ -31,6 +31,8 @@ export const modelLimits = {
   answerMaxChars: 1_000_000,
   /** One answer's reasoning and provider metadata, which are stored for the next request; beyond this they are dropped whole. */
   answerPartsMaxChars: 500_000,
+  /** Remembered addresses and models that answered; beyond it, a page from another one is a wrong address. */
+  answeredMaxAddresses: 1_000,
   /** Tool calls of one answer. */
   answerMaxCalls: 128,
   /** Models with known habits, such as options that they refuse. */

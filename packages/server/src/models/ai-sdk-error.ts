@@ -32,10 +32,17 @@ export const toAiError = Effect.fnUntraced(function* (
     const now = yield* Clock.currentTimeMillis
     const retryAfter = APICallError.isInstance(error) ? retryAfterOf(error, now) : undefined
     const kind = APICallError.isInstance(error) ? kindInHeaders(error.responseHeaders) : kindOfRefusal(error)
-    if (kind === "page")
+    if (kind === "page" && retryAfter === undefined)
       return fail(new AiError.InvalidRequestError({ description: `${where} ${message}; ${checkAddress}` }))
     const isWorded = [400, 403, 412, 413, 425, 498].includes(status) && saysRateLimit.test(message)
-    return fail(reasonOfStatus(status, message, kind ?? (isWorded ? "rateLimit" : undefined), retryAfter))
+    return fail(
+      reasonOfStatus(
+        status,
+        message,
+        kind === "page" ? "away" : (kind ?? (isWorded ? "rateLimit" : undefined)),
+        retryAfter
+      )
+    )
   }
   if (isUnreached(error)) return cutShort(`${where} cannot be reached${codeOf(error)}`)
   if (isNotUnderstood(error)) return unallowed(where)
@@ -148,7 +155,7 @@ const namesBadRequest = (error: unknown): boolean => {
 
 /** The wording of a rate limit without a code. */
 const saysRateLimit =
-  /rate limit (?:is |was |has been )?(?:exceeded|reached)|exceeded .{0,40}rate limit|too many requests/i
+  /rate limit (?:is |was |has been )?(?:exceeded|reached)|\brate[- ]limited\b|error code: 1015|exceeded .{0,40}rate limit|too many requests/i
 
 /** A broken socket has a system code (`ECONNRESET`, `ConnectionClosed`); `fetch` throws a bare TypeError. */
 const isConnectionError = (error: unknown): boolean =>
@@ -175,7 +182,11 @@ const reasonOfStatus = (
   retryAfter: Duration.Duration | undefined
 ): AiError.AiErrorReason => {
   const description = message === "" ? `HTTP ${status}` : `HTTP ${status}: ${message}`
-  const known = kind === undefined || kind === "refused" ? kindOfStatus(status) : kind
+  const isVague = kind === undefined || kind === "refused" || (kind === "away" && status === 429)
+  const byStatus = isVague ? kindOfStatus(status) : kind
+  // A client error with a time to come back passes, whatever its status.
+  const isTimed = (isVague || kind === "away") && status < 500 && retryAfter !== undefined
+  const known = isTimed ? "rateLimit" : byStatus
   // Google words a per-minute limit like an exhausted quota, but sends a retry delay.
   const isLimit = known === "rateLimit" || (known === "quota" && status === 429)
   if (!isLimit) return reasonOfKind(known, description, retryAfter, status)
@@ -190,7 +201,7 @@ const kindOfStatus = (status: number): RefusalKind => {
   if (status === 429) return "rateLimit"
   if (status === 401 || status === 403) return "authentication"
   if (status === 402) return "quota"
-  return (status >= 500 && status !== 501) || status === 408 || status === 409 ? "away" : "refused"
+  return (status >= 500 && status !== 501) || [408, 409, 425].includes(status) ? "away" : "refused"
 }
 
 const reasonOfKind = (

@@ -95,6 +95,21 @@ describe("An address where no API is", () => {
       })
     )
 
+    it.live(`${format.title}: a page where the model answered before is an outage`, () =>
+      Effect.gen(function* () {
+        for (const answer of [html(200), html(404), html(404, "404 page not found", "text/plain")]) {
+          const { requests, texts } = yield* askAt(
+            format,
+            [good, answer, good],
+            {},
+            asking("hi"),
+            asking("hi")
+          )
+          expect([texts, requests.length]).toEqual([["Hello", "Hello"], 3])
+        }
+      })
+    )
+
     it.live(`${format.title}: the page of a proxy in an outage is one`, () =>
       Effect.gen(function* () {
         for (const answer of [html(502), html(503), html(504), html(500)]) {

@@ -95,13 +95,23 @@ export const mistralError: ErrorForm = (message) => ({
 })
 
 /** Rewrites error bodies to the form that packages read, with the provider's message. */
-export const withReadableErrors = (fetch: Fetch, form: ErrorForm = openaiError): Fetch =>
-  reading(fetch, (response) => {
-    if (!response.ok) return response.text().then((text) => readRefusal(response, text, form))
+export const withReadableErrors = (fetch: Fetch, form: ErrorForm = openaiError): Fetch => {
+  /** The addresses and models that streamed an answer: a page from them is an outage. */
+  const answered = new Set<string>()
+  return reading(fetch, (response, init, input) => {
+    const asked = `${input instanceof Request ? input.url : input} ${modelIn(init?.body)}`
+    const isKnown = answered.has(asked)
+    if (!response.ok) return response.text().then((text) => readRefusal(response, text, form, isKnown))
     const type = response.headers.get("content-type") ?? ""
-    if (/\bx?html\b/i.test(type)) return response.text().then((text) => pageRefusal(response, text, form))
-    return type === "" || /^text\/plain\b/i.test(type) ? sniffed(response, form) : response
+    if (/\bx?html\b/i.test(type))
+      return response.text().then((text) => pageRefusal(response, text, form, isKnown))
+    if (/event-?stream/i.test(type) && answered.size < modelLimits.answeredMaxAddresses) answered.add(asked)
+    return type === "" || /^text\/plain\b/i.test(type) ? sniffed(response, form, isKnown) : response
   })
+}
+
+/** The model in a request's body; Google's and Bedrock's APIs have it in the address. */
+const modelIn = (body: unknown): string => /"model":"([^"]{1,200})"/.exec(String(body))?.[1] ?? ""
 
 /** OpenAI's form, plus the fields that Anthropic's and Google's packages require. */
 const openaiErrorOf = (error: Fields, message: string): Fields => ({
@@ -111,33 +121,44 @@ const openaiErrorOf = (error: Fields, message: string): Fields => ({
 
 const openaiError: ErrorForm = (message) => openaiErrorOf({}, message)
 
-const readRefusal = (response: Response, text: string, form: ErrorForm): Response => {
+const readRefusal = (response: Response, text: string, form: ErrorForm, isKnown: boolean): Response => {
   const { status, statusText } = response
-  if (isPage(text) && misdirected.has(status)) return pageRefusal(response, text, form)
   const body = parse(text)
-  const kind = kindOfRefusal(body) ?? kindOfName(response.headers.get("x-amzn-errortype")?.split(":")[0])
+  const isOutage = isKnown && status === 404 && body === undefined && text.trim() !== ""
+  if (isOutage || (isPage(text) && misdirected.has(status))) return pageRefusal(response, text, form, isKnown)
+  const kind =
+    kindOfRefusal(body) ??
+    kindOfName(response.headers.get("x-amzn-errortype")?.split(":")[0]) ??
+    (status === 403 && saysBlocked.test(text) ? "rateLimit" : undefined)
   const headers = headersOf(response, "application/json")
   if (kind !== undefined) headers.set(refusalHeader, kind)
   const written = form === openaiError ? readable(text) : formed(text, form)
   return new Response(written, { status, statusText, headers })
 }
 
+/** Cloudflare's page or text for a rate limit of the site; its title does not contain the reason. */
+const saysBlocked = /\b(?:rate[- ]limited|error(?: code)?:? 1015)\b/i
+
 /** With these a web server reports an unknown address; other pages may be a proxy's during an outage. */
 const misdirected: ReadonlySet<number> = new Set([404, 405, 501])
 
-/** The answer is not the API's: there is no model at this address, and a retry does not help. */
-const pageRefusal = (response: Response, text: string, form: ErrorForm): Response => {
+/**
+ * The answer is not the API's: there is no model at this address, and a retry does not help.
+ *
+ * If the model answered there before, the page is a proxy's during a deployment or maintenance, and passes.
+ */
+const pageRefusal = (response: Response, text: string, form: ErrorForm, isKnown: boolean): Response => {
   const title = plainMessageIn(text)
   const what = isPage(text) ? "a web page" : "a text"
   const shown = title === undefined ? "" : `: ${title.slice(0, 100)}`
   const headers = headersOf(response, "application/json")
-  headers.set(refusalHeader, "page")
+  headers.set(refusalHeader, isKnown ? "away" : "page")
   const message = `answered with ${what} (HTTP ${response.status}${shown}) instead of JSON`
-  return new Response(JSON.stringify(form(message)), { status: 421, headers })
+  return new Response(JSON.stringify(form(message)), { status: isKnown ? 503 : 421, headers })
 }
 
 /** Inspects the beginning of a body with an inconclusive type: an HTML page is not an event stream. */
-const sniffed = (response: Response, form: ErrorForm): Response | Promise<Response> => {
+const sniffed = (response: Response, form: ErrorForm, isKnown: boolean): Response | Promise<Response> => {
   if (response.body === null) return response
   const reader = response.body.getReader()
   return reader.read().then((first) => {
@@ -145,7 +166,7 @@ const sniffed = (response: Response, form: ErrorForm): Response | Promise<Respon
     const beginning = new TextDecoder().decode(first.value).trimStart()
     return beginning === "" || /^(?:[a-z]*:|[[{])/.test(beginning)
       ? whole
-      : whole.text().then((text) => pageRefusal(response, text, form))
+      : whole.text().then((text) => pageRefusal(response, text, form, isKnown))
   })
 }
 
@@ -223,11 +244,15 @@ const bySystem = (message: unknown): unknown =>
 /** A fetch that rewrites response bodies. */
 const reading = (
   fetch: Fetch,
-  read: (response: Response, init: RequestInit | undefined) => Response | Promise<Response>
+  read: (
+    response: Response,
+    init: RequestInit | undefined,
+    input: Parameters<Fetch>[0]
+  ) => Response | Promise<Response>
 ): Fetch =>
   Object.assign(
     (input: Parameters<Fetch>[0], init?: RequestInit) =>
-      fetch(input, init).then((response) => read(response, init)),
+      fetch(input, init).then((response) => read(response, init, input)),
     { preconnect: fetch.preconnect }
   )
 

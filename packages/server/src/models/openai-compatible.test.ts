@@ -553,6 +553,19 @@ describe("A server that speaks the format nearly right", () => {
       413,
       { error: { message: "Slow down", type: "tokens", code: "rate_limit_exceeded" } }
     ],
+    [
+      "Groq's code with 413, for a small prompt",
+      413,
+      {
+        error: {
+          message: "Request too large for m (TPM): Limit 6000, Requested 900",
+          code: "rate_limit_exceeded"
+        }
+      }
+    ],
+    ["a time alone with 400", 400, { error: { message: "Not now" } }],
+    ["a time alone with 403", 403, { error: { message: "Not now" } }],
+    ["a busy server with 400", 400, { error: { message: "Busy", code: "server_busy" } }],
     ["a code beside the message", 400, { message: "Slow down", code: "too_many_requests" }],
     [
       "Google's reason with 403",
@@ -569,6 +582,33 @@ describe("A server that speaks the format nearly right", () => {
       expect([textOf(parts), pausesMs]).toEqual(["Hello", [7_000]])
       const { failure } = yield* askServer([limited])
       expect(failure).toMatchObject({ reason: "rateLimited" })
+    })
+  )
+
+  it.live.each<readonly [string, number, unknown, string]>([
+    [
+      "service_unavailable with 400",
+      400,
+      { error: { message: "x", code: "service_unavailable" } },
+      "unavailable"
+    ],
+    ["overloaded_error with 403", 403, { error: { message: "x", type: "overloaded_error" } }, "unavailable"],
+    ["server_busy with 404", 404, { error: { message: "x", type: "server_busy" } }, "unavailable"],
+    ["too early", 425, { error: { message: "x" } }, "unavailable"],
+    ["Cloudflare's 1015", 403, { title: "error code: 1015" }, "rateLimited"],
+    ["words with 403", 403, { error: { message: "You are being rate limited" } }, "rateLimited"],
+    [
+      "a limit by the minute that this prompt fits in",
+      413,
+      {
+        error: { message: "Request too large (TPM): Limit 6000, Requested 900", code: "rate_limit_exceeded" }
+      },
+      "rateLimited"
+    ]
+  ])("%s passes", ([, status, body, reason]) =>
+    Effect.gen(function* () {
+      const { failure } = yield* askServer([{ kind: "json", status, body }])
+      expect(failure).toMatchObject({ reason })
     })
   )
 

@@ -34,6 +34,10 @@ const namedCodes: ReadonlyArray<readonly [RefusalKind, RegExp]> = [
     "quota",
     /^(?:arrearage|(?:prepaid|postpaid)billoverdue|commoditynotpurchased|allocationquotafreetieronly|(?:billing)?insufficient(?:balance|credits?|quota)|billinghardlimitreached|accountoverdue(?:error)?|exceededcurrentquota(?:error)?)$/
   ],
+  [
+    "away",
+    /^(?:serviceunavailable(?:error|exception)?|(?:engine|model|server)?overloaded(?:error|exception)?|serverbusy)$/
+  ],
   ["tooLong", /^(?:contextlengthexceeded|exceedcontextsizeerror|(?:tokens|characters)toolong)$/]
 ]
 

@@ -107,7 +107,14 @@ const refusals: ReadonlyArray<RegExp> = [
 ]
 
 /** Whether a provider's message means that the prompt exceeds the model's window. */
-export const saysTooLong = (message: string): boolean => refusals.some((pattern) => pattern.test(message))
+export const saysTooLong = (message: string): boolean =>
+  !isWithinLimit(message) && refusals.some((pattern) => pattern.test(message))
+
+/** A limit by the minute that earlier requests used up: this request alone is below it. */
+const isWithinLimit = (message: string): boolean => {
+  const [, limit = "", requested = ""] = /Limit (\d+), (?:Used \d+, )?Requested (\d+)/i.exec(message) ?? []
+  return limit !== "" && Number(requested) <= Number(limit)
+}
 
 const number = String.raw`(\d[\d,]*)`
 
