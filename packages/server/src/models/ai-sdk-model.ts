@@ -457,15 +457,21 @@ const reasonOf = ({ raw, unified }: LanguageModelV4FinishReason): Response.Finis
   if (raw === "pause_turn") return "pause"
   if (unified !== "other") return unified
   // OpenRouter's package does not know `error`, and Bedrock's does not know `malformed_tool_use` and `malformed_model_output`.
-  if (raw === undefined || brokenOff.test(raw)) return undefined
+  // Google ends with OTHER what it cannot finish.
+  if (raw === undefined || raw === "OTHER" || brokenOff.test(raw)) return undefined
   if (withheld.test(raw)) return "content-filter"
+  if (whole.test(raw)) return "stop"
   return atLimit.test(raw) ? "length" : unified
 }
 
 /** Finish reasons that OpenAI-compatible servers pass on from the model's maker: Google, Zhipu, Mistral, vLLM. */
-const brokenOff = /^(?:error|abort(?:ed)?|network_error|malformed_.*)$/i
-const withheld = /^(?:safety|recitation|blocklist|prohibited_content|spii|sensitive)$/i
-const atLimit = /^(?:model_context_window_exceeded|model_length|max_(?:output_)?tokens)$/i
+const brokenOff =
+  /^(?:error|abort(?:ed)?|network_error|malformed_.*|insufficient_system_resource|too_many_tool_calls|missing_thought_signature)$/i
+const withheld =
+  /^(?:safety|recitation|blocklist|prohibited_content|spii|sensitive|content[_-]?filter(?:ed)?|language)$/i
+const atLimit =
+  /^(?:model_context_window_exceeded|context_length_exceeded|model_length|max_(?:output_)?tokens|time_limit|repetition_truncation)$/i
+const whole = /^(?:stop|end_turn|finish_reason_unspecified)$/i
 
 const toCall = (part: Extract<LanguageModelV4StreamPart, { readonly type: "tool-call" }>) => {
   const { metadata: fault, params } = decodeArguments(part.input)

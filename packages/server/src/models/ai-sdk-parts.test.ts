@@ -32,7 +32,15 @@ describe("why an answer ended, where a package does not know what its provider s
   it.effect.each([
     ["stop", "pause_turn", "pause"],
     ["other", "model_context_window_exceeded", "length"],
+    ["other", "context_length_exceeded", "length"],
+    ["other", "time_limit", "length"],
+    ["other", "repetition_truncation", "length"],
     ["other", "compaction", "other"],
+    ["other", "CONTENT_FILTER", "content-filter"],
+    ["other", "LANGUAGE", "content-filter"],
+    ["other", "end_turn", "stop"],
+    ["other", "STOP", "stop"],
+    ["other", "FINISH_REASON_UNSPECIFIED", "stop"],
     ["content-filter", "guardrail_intervened", "content-filter"]
   ] as const)("%s, from %s, is %s", ([unified, raw, reason]) =>
     Effect.gen(function* () {
@@ -43,6 +51,10 @@ describe("why an answer ended, where a package does not know what its provider s
   it.effect.each([
     ["other", undefined],
     ["other", "error"],
+    ["other", "OTHER"],
+    ["other", "insufficient_system_resource"],
+    ["other", "TOO_MANY_TOOL_CALLS"],
+    ["other", "MISSING_THOUGHT_SIGNATURE"],
     ["other", "malformed_tool_use"],
     ["error", "error"]
   ] as const)("%s, from %s, is an answer that broke off", ([unified, raw]) =>
