@@ -201,6 +201,7 @@ const kindOfStatus = (status: number): RefusalKind => {
   if (status === 429) return "rateLimit"
   if (status === 401 || status === 403) return "authentication"
   if (status === 402) return "quota"
+  if (status === 413) return "tooLong"
   return (status >= 500 && status !== 501) || [408, 409, 425].includes(status) ? "away" : "refused"
 }
 

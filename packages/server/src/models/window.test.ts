@@ -140,6 +140,26 @@ const refusals: ReadonlyArray<readonly [who: string, status: number, body: unkno
       }
     }
   ],
+  ["Kimi", 400, { error: { message: "Your request exceeded model token limit: 2048 (requested: 9000)" } }],
+  ["DashScope", 400, { message: "Range of input length should be [1, 2048]", code: "InvalidParameter" }],
+  [
+    "TGI, of its inputs",
+    422,
+    { error: "Input validation error: `inputs` must have less than 2048 tokens. Given: 9000" }
+  ],
+  ["ExLlama", 400, { error: { message: "Prompt exceeds max_seq_len 2048" } }],
+  ["a proxy, by bytes", 413, { message: "Payload Too Large" }],
+  [
+    "OpenAI, of one text",
+    400,
+    {
+      error: {
+        message:
+          "Invalid 'messages[1].content': string too long. Expected a string with maximum length 2048.",
+        code: "string_above_max_length"
+      }
+    }
+  ],
   [
     "LiteLLM, as a failure of its own",
     500,
@@ -268,9 +288,9 @@ describe("A model whose window is smaller than the prompt", () => {
       "HTTP 400: Conversation roles must alternate",
       "HTTP 429: Rate limit reached for gpt-4o on requests per min. Limit: 3, Used: 3, Requested: 1.",
       "HTTP 400: max_tokens is too large: 100000",
-      "HTTP 400: The request was blocked by the content filter",
-      "HTTP 413: Payload Too Large"
-    ].slice(0, 5))
+      "HTTP 400: Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64.",
+      "HTTP 400: The request was blocked by the content filter"
+    ])
       expect([other, saysTooLong(other)]).toEqual([other, false])
   })
 })

@@ -103,7 +103,11 @@ const refusals: ReadonlyArray<RegExp> = [
   /tokens.to.keep.from.the/i,
   /exceeds the (?:available )?context|exceeds the maximum size/i,
   /reduce the length of (?:the|your) (?:messages|prompt|input)/i,
-  /inputs`? tokens \+ `?max_new_tokens`? must be/i
+  /inputs`? tokens \+ `?max_new_tokens`? must be/i,
+  /exceeded model token limit|exceeds max_seq_len/i,
+  /range of input length should be/i,
+  /must have less than \d+ tokens/i,
+  /'(?:input|(?:messages|input)\[\d+\][^']*\b(?:content|text|output|arguments)\b[^']*)': string too long/i
 ]
 
 /** Whether a provider's message means that the prompt exceeds the model's window. */
@@ -126,12 +130,16 @@ const windowFigures: ReadonlyArray<RegExp> = [
   new RegExp(String.raw`model with ${number} maximum context`, "i"),
   new RegExp(String.raw`maximum prompt length is ${number}`, "i"),
   new RegExp(String.raw`must be <= ${number}`, "i"),
+  new RegExp(String.raw`model token limit: ${number}`, "i"),
+  new RegExp(String.raw`input length should be \[\d+, ${number}`, "i"),
+  new RegExp(String.raw`less than ${number} tokens`, "i"),
+  new RegExp(String.raw`max_seq_len ${number}`, "i"),
   new RegExp(String.raw`context (?:size|length|window)[^\d]{0,30}${number}`, "i"),
   new RegExp(String.raw`Limit ${number}, Requested`, "i")
 ]
 
 const askedFigures: ReadonlyArray<RegExp> = [
-  new RegExp(String.raw`requested (?:about )?${number}`, "i"),
+  new RegExp(String.raw`requested:? (?:about )?${number}`, "i"),
   new RegExp(String.raw`${number} tokens >`, "i"),
   new RegExp(String.raw`token count \(?${number}`, "i"),
   new RegExp(String.raw`(?:resulted in|contains|request has|request \() ?${number}`, "i"),
