@@ -487,6 +487,13 @@ describe("Thinking in the marks of a chat template", () => {
     "[THINK]I think.[/THINK]Answer",
     "◁think▷I think.◁/think▷Answer",
     "<seed:think>I think.</seed:think>Answer",
+    "<think>I think.</think></think>Answer",
+    "<|begin_of_thought|>I think.<|end_of_thought|>Answer",
+    "<|START_THINKING|>I think.<|END_THINKING|>Answer",
+    "<mm:think>I think.</mm:think>Answer",
+    "<thoughts>I think.</thoughts>Answer",
+    "<analysis>I think.</analysis>Answer",
+    "<THINK>I think.</THINK>Answer",
     `${harmony}Answer`,
     `${harmony}Answer<|return|>`,
     `<|start|>assistant${harmony}Answer<|end|>`

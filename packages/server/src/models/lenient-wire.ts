@@ -499,12 +499,19 @@ const controlTokens = /(?:<\|(?:end|start|channel|message)\|>(?:assistant|analys
 const endTokens = /<\|(?:return|end)\|>\s*$/
 const endTokenMaxChars = "<|return|>\n".length
 
-/** The tags of Qwen, DeepSeek and most others; of models trained on Claude or Gemini; of Magistral, Kimi-VL, Seed-OSS and gpt-oss. */
+/** The tags of Qwen, DeepSeek and most others; of models trained on Claude or Gemini; of MiniMax, OpenThinker, Command A, Magistral, Kimi-VL, Seed-OSS and
+ * gpt-oss. */
 const marks: ReadonlyArray<Mark> = [
   think,
   { open: "<thinking>", close: "</thinking>" },
   { open: "<reasoning>", close: "</reasoning>" },
   { open: "<thought>", close: "</thought>" },
+  { open: "<thoughts>", close: "</thoughts>" },
+  { open: "<analysis>", close: "</analysis>" },
+  { open: "<THINK>", close: "</THINK>" },
+  { open: "<mm:think>", close: "</mm:think>" },
+  { open: "<|begin_of_thought|>", close: "<|end_of_thought|>" },
+  { open: "<|START_THINKING|>", close: "<|END_THINKING|>" },
   { open: "[THINK]", close: "[/THINK]" },
   { open: "◁think▷", close: "◁/think▷" },
   { open: "<seed:think>", close: "</seed:think>" },
@@ -648,10 +655,11 @@ export const makeThinkingReader = ({ closedAlone, mayCloseAlone, opensSilently }
     return closed()
   }
 
-  /** Line breaks before the answer belong to the tag, in whatever pieces they come. */
+  /** Line breaks and a second closing tag before the answer belong to the tag, in whatever pieces they come. */
   const closed = (): AnswerParts => {
     held = held.trimStart()
-    if (held === "") return []
+    if (mark.close !== "" && held.startsWith(mark.close)) held = held.slice(mark.close.length).trimStart()
+    if (held === "" || mark.close.startsWith(held)) return []
     if (harmony.includes(mark)) {
       state = "ending"
       return ending()
