@@ -345,14 +345,17 @@ const makeReader = () => {
     if (line.startsWith("event:")) isError = line.slice(6).trim() === "error"
     if (!line.startsWith("data:")) return line
     const data = line.slice(5).trim()
-    if (data === "[DONE]") {
+    if (/^"?\[done\]"?$/i.test(data)) {
+      const end = "data: [DONE]"
       // [DONE] ends the answer even without a finish_reason.
-      if (isFinished || !hasAnswered) return line
+      if (isFinished || !hasAnswered) return end
       isFinished = true
       const choice = { index: 0, delta: {}, finish_reason: hasCalled ? "tool_calls" : "stop" }
-      return `data: ${JSON.stringify({ choices: [choice] })}\n\n${line}`
+      return `data: ${JSON.stringify({ choices: [choice] })}\n\n${end}`
     }
+    if (data === "") return ""
     const chunk = parse(data)
+    if (chunk === null || isPing(chunk)) return ""
     if (!isFields(chunk)) return line
     const isAnswer = "choices" in chunk && !("base_resp" in chunk)
     const kind = isAnswer || "error" in chunk ? undefined : kindOfRefusal(chunk)
@@ -364,7 +367,7 @@ const makeReader = () => {
       return `data: ${JSON.stringify({ error: { ...error, message } })}`
     }
     // Not a chat completion: the package reports it.
-    if (!("choices" in chunk) && !("usage" in chunk)) return line
+    if (!("choices" in chunk) && !("usage" in chunk)) return isFinished ? "" : line
     const given = chunk["choices"] ?? []
     if (!Array.isArray(given)) return line
     const choices: ReadonlyArray<unknown> = given.map((choice, place) => toChoice(choice, place, places))
@@ -380,6 +383,12 @@ const makeReader = () => {
   const isOpen = () => hasAnswered && !isFinished
   return Object.assign(read, { isOpen })
 }
+
+/** Whether a chunk only keeps the connection open. */
+const isPing = (chunk: unknown): boolean =>
+  isFields(chunk) &&
+  (Object.keys(chunk).length === 0 ||
+    (!("choices" in chunk) && [chunk["type"], chunk["object"]].includes("ping")))
 
 /** Maps an error inside a 200 answer to the status that other providers use. */
 const refusedLine = (kind: RefusalKind, chunk: Fields): string => {

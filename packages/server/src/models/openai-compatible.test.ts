@@ -680,6 +680,30 @@ describe("A server that speaks the format nearly right", () => {
   )
 
   it.live.each([
+    "event: keepalive\ndata: ",
+    "event: ping",
+    "data:",
+    "data: {}",
+    "data: null",
+    'data: {"type":"ping"}',
+    'data: {"object":"ping"}'
+  ])("the event %j beside an answer is ignored", (odd) =>
+    Effect.gen(function* () {
+      for (const end of ["[DONE] ", "[done]", '"[DONE]"']) {
+        const chunks = [
+          `${odd}\n\n`,
+          `data: ${JSON.stringify(chatChunk({ content: "Hello" }))}\n\n`,
+          `${odd}\n\n`,
+          `data: ${JSON.stringify(chatChunk({}, "stop"))}\n\n`,
+          `data: {"x_groq":{"id":"r"}}\n\ndata: ${end}\n\n`
+        ]
+        const { failure, parts } = yield* askServer([{ kind: "stream", chunks, ending: "end" }])
+        expect([failure, textOf(parts)]).toEqual([null, "Hello"])
+      }
+    })
+  )
+
+  it.live.each([
     undefined,
     null,
     {},
