@@ -31,7 +31,8 @@ import {
   withInstructionsByUser,
   withSignedCalls
 } from "./ai-sdk-prompt.ts"
-import { type BodyEdits, editsHeader, kindInHeaders, makeThinkingReader } from "./lenient-wire.ts"
+import { type BodyEdits, editsHeader, kindInHeaders } from "./lenient-wire.ts"
+import { makeThinkingReader } from "./thinking-tags.ts"
 import type { ModelPort, PortRequest, ModelRequest, OfferedTool } from "./model-request.ts"
 import { type SchemaRules, toAiSdkTools, withOwnKeys } from "./tool-schemas.ts"
 

@@ -13,7 +13,7 @@ import { Duration, Effect, Schema, type Stream } from "effect"
 import { AiError, type Response } from "effect/ai"
 import { modelLimits } from "../limits.ts"
 import { argumentsFault, charsOf, tokensOf } from "./ai-sdk-model.ts"
-import { spokenThinking } from "./lenient-wire.ts"
+import { spokenThinking } from "./thinking-tags.ts"
 import {
   type ModelPort,
   ModelFailure,

@@ -105,7 +105,7 @@ const refusals: ReadonlyArray<RegExp> = [
   /reduce the length of (?:the|your) (?:messages|prompt|input)/i,
   /inputs`? tokens \+ `?max_new_tokens`? must be/i,
   /exceeded model token limit|exceeds max_seq_len/i,
-  /range of input length should be/i,
+  /input length should be \[/i,
   /must have less than \d+ tokens/i,
   /'(?:input|(?:messages|input)\[\d+\][^']*\b(?:content|text|output|arguments)\b[^']*)': string too long/i
 ]
