@@ -1,7 +1,7 @@
 /** Servers with OpenAI's API that refuse, mistype or mark what others do not, and addresses where no API is. */
 import { describe, expect, it } from "@effect/vitest"
 import type { ModelConfig } from "@tropism/domain/model-config"
-import { Clock, Effect, Stream } from "effect"
+import { Effect } from "effect"
 import { anthropicMessages } from "../../testing/providers/anthropic-messages.ts"
 import { bedrock } from "../../testing/providers/bedrock.ts"
 import { formats } from "../../testing/providers/formats.ts"
@@ -9,65 +9,10 @@ import { gemini } from "../../testing/providers/gemini.ts"
 import { azureChat, openaiChat, openaiCompatible } from "../../testing/providers/openai-chat.ts"
 import { openaiResponses } from "../../testing/providers/openai-responses.ts"
 import { conversation, type WireFormat } from "../../testing/providers/wire-format.ts"
-import { makeFakeClock } from "../../testing/fake-clock.ts"
-import {
-  chatChunk,
-  chatEnd,
-  events,
-  type FakeAnswer,
-  serveAnswers,
-  streaming
-} from "../../testing/fake-model-server.ts"
-import { type ModelFailure, type ModelPart, type ModelRequest, ModelUnavailable } from "./model-request.ts"
-import { Models } from "./models.ts"
-import { asking, modelsIn, textOf } from "../../testing/models.ts"
-
-const key = "secret-key-abcdef-0123456789"
-
-type Answers = readonly [FakeAnswer, ...ReadonlyArray<FakeAnswer>]
-
-/** Asks a server several times, and returns what came of each request and which bodies were sent. */
-const askAt = (
-  format: WireFormat,
-  answers: Answers,
-  more: Partial<ModelConfig> = {},
-  ...requests: ReadonlyArray<ModelRequest>
-) =>
-  Effect.gen(function* () {
-    const server = yield* serveAnswers(...answers)
-    const { clock, pausesMs } = makeFakeClock(1_000)
-    const outcomes = yield* Effect.forEach(requests.length === 0 ? [asking("hi")] : requests, (request) =>
-      Effect.gen(function* () {
-        const parts: Array<ModelPart> = []
-        const resolved = yield* (yield* Models).resolve({
-          agentName: "tester",
-          model: { ...format.model, ...more }
-        })
-        const failure: ModelFailure | ModelUnavailable | null = yield* Stream.runForEach(
-          resolved.request(request),
-          (part) => Effect.sync(() => parts.push(part))
-        ).pipe(
-          Effect.as(null),
-          Effect.catch((error) => Effect.succeed(error))
-        )
-        return { parts, failure }
-      })
-    ).pipe(
-      Effect.provide(modelsIn(format.env(server.url, key))),
-      Effect.provideService(Clock.Clock, clock),
-      Effect.orDie
-    )
-    const [first] = outcomes
-    return {
-      parts: first?.parts ?? [],
-      failure: first?.failure ?? null,
-      texts: outcomes.map(({ parts }) => textOf(parts)),
-      bodies: server.requests.map(({ body }) => Object(body)),
-      requests: server.requests,
-      pausesMs,
-      url: server.url
-    }
-  }).pipe(Effect.scoped)
+import { chatChunk, chatEnd, events, type FakeAnswer, streaming } from "../../testing/fake-model-server.ts"
+import type { ModelRequest } from "./model-request.ts"
+import { type Answers, askAt } from "../../testing/asked-models.ts"
+import { asking } from "../../testing/models.ts"
 
 const page = "<!doctype html>\n<html><head><title>Welcome to nginx!</title></head><body>Hi</body></html>"
 

@@ -1,6 +1,5 @@
 /** Chat completions over a real socket: what comes through, what is tried again, what is not. */
 import { describe, expect, it } from "@effect/vitest"
-import type { ModelConfig } from "@tropism/domain/model-config"
 import { Clock, Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { makeFakeClock } from "../../testing/fake-clock.ts"
 import {
@@ -12,52 +11,10 @@ import {
   serveAnswers,
   toEvent
 } from "../../testing/fake-model-server.ts"
+import { askServer, envOf, localKey as key, localModel as model } from "../../testing/asked-models.ts"
 import { ask, asking, modelsIn, textOf } from "../../testing/models.ts"
 import { naming } from "../../testing/naming.ts"
-import { type ModelFailure, type ModelPart, ModelUnavailable, type ModelRequest } from "./model-request.ts"
 import { Models } from "./models.ts"
-
-const model: ModelConfig = { provider: "openai-compatible", name: "m", temperature: 0.5, maxOutputTokens: 99 }
-const key = "local-secret-0123456789"
-const envOf = (server: FakeModelServer) => ({
-  OPENAI_COMPATIBLE_BASE_URL: `${server.url}/v1`,
-  OPENAI_COMPATIBLE_API_KEY: key
-})
-
-interface Outcome {
-  readonly parts: ReadonlyArray<ModelPart>
-  readonly failure: ModelFailure | ModelUnavailable | null
-  readonly pausesMs: ReadonlyArray<number>
-  readonly server: FakeModelServer
-}
-
-/** Asks a server that gives these answers; parts are kept also where the request fails, and an answer that hangs is torn at its first part. */
-const askServer = (
-  answers: readonly [FakeAnswer, ...ReadonlyArray<FakeAnswer>],
-  request: ModelRequest = asking("hi"),
-  config: ModelConfig = model
-): Effect.Effect<Outcome> =>
-  Effect.gen(function* () {
-    const server = yield* serveAnswers(...answers)
-    const { clock, pausesMs } = makeFakeClock(1_000)
-    const parts: Array<ModelPart> = []
-    const failure = yield* Effect.gen(function* () {
-      const resolved = yield* (yield* Models).resolve({ agentName: "tester", model: config })
-      yield* Stream.runForEach(resolved.request(request), (part) =>
-        Effect.andThen(
-          Effect.sync(() => parts.push(part)),
-          server.breakOff
-        )
-      )
-      return null
-    }).pipe(
-      Effect.catch((error) => Effect.succeed(error)),
-      Effect.provideService(Clock.Clock, clock),
-      Effect.provide(modelsIn(envOf(server))),
-      Effect.orDie
-    )
-    return { parts, failure, pausesMs, server }
-  }).pipe(Effect.scoped)
 
 const tools = [
   {
