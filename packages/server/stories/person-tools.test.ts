@@ -294,7 +294,7 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
         ).toMatchObject({
           reason: "noOption"
         })
-        const { result } = yield* editor.call("answer_question", { taskId: question.id, answer: "that" })
+        const { result } = yield* editor.call("answer_question", { taskId: question.id, answer: "- That." })
         expect(result).toMatchObject({
           status: "completed",
           resolvedBy: "editor",

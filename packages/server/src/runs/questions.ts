@@ -8,6 +8,7 @@
 import type { ContextName } from "@tropism/domain/context-event"
 import type { TaskId, UserId } from "@tropism/domain/ids"
 import type { Run } from "@tropism/domain/run"
+import { chosenOption } from "@tropism/domain/chosen-option"
 import { questionBounds } from "@tropism/domain/task"
 import { Context, Effect, Layer, Schema } from "effect"
 import { Contexts } from "../contexts/contexts.ts"
@@ -93,15 +94,17 @@ export class Answers extends Context.Service<
           : Effect.flatMap(tasks.find(run.id, taskId), (found) => waiting(found, taskId))
         const question = open.find((each) => each.id === id)
         const options = question?.payload.options
-        if (options && !options.includes(answer)) {
+        const chosen = options ? chosenOption(options, answer) : answer
+        if (options && chosen === undefined) {
           const choices = listed(options.map((option) => JSON.stringify(option)))
           return yield* refuse("noOption", `This must be one of the answers to choose from: ${choices}`)
         }
-        if (answer.length > questionBounds.answerMaxChars) return yield* refuse("tooLong", tooLong)
+        const given = chosen ?? answer
+        if (given.length > questionBounds.answerMaxChars) return yield* refuse("tooLong", tooLong)
         // The run's lock excludes other answers; the task's state is compared all the same.
-        if (!(yield* tasks.answer(id, by, answer)))
+        if (!(yield* tasks.answer(id, by, given)))
           return yield* refuse("answered", "Somebody has answered already")
-        const result = { answer }
+        const result = { answer: given }
         yield* toolCalls.end(run.id, callId, "completed", result)
         yield* contexts.append(name, [{ type: "ToolCallCompletedEvent", callId, tool, result, userId: by }])
         if (open.length === 1) yield* runs.wake(run.id, "question")
