@@ -123,7 +123,7 @@ describe("Whoever waits for an answer of a database that says nothing at all", (
           openAiLimits.streamWaitMs
         ]
         for (const [place, waitMs] of waitsMs.entries()) {
-          expect(told[place]?.tookMs).toBeGreaterThanOrEqual(waitMs)
+          // Who was reading when the database fell silent is told before the wait is over.
           expect(told[place]?.tookMs).toBeLessThan(waitMs + 2 * outageLimits.tryForMs)
         }
       })
