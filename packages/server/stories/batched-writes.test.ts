@@ -1,10 +1,11 @@
 /**
  * Many people write at once: their writes are committed together, and each is answered, refused and recorded as if it were alone.
  */
-import { describe, expect, layer } from "@effect/vitest"
+import { describe, expect, it, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
+import { DispatchPauseMs } from "../src/reactions/dispatcher.ts"
 import { ask, holding } from "../testing/owner-rows.ts"
-import type { Answer, Story } from "../testing/platform.ts"
+import { type Answer, eventually, newStory, type Story } from "../testing/platform.ts"
 import { expectProblem } from "../testing/problem-words.ts"
 import { newStoryHere, SharedServer } from "../testing/shared-server.ts"
 import { make } from "../testing/story-words.ts"
@@ -203,4 +204,23 @@ layer(SharedServer.layer, { excludeTestServices: true })((it) => {
       })
     )
   })
+})
+
+describe("Events that follow a round of dispatch", () => {
+  it.live("gather until its pause is over, and are dispatched together", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        // The round takes its instant from the beginning of its transaction, so events of one round have the same.
+        const story = yield* Effect.provideService(newStory, DispatchPauseMs, 3_000)
+        const roundsOf = ask(
+          story.access,
+          "select count(*)::int, count(distinct dispatched_at)::int from kb.graph_events where dispatched_at is not null and object_type = 'Thing'"
+        )
+        yield* make(story, "Thing")
+        yield* eventually(roundsOf, ([row]) => row?.[0] === 1)
+        yield* Effect.forEach([1, 2, 3], () => make(story, "Thing"))
+        expect(yield* eventually(roundsOf, ([row]) => row?.[0] === 4)).toEqual([[4, 2]])
+      })
+    )
+  )
 })

@@ -388,7 +388,7 @@ const readMessage = (message: CompletionMessage, param: string): Read<WantedMess
     case "developer":
       return Result.succeed({ role: "system", content: textOf(message.content) })
     case "user":
-      return Result.map(readFiles(message.content, param), (files): WantedMessage => ({
+      return Result.map(readFiles(message.content, param, readFile), (files): WantedMessage => ({
         role: "user",
         content: textOf(message.content),
         files
@@ -403,26 +403,27 @@ const readMessage = (message: CompletionMessage, param: string): Read<WantedMess
   }
 }
 
-type Parts = ReadonlyArray<CompletionPart | { readonly type: "refusal"; readonly refusal: string }>
-
-const textOf = (content: string | Parts): string =>
+/** The text of a message of either API: its text parts and refusals, one a line. */
+const textOf = (content: string | ReadonlyArray<CompletionPart | ResponsePart | Refusal>): string =>
   typeof content === "string"
     ? content
     : content
-        .flatMap((part) =>
-          part.type === "text" ? [part.text] : part.type === "refusal" ? [part.refusal] : []
-        )
+        .flatMap((part) => ("text" in part ? [part.text] : "refusal" in part ? [part.refusal] : []))
         .join("\n")
 
-const readFiles = (
-  content: string | ReadonlyArray<CompletionPart>,
-  param: string
+type Refusal = { readonly type: "refusal"; readonly refusal: string }
+
+/** The files of a message of either API; `read` reads one part. */
+const readFiles = <Part>(
+  content: string | ReadonlyArray<Part>,
+  param: string,
+  read: (part: Part, param: string) => Read<WantedFile | undefined>
 ): Read<ReadonlyArray<WantedFile>> =>
   Result.gen(function* () {
     const files: Array<WantedFile> = []
     if (typeof content === "string") return files
     for (const [index, part] of content.entries()) {
-      const file = yield* readFile(part, `${param}.content[${index}]`)
+      const file = yield* read(part, `${param}.content[${index}]`)
       if (file) files.push(file)
     }
     return files
@@ -574,35 +575,14 @@ const readItem = (
 }
 
 const readResponseMessage = ({ content, role }: ResponseMessage, param: string): Read<WantedMessage> => {
-  if (role === "assistant") return Result.succeed({ role, content: responseTextOf(content) })
-  if (role !== "user") return Result.succeed({ role: "system", content: responseTextOf(content) })
-  return Result.map(readResponseFiles(content, param), (files): WantedMessage => ({
+  if (role === "assistant") return Result.succeed({ role, content: textOf(content) })
+  if (role !== "user") return Result.succeed({ role: "system", content: textOf(content) })
+  return Result.map(readFiles(content, param, readResponseFile), (files): WantedMessage => ({
     role,
-    content: responseTextOf(content),
+    content: textOf(content),
     files
   }))
 }
-
-const responseTextOf = (content: ResponseMessage["content"]): string =>
-  typeof content === "string"
-    ? content
-    : content
-        .flatMap((part) => ("text" in part ? [part.text] : "refusal" in part ? [part.refusal] : []))
-        .join("\n")
-
-const readResponseFiles = (
-  content: ResponseMessage["content"],
-  param: string
-): Read<ReadonlyArray<WantedFile>> =>
-  Result.gen(function* () {
-    const files: Array<WantedFile> = []
-    if (typeof content === "string") return files
-    for (const [index, part] of content.entries()) {
-      const file = yield* readResponseFile(part, `${param}.content[${index}]`)
-      if (file) files.push(file)
-    }
-    return files
-  })
 
 const readResponseFile = (part: ResponsePart, param: string): Read<WantedFile | undefined> => {
   switch (part.type) {
